@@ -27,7 +27,7 @@ from kube.resources import PODS
 from kube.transport import Transport
 from webhooks.configurations.objects import CaBundle, Url
 from webhooks.configurations.registrations import configurations
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 _OF_PODS = (
     "kubernetesServiceHost",

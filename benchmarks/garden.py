@@ -39,7 +39,7 @@ from localprocesses.local import HOST, wait_until
 from webhooks.configurations.objects import CaBundle, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 _WEBHOOKS = {"garden": {"enabled": True}}
 _ASKED, _NOT_ASKED = "garden-dev", "garden-apart"

@@ -13,8 +13,9 @@ from gardener.managed_resource.plan import LIMITS
 from kube import yaml
 from process import listener
 from process import server as http
-from webhooks import beside, bounds, patch, review, server, turns
+from webhooks import beside, bounds, review, server, turns
 from webhooks.garden import access
+from webhooks.rules import patch
 
 FILE = Path(__file__).parents[1] / "docs/limits.md"
 

@@ -24,9 +24,9 @@ from webhooks.admission import Allowed, Answer, Changed, Errored, Handler, Mutat
 from webhooks.configurations.registrations import COMBINED_PATHS, mutating, pods
 from webhooks.descriptor import MutatingWebhook
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
-from webhooks.registration import EVERYTHING, Instance, Mode, Registration, Selector
 from webhooks.registry import enabled
-from webhooks.shapes import METADATA, pod
+from webhooks.rules.registration import EVERYTHING, Instance, Mode, Registration, Selector
+from webhooks.rules.shapes import METADATA, pod
 from webhooks.state import State
 
 NAME = "pods"

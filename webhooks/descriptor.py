@@ -16,8 +16,8 @@ from config.fields import members
 from config.resource_manager.webhooks import Webhooks
 from webhooks.admission import Handler, Mutation
 from webhooks.generic import defaulter
-from webhooks.registration import EVERYTHING, Call, Instance, Registration, Selector, where
 from webhooks.review import Endpoint, Reviewer
+from webhooks.rules.registration import EVERYTHING, Call, Instance, Registration, Selector, where
 from webhooks.state import State
 
 

@@ -14,7 +14,7 @@ from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Mutation, Refusal, Request
 from webhooks.beside import worked_out
-from webhooks.shapes import Shape
+from webhooks.rules.shapes import Shape
 
 NOTHING_TO_DECODE = "there is no content to decode"
 

@@ -36,8 +36,8 @@ from webhooks.admission import (
 from webhooks.beside import TookTooLong, worked_out
 from webhooks.bounds import TooManyValues, demand_small_object, with_few_values
 from webhooks.metrics import panics, request_metrics
-from webhooks.patch import TooManyChanges, difference
-from webhooks.registration import WRITE
+from webhooks.rules.patch import TooManyChanges, difference
+from webhooks.rules.registration import WRITE
 
 GROUP = "admission.k8s.io"
 VERSIONS = frozenset({f"{GROUP}/v1", f"{GROUP}/v1beta1"})

@@ -6,9 +6,9 @@ from functools import partial
 
 from config.resource_manager.schema import ResourceManagerConfiguration
 from webhooks import combined
-from webhooks.registration import Mode
 from webhooks.registry import WEBHOOKS
 from webhooks.review import Endpoint, Reviewer
+from webhooks.rules.registration import Mode
 from webhooks.server import Disabled
 from webhooks.state import State
 

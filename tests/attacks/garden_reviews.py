@@ -21,9 +21,9 @@ from kit.webhooks.garden import Reviews
 from kit.webhooks.mutating import state_of
 from kube.objects import Object
 from webhooks.garden.access import Access
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.credentials_binding.kind import CREDENTIALS_BINDING
 from webhooks.garden.engine import mutator, validator
-from webhooks.garden.kind import Kind
 from webhooks.garden.lookups import Lookups
 from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
 from webhooks.garden.shoot.kind import SHOOT

@@ -16,7 +16,7 @@ from kube.errors import ApiError, Invalid
 from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.kinds import KINDS
-from webhooks.registration import WRITE
+from webhooks.rules.registration import WRITE
 
 pytestmark = pytest.mark.timeout(600)
 

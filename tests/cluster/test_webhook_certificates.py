@@ -34,7 +34,7 @@ from webhooks.certificates.watching import keep
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import MUTATING, CaBundle, CertManager, Service, Trust, name_of
 from webhooks.configurations.registrations import configurations
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)

@@ -18,7 +18,7 @@ from kube.errors import ApiError
 from kube.objects import Object
 from webhooks.configurations.objects import MUTATING, CaBundle, Url, name_of
 from webhooks.configurations.registrations import configurations
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 WEBHOOKS: Object = {
     "kubernetesServiceHost": {"enabled": True, "host": "api.example.com"},

@@ -22,7 +22,7 @@ from webhooks.configurations import command
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, Url, name_of
 from webhooks.configurations.registrations import configurations
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 KEYS = (
     "crdDeletionProtection",

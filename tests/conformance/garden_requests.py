@@ -16,7 +16,7 @@ from gardener.garden.kinds import definition
 from gardener.garden.structural import with_defaults
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object, group_of, mapping, mappings, metadata
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.kinds import KINDS
 
 _FILE = Path(__file__).with_suffix(".json.gz")

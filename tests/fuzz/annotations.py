@@ -33,8 +33,8 @@ from kube.clock import format_duration, parse_duration
 from kube.objects import Object
 from kube.quantities import parse_quantity
 from webhooks.admission import Refusal
-from webhooks.handlers.high_availability_config import requirements
-from webhooks.handlers.high_availability_config.replicas import needed
+from webhooks.handlers.high_availability_config.rules import requirements
+from webhooks.handlers.high_availability_config.rules.replicas import needed
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 _LONGEST_MESSAGE = 1_000

@@ -21,12 +21,12 @@ from kit.garden_objects import garden_object
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object
 from kube.resources import NAMESPACES, SECRETS, Resource
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.operations import operation_of
 from webhooks.garden.kinds import KINDS
-from webhooks.garden.operations import operation_of
 from webhooks.garden.shapes import shape_of
 from webhooks.generic import copied
-from webhooks.shapes import WrongShape
+from webhooks.rules.shapes import WrongShape
 
 T = TypeVar("T")
 

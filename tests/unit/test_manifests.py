@@ -31,7 +31,7 @@ from kit.monitoring_files import CONTROLLER_MANAGER, RESOURCE_MANAGER, SCHEDULER
 from kube.objects import Object, labels, metadata
 from webhooks.configurations.objects import INJECT_CA_FROM, Service, Url
 from webhooks.configurations.registrations import configurations
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 PROJECT = Path(__file__).parents[2]
 MANIFESTS = PROJECT / "manifests"

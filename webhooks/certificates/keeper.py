@@ -32,7 +32,7 @@ from webhooks.certificates.rules import (
     next_time,
 )
 from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
-from webhooks.registration import Instance
+from webhooks.rules.registration import Instance
 
 CA, CA_KEY, BUNDLE = "ca.crt", "ca.key", "bundle.crt"
 PUBLISHED_AT = f"{GROUP}/ca-published-at"

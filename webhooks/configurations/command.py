@@ -26,7 +26,7 @@ from webhooks.configurations.install import install
 from webhooks.configurations.objects import Address, CaBundle, CertManager, Service, Trust, Url
 from webhooks.configurations.registrations import configurations, not_registered
 from webhooks.configurations.setting import Setting
-from webhooks.registration import Mode
+from webhooks.rules.registration import Mode
 
 PROGRAM = "python -m webhooks configurations"
 BUNDLE = "bundle.crt"

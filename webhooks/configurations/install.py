@@ -14,7 +14,7 @@ from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, annotations, labels, metadata, uid
 from kube.resources import Resource
 from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
-from webhooks.registration import Instance
+from webhooks.rules.registration import Instance
 
 _ATTEMPTS = 5
 

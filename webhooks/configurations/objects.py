@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gardener.keys import GROUP, REMEDIATION_EXCLUDE
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.registration import Instance, Mode, Registration
+from webhooks.rules.registration import Instance, Mode, Registration
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING = Resource(_GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False)

@@ -15,8 +15,8 @@ from dataclasses import replace
 from config.resource_manager.webhooks import Webhooks
 from kube.objects import Object
 from webhooks.configurations.objects import MUTATING, VALIDATING, Address, Trust, configuration
-from webhooks.registration import PODS, Instance, Mode, Registration, where
 from webhooks.registry import enabled
+from webhooks.rules.registration import PODS, Instance, Mode, Registration, where
 
 COMBINED_PATHS = {Mode.RUNTIME: "/webhooks/pods", Mode.TARGET: "/webhooks/pods/target"}
 """The path says by whose selectors the handler has to choose; the server need not know what it is."""

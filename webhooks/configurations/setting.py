@@ -17,7 +17,7 @@ from kube.client import Client
 from kube.connection import in_cluster, load_kubeconfig
 from kube.transport import Transport
 from process.version import user_agent, version
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

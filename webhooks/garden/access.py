@@ -14,7 +14,7 @@ from kube.client import Client, Form, Selection
 from kube.objects import Object, key
 from kube.resources import SUBJECT_ACCESS_REVIEWS
 from webhooks.admission import Errored, Refusal, User
-from webhooks.garden.write import Limit, Right
+from webhooks.garden.common.write import Limit, Right
 
 BELIEVED_SECONDS = 5.0
 MOST_ANSWERS = 4096

@@ -15,7 +15,7 @@ from kube.objects import Object, group_of, key, mappings, text
 from kube.validation import FieldError
 from kube.yaml import MAX_NODES, Budget, DialectError, load
 from process.printable import LINES, printable
-from webhooks.garden.findings import Finding
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.offline import GROUPS, NotServed, Report, report
 
 PROGRAM = "python -m webhooks garden"

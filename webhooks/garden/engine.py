@@ -17,15 +17,15 @@ from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failur
 from webhooks.beside import worked_out
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.garden.access import Access
-from webhooks.garden.findings import MOST_FINDINGS, Denial, Finding, status
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import MOST_FINDINGS, Denial, Finding, status
+from webhooks.garden.common.write import Garden, Limit, Right, Write
 from webhooks.garden.lookups import Lookups, Seen
 from webhooks.garden.shapes import shape_of
 from webhooks.garden.sizes import limited
-from webhooks.garden.write import Garden, Limit, Right, Write
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
-from webhooks.registration import WRITE, Rule
-from webhooks.shapes import Shape, WrongShape
+from webhooks.rules.registration import WRITE, Rule
+from webhooks.rules.shapes import Shape, WrongShape
 from webhooks.state import State
 
 T = TypeVar("T")

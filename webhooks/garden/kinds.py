@@ -9,6 +9,7 @@ from webhooks.garden.backup_bucket.kind import BACKUP_BUCKET
 from webhooks.garden.backup_entry.kind import BACKUP_ENTRY
 from webhooks.garden.bastion.kind import BASTION
 from webhooks.garden.cloud_profile.kind import CLOUD_PROFILE
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.controller_deployment.kind import CONTROLLER_DEPLOYMENT
 from webhooks.garden.controller_installation.kind import CONTROLLER_INSTALLATION
 from webhooks.garden.controller_registration.kind import CONTROLLER_REGISTRATION
@@ -18,7 +19,6 @@ from webhooks.garden.engine import NAME, webhooks_of
 from webhooks.garden.exposure_class.kind import EXPOSURE_CLASS
 from webhooks.garden.gardenlet.kind import GARDENLET
 from webhooks.garden.internal_secret.kind import INTERNAL_SECRET
-from webhooks.garden.kind import Kind
 from webhooks.garden.managed_seed.kind import MANAGED_SEED
 from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
 from webhooks.garden.namespace.kind import NAMESPACE

@@ -20,7 +20,7 @@ from kube.cache import Change, View, without_managed_fields
 from kube.client import Form
 from kube.objects import Key, Object, annotations, labels, mapping, mappings, metadata, spec, text
 from kube.resources import Resource
-from webhooks.garden.write import Garden
+from webhooks.garden.common.write import Garden
 from webhooks.state import Lister, State
 
 _ARRIVAL_SECONDS = 1.0

@@ -16,14 +16,14 @@ from kube.names import dns_subdomain_problems
 from kube.objects import Object, group_of, metadata, text
 from kube.validation import FieldError, invalid_for, required
 from webhooks.admission import User
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write
 from webhooks.garden.conversion import convert
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.kind import Kind
 from webhooks.garden.kinds import KINDS
 from webhooks.garden.shapes import shape_of
-from webhooks.garden.write import Write
 from webhooks.generic import copied
-from webhooks.shapes import WrongShape
+from webhooks.rules.shapes import WrongShape
 
 GROUPS = frozenset(each.resource.group for each in DEFINITIONS)
 _KINDS = {kind.resource: kind for kind in KINDS}

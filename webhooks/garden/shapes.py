@@ -12,7 +12,7 @@ import msgspec
 
 from gardener.garden.definitions import Definition
 from gardener.garden.schema import Schema
-from webhooks.shapes import METADATA, Shape, type_of
+from webhooks.rules.shapes import METADATA, Shape, type_of
 
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 

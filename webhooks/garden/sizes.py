@@ -10,9 +10,9 @@ from kube.objects import Object, mapping
 from kube.quantities import parse_quantity
 from kube.resources import Resource
 from webhooks.admission import Answer, Denied, Handler, Request, User
-from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX
-from webhooks.registration import WRITE
+from webhooks.garden.common.write import SERVICE_ACCOUNT_PREFIX
 from webhooks.review import dumped
+from webhooks.rules.registration import WRITE
 
 _NOT_COUNTED = frozenset({"managedFields"})
 

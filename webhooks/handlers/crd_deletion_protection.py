@@ -25,7 +25,7 @@ from kube.objects import Key, is_truthy
 from kube.resources import Resource
 from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request, ResourceName
 from webhooks.descriptor import Entry, HandlerWebhook
-from webhooks.registration import Rule, having
+from webhooks.rules.registration import Rule, having
 
 _CRD_GROUP = "apiextensions.k8s.io"
 _DELETE = ("DELETE",)

@@ -5,8 +5,8 @@ from gardener import keys
 from kube.objects import Object
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
-from webhooks.registration import WRITE, Instance, Rule, having
-from webhooks.shapes import Shape
+from webhooks.rules.registration import WRITE, Instance, Rule, having
+from webhooks.rules.shapes import Shape
 
 _SHAPE = Shape("discovery.k8s.io/v1", "EndpointSlice", {"endpoints": [{"zone": str}]})
 

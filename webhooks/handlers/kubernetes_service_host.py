@@ -10,8 +10,8 @@ from gardener.keys import APISERVER_PROXY_INJECT
 from kube.objects import Object
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
-from webhooks.registration import PODS, where
-from webhooks.shapes import items, pod
+from webhooks.rules.registration import PODS, where
+from webhooks.rules.shapes import items, pod
 from webhooks.state import State
 
 VARIABLE = "KUBERNETES_SERVICE_HOST"

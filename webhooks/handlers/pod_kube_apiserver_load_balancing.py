@@ -14,8 +14,8 @@ from kube.objects import Key, Object, spec, string_map, texts
 from kube.resources import CONFIG_MAPS, SERVICES
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
-from webhooks.registration import COMPONENT, PODS, having, where
-from webhooks.shapes import METADATA, child, items, pod
+from webhooks.rules.registration import COMPONENT, PODS, having, where
+from webhooks.rules.shapes import METADATA, child, items, pod
 from webhooks.state import State, not_found
 
 CONFIG_MAP = "istio-internal-load-balancing"

@@ -4,8 +4,8 @@ from config.resource_manager.webhooks import PodSchedulerName
 from kube.objects import Object
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
-from webhooks.registration import PODS, Instance
-from webhooks.shapes import child, pod
+from webhooks.rules.registration import PODS, Instance
+from webhooks.rules.shapes import child, pod
 from webhooks.state import State
 
 _NOBODYS_CHOICE = (None, "", "default-scheduler")

@@ -8,8 +8,8 @@ from gardener import keys
 from kube.objects import Object, labels
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
-from webhooks.registration import PODS, Instance, without
-from webhooks.shapes import METADATA, Strings, child, pod
+from webhooks.rules.registration import PODS, Instance, without
+from webhooks.rules.shapes import METADATA, Strings, child, pod
 
 HASH = "pod-template-hash"
 

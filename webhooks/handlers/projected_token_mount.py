@@ -13,10 +13,10 @@ from kube.objects import Key, Object, annotations
 from kube.resources import SERVICE_ACCOUNTS
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
-from webhooks.registration import PODS, Instance, without
-from webhooks.shapes import METADATA, items, pod
+from webhooks.rules.registration import PODS, Instance, without
+from webhooks.rules.shapes import METADATA, items, pod
+from webhooks.rules.values import integer
 from webhooks.state import State
-from webhooks.values import integer
 
 _VOLUME = "kube-api-access-gardener"
 _VOLUME_PREFIX = "kube-api-access-"

@@ -5,8 +5,8 @@ from gardener import keys
 from kube.objects import Object
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
-from webhooks.registration import PODS, Instance, without
-from webhooks.shapes import child, pod
+from webhooks.rules.registration import PODS, Instance, without
+from webhooks.rules.shapes import child, pod
 
 _SHAPE = pod({"spec": {"securityContext": {"seccompProfile": {"type": str}}}})
 

@@ -18,8 +18,8 @@ from kube.objects import Object, key, label_selector_text, mappings, metadata, s
 from kube.resources import NODES
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
-from webhooks.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without
-from webhooks.shapes import Int64, Strings, child, items, pod
+from webhooks.rules.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without
+from webhooks.rules.shapes import Int64, Strings, child, items, pod
 from webhooks.state import State
 
 MOST_TAINTS = 50

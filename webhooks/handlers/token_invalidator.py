@@ -8,8 +8,8 @@ from gardener import keys
 from kube.objects import Object, labels
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
-from webhooks.registration import WRITE, Instance, Rule, having
-from webhooks.shapes import METADATA, Shape, Strings
+from webhooks.rules.registration import WRITE, Instance, Rule, having
+from webhooks.rules.shapes import METADATA, Shape, Strings
 
 INVALID_TOKEN = "AAAA"
 """Three zero bytes, in base64."""

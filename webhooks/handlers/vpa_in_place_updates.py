@@ -5,8 +5,8 @@ from gardener import keys
 from kube.objects import Object
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
-from webhooks.registration import WRITE, Instance, Rule, without
-from webhooks.shapes import METADATA, Shape, child
+from webhooks.rules.registration import WRITE, Instance, Rule, without
+from webhooks.rules.shapes import METADATA, Shape, child
 
 _EVICTING = (None, "Auto", "Recreate")
 _FIELDS = {"metadata": METADATA, "spec": {"updatePolicy": {"updateMode": str}}}

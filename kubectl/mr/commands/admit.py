@@ -32,8 +32,8 @@ from kubectl.output import Form
 from kubectl.session import run_offline
 from kubectl.style import BOLD, DIM, GREEN, RED, Line, Word, counted
 from webhooks.configurations.registrations import mutating, validating
-from webhooks.registration import Instance, Mode, Registration
 from webhooks.routes import routes
+from webhooks.rules.registration import Instance, Mode, Registration
 from webhooks.state import State
 
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -25,7 +25,7 @@ from webhooks.certificates.rules import SETTLED
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, name_of
 from webhooks.configurations.registrations import configurations
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 _CONFIGURATIONS = (MUTATING, VALIDATING)
 _ADMISSION = "admissionregistration.k8s.io"

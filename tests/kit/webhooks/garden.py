@@ -22,9 +22,9 @@ from kube.paths import at
 from kube.resources import Resource
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Request, User
 from webhooks.garden.access import Access
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import status
 from webhooks.garden.engine import mutator, validator
-from webhooks.garden.findings import status
-from webhooks.garden.kind import Kind
 from webhooks.garden.lookups import Lookups
 from webhooks.generic import copied
 

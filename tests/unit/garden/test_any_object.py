@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gardener.garden.schema import Schema
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.kinds import KINDS
 from webhooks.garden.shapes import shape_of
 from webhooks.generic import copied

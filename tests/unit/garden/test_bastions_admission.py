@@ -11,7 +11,7 @@ from kube.objects import Object
 from webhooks.admission import User
 from webhooks.garden.bastion.heartbeat import errors
 from webhooks.garden.bastion.kind import BASTION
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqjVyHbmsN conf"
 DELETION = "2026-01-01T00:00:00Z"

@@ -8,8 +8,8 @@ from gardener.garden import resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.credentials_binding.kind import CREDENTIALS_BINDING
-from webhooks.garden.kind import Kind
 from webhooks.garden.quota.kind import QUOTA
 from webhooks.garden.secret_binding.kind import SECRET_BINDING
 from webhooks.garden.workload_identity.kind import WORKLOAD_IDENTITY

@@ -18,17 +18,17 @@ from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Errored, Refusal, User
 from webhooks.bounds import MAX_VALUES_OF_OBJECT
 from webhooks.garden.access import MOST_AT_ONCE, MOST_RIGHTS, MOST_WAITING, Access
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.write import Right
 from webhooks.garden.credentials_binding.kind import CREDENTIALS_BINDING
 from webhooks.garden.engine import mutator, validator
-from webhooks.garden.kind import Kind
 from webhooks.garden.kinds import KINDS
 from webhooks.garden.lookups import Lookups
 from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
 from webhooks.garden.shoot.kind import SHOOT
-from webhooks.garden.write import Right
 from webhooks.generic import copied
-from webhooks.registration import WRITE
 from webhooks.review import Reviewer, dumped
+from webhooks.rules.registration import WRITE
 
 OF_GARDEN = [kind for kind in KINDS if kind.resource.group and kind.validated[:2] == WRITE]
 

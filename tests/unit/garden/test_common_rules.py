@@ -10,8 +10,8 @@ from kube.objects import Object
 from kube.resources import SECRETS
 from webhooks.admission import User
 from webhooks.garden.common import binding, deletion, domains, metadata
+from webhooks.garden.common.write import Write
 from webhooks.garden.lookups import Lookups
-from webhooks.garden.write import Write
 
 CONFIRM, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
 

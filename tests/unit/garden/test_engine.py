@@ -16,12 +16,12 @@ from kube.validation import not_found, required
 from kube.watch import Present
 from webhooks.admission import Allowed, Denied, Failure, Request, User
 from webhooks.garden.access import BELIEVED_SECONDS, MOST_ANSWERS, Access
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.operations import keep_sequence, on
+from webhooks.garden.common.write import Right, Write
 from webhooks.garden.engine import NOT_READY, mutator, validator
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
 from webhooks.garden.lookups import Lookups
-from webhooks.garden.operations import keep_sequence, on
-from webhooks.garden.write import Right, Write
 
 QUOTA: Object = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"scope": {"apiVersion": "v1", "kind": "Secret"}, "metrics": {}}}  # fmt: skip
 PROJECT = obj("core.gardener.cloud/v1beta1 Project", "p")

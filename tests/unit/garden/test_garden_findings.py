@@ -7,7 +7,7 @@ import pytest
 from gardener.garden.resources import SHOOTS
 from kube.objects import Object
 from kube.validation import duplicate, invalid, required
-from webhooks.garden.findings import Denial, Finding, ratcheted, status, value_at
+from webhooks.garden.common.findings import Denial, Finding, ratcheted, status, value_at
 
 
 def test_errors_of_fields_make_422_with_causes() -> None:

@@ -12,7 +12,7 @@ from kit.webhooks.shoots import GARDEN, PROFILE, submitted, with_fields, worker
 from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.cloud_profile.kind import CLOUD_PROFILE
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.kinds import KINDS
 from webhooks.garden.shoot.kind import SHOOT
 

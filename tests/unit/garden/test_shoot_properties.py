@@ -13,10 +13,10 @@ from kit.webhooks.mutating import state_of
 from kit.webhooks.shoots import GARDEN as GARDEN_OBJECTS
 from kit.webhooks.shoots import asked, operation, submitted, with_fields, worker
 from kube.objects import Object
-from webhooks.garden.findings import Finding, ratcheted
+from webhooks.garden.common.findings import Finding, ratcheted
+from webhooks.garden.common.write import Write
 from webhooks.garden.lookups import Lookups
 from webhooks.garden.shoot.kind import SHOOT
-from webhooks.garden.write import Write
 from webhooks.generic import copied
 
 POOL: dict[str, list[Any]] = {

@@ -1,6 +1,6 @@
 """Attributes that are worked out when they are first read."""
 
-from webhooks.garden.lazy import lazy
+from webhooks.garden.common.lazy import lazy
 
 
 class Counted:

@@ -28,7 +28,7 @@ from webhooks.certificates.rules import (
     next_time,
 )
 from webhooks.configurations import setting
-from webhooks.registration import Instance, Mode
+from webhooks.rules.registration import Instance, Mode
 
 NOW = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)

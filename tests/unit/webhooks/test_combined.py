@@ -21,8 +21,8 @@ from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failur
 from webhooks.combined import Link, chain, handler, is_enabled, links, mutations
 from webhooks.configurations import registrations
 from webhooks.generic import defaulter
-from webhooks.patch import difference
-from webhooks.registration import EVERYTHING, Instance, Mode, Registration, having, without
+from webhooks.rules.patch import difference
+from webhooks.rules.registration import EVERYTHING, Instance, Mode, Registration, having, without
 from webhooks.state import State
 
 TYPE = {"apiVersion": "v1", "kind": "Pod"}

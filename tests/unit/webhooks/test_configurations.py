@@ -24,8 +24,8 @@ from webhooks.configurations import command, setting
 from webhooks.configurations.install import difference, install
 from webhooks.configurations.objects import CaBundle, CertManager, Service, Url
 from webhooks.configurations.registrations import configurations, mutating, not_registered, pods, validating
-from webhooks.registration import Instance, Mode, Selector
 from webhooks.routes import routes
+from webhooks.rules.registration import Instance, Mode, Selector
 
 RUNTIME = Instance(mode=Mode.RUNTIME)
 TARGET = Instance(mode=Mode.TARGET)

@@ -26,8 +26,8 @@ from kube.objects import Object
 from webhooks import state as state_module
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Kind, Refusal
 from webhooks.handlers import high_availability_config
-from webhooks.handlers.high_availability_config import requirements
-from webhooks.handlers.high_availability_config.scheduling import HOST, ZONE
+from webhooks.handlers.high_availability_config.rules import requirements
+from webhooks.handlers.high_availability_config.rules.scheduling import HOST, ZONE
 
 DEPLOYMENT, STATEFUL_SET = Kind("apps", "v1", "Deployment"), Kind("apps", "v1", "StatefulSet")
 HPA, HVPA = Kind("autoscaling", "v2", "HorizontalPodAutoscaler"), Kind("autoscaling.k8s.io", "v1alpha1", "Hvpa")

@@ -4,8 +4,8 @@ import pytest
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from webhooks.admission import Denied, Refusal
-from webhooks.handlers.high_availability_config import replicas, scheduling
-from webhooks.handlers.high_availability_config.requirements import (
+from webhooks.handlers.high_availability_config.rules import replicas, scheduling
+from webhooks.handlers.high_availability_config.rules.requirements import (
     FAILURE_TOLERANCE_TYPE,
     REPLICAS,
     TYPE,
@@ -14,7 +14,7 @@ from webhooks.handlers.high_availability_config.requirements import (
     Requirements,
     of_namespace,
 )
-from webhooks.handlers.high_availability_config.scheduling import HOST, ZONE
+from webhooks.handlers.high_availability_config.rules.scheduling import HOST, ZONE
 
 IN_ZONES = {"key": ZONE, "operator": "In", "values": ["a", "b"]}
 OTHER = {"key": "other", "operator": "Exists"}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks.patch import difference
+from webhooks.rules.patch import difference
 
 
 def add(path: str, value: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import pytest
 from config.fields import members
 from config.resource_manager.webhooks import Webhooks
 from gardener import keys
-from webhooks.registration import Instance, Mode, Rule, Selector
 from webhooks.registry import WEBHOOKS
+from webhooks.rules.registration import Instance, Mode, Rule, Selector
 
 PROJECT = Path(__file__).parents[3]
 DOCUMENT = PROJECT / "docs" / "webhooks.md"

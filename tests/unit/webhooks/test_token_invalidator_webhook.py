@@ -13,7 +13,7 @@ from kube.objects import Object
 from webhooks.admission import Allowed, Changed, Errored, Kind, Request
 from webhooks.generic import defaulter
 from webhooks.handlers.token_invalidator import invalidate, mutation
-from webhooks.patch import difference
+from webhooks.rules.patch import difference
 from webhooks.state import State
 
 VALID, INVALID = "dG9rZW4=", "AAAA"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhooks.handlers.extension_validation.urls import parse_url
+from webhooks.handlers.extension_validation.rules.urls import parse_url
 
 
 @pytest.mark.parametrize(

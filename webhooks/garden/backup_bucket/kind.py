@@ -5,12 +5,12 @@ from gardener.garden.kinds.backup_bucket import BACKUP_BUCKET as DEFINITION
 from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, SEEDS
 from kube.objects import mapping, text
 from kube.resources import SECRETS
-from webhooks.garden import operations
+from webhooks.garden.common import operations
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.extensions import PROVIDER, registered, set_extension_labels, unregistered
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists, key_of
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def provider(write: Write) -> str:

@@ -3,13 +3,13 @@ from collections.abc import Iterator
 from gardener.garden.kinds.backup_entry import BACKUP_ENTRY as DEFINITION
 from gardener.garden.resources import BACKUP_BUCKETS, CONTROLLER_REGISTRATIONS, SEEDS
 from kube.objects import mapping, spec, text
-from webhooks.garden import operations
+from webhooks.garden.common import operations
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.extensions import PROVIDER, registered, set_extension_labels, unregistered
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.metadata import seed_labels
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def provider(write: Write) -> str:

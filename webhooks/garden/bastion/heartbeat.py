@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from kube.clock import format_time, parse_time, utc_now
 from kube.objects import Object, mapping, text
 from kube.validation import invalid
-from webhooks.garden.findings import Finding
-from webhooks.garden.write import Write
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 
 TIME_TO_LIVE = timedelta(hours=1)
 _CLOCK_SKEW = timedelta(seconds=30)

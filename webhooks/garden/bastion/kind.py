@@ -1,9 +1,9 @@
 from gardener.garden.kinds.bastion import BASTION as DEFINITION
 from gardener.garden.resources import SHOOTS
-from webhooks.garden import operations
 from webhooks.garden.bastion import heartbeat, validation
+from webhooks.garden.common import operations
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import creator_stays, set_creator
-from webhooks.garden.kind import Kind
 
 BASTION = Kind(
     definition=DEFINITION,

@@ -11,9 +11,9 @@ from kube.addresses import parse_cidr
 from kube.objects import Object, is_deleting, mapping, mappings, spec, text, texts, uid
 from kube.paths import at, mapping_at
 from kube.validation import invalid
-from webhooks.garden.findings import Finding
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
+from webhooks.rules.shapes import child
 
 _PATH = "spec.shootRef.name"
 _QUOTED_OR_NOT = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')

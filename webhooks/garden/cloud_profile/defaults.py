@@ -7,7 +7,7 @@ from gardener.garden import profiles
 from kube.clock import utc_now
 from kube.objects import text
 from webhooks.garden.common.extensions import PROVIDER, set_extension_labels
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def drop_expired(write: Write, *, now: Callable[[], datetime] = utc_now) -> None:

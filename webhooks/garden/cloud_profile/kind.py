@@ -1,7 +1,7 @@
 from gardener.garden.kinds.cloud_profile import CLOUD_PROFILE as DEFINITION
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
 from webhooks.garden.cloud_profile import defaults, validation
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 
 CLOUD_PROFILE = Kind(
     definition=DEFINITION,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from gardener.garden import profiles
 from kube.objects import spec as spec_of
 from webhooks.garden.common import profile_usage
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.references import key_of
-from webhooks.garden.findings import Finding
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def spec_errors(write: Write) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gardener.garden.resources import SHOOTS
-from webhooks.garden.write import Right, Write
+from webhooks.garden.common.write import Right, Write
 
 
 def binding_right(write: Write) -> Iterator[Right]:

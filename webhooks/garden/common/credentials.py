@@ -6,9 +6,9 @@ from gardener.garden.resources import QUOTAS
 from kube.objects import Object, group_of, mapping, mappings, spec, text
 from kube.resources import Resource
 from webhooks.garden.common.extensions import PROVIDER, set_extension_labels
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.write import Right, Write
+from webhooks.garden.common.write import Right, Write
 
 
 def default_namespaces(write: Write, credentials: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from gardener import keys
 from kube.objects import Object, annotations, finalizers, is_truthy
+from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.metadata import set_annotation
-from webhooks.garden.findings import Denial
-from webhooks.garden.operations import remove_annotation
-from webhooks.garden.write import Mutation, Rule, Write
+from webhooks.garden.common.operations import remove_annotation
+from webhooks.garden.common.write import Mutation, Rule, Write
 
 _FOREGROUND = "foregroundDeletion"
 """A finalizer."""

@@ -9,8 +9,8 @@ from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain, domain_of
 from kube.objects import Object
 from kube.resources import SECRETS
-from webhooks.garden.derived import Derived
-from webhooks.garden.write import Garden
+from webhooks.garden.common.derived import Derived
+from webhooks.garden.common.write import Garden
 
 
 def default_domains(garden: Garden) -> Sequence[Domain]:

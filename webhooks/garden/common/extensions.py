@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from gardener.garden.resources import CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mappings, spec, text
+from webhooks.garden.common.derived import Derived
+from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.metadata import set_labels
-from webhooks.garden.derived import Derived
-from webhooks.garden.findings import Denial
-from webhooks.garden.write import Garden
+from webhooks.garden.common.write import Garden
 
 _SUFFIX = ".extensions.gardener.cloud/"
 PROVIDER = f"provider{_SUFFIX}"

@@ -26,7 +26,7 @@ from kube.validation import (
     required,
 )
 from webhooks.garden.common import seed_spec
-from webhooks.shapes import child
+from webhooks.rules.shapes import child
 
 SEED_SPEC = ("seedConfig", "spec")
 _CONNECTION = "gardenClientConnection"

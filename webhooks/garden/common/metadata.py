@@ -8,8 +8,8 @@ from kube.names import label_name_problems
 from kube.objects import Object, annotations, labels, string_map, text
 from kube.paths import at
 from kube.validation import FieldError, annotation_errors, invalid, label_errors, not_supported
-from webhooks.garden.write import Mutation, Rule, Write
-from webhooks.shapes import child
+from webhooks.garden.common.write import Mutation, Rule, Write
+from webhooks.rules.shapes import child
 
 _LONGEST_LABEL = 253 + len("/") + 63
 

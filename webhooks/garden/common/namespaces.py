@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kube.validation import FieldError, invalid
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 GARDEN = "garden"
 

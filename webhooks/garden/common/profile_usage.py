@@ -9,9 +9,9 @@ from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
 from gardener.garden.shoots import workers
 from kube.objects import Object, is_deleting, spec, text
 from kube.paths import at, mapping_at
+from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.references import key_of
-from webhooks.garden.findings import Denial
-from webhooks.garden.write import Garden
+from webhooks.garden.common.write import Garden
 
 
 def shoots_of(garden: Garden, profile: str) -> Iterator[Object]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from gardener.garden.resources import SHOOTS
 from kube.objects import Object, metadata, text
 from kube.resources import Resource
-from webhooks.garden.findings import Denial
-from webhooks.garden.write import Garden
+from webhooks.garden.common.findings import Denial
+from webhooks.garden.common.write import Garden
 
 
 def exists(garden: Garden, path: str, resource: Resource, name: str, namespace: str = "") -> Iterator[Denial]:

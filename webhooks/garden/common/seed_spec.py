@@ -23,7 +23,7 @@ from kube.validation import (
 )
 from webhooks.garden.common import tolerations
 from webhooks.garden.common.metadata import metadata_errors
-from webhooks.shapes import child
+from webhooks.rules.shapes import child
 
 _IMMUTABLE = (
     *(("networks", name) for name in ("pods", "services", "nodes", "ipFamilies")),

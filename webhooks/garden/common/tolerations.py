@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gardener import keys
 from kube.objects import Object, text
 from kube.validation import FieldError, duplicate, forbidden, required
-from webhooks.shapes import child, items
+from webhooks.rules.shapes import child, items
 
 
 def pair(toleration: Object) -> tuple[str, str]:

@@ -3,9 +3,9 @@ from collections.abc import Iterator
 from gardener.garden.kinds.controller_deployment import CONTROLLER_DEPLOYMENT as DEFINITION
 from kube.objects import Object, annotations, text
 from kube.validation import forbidden, invalid, required
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 
 TYPE = "migration.controllerdeployment.gardener.cloud/type"
 """Annotation of v1: what v1beta1 calls the type, where it is not helm."""

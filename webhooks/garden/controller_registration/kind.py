@@ -1,8 +1,8 @@
 from gardener.garden.kinds.controller_registration import CONTROLLER_REGISTRATION as DEFINITION
 from gardener.garden.resources import CONTROLLER_DEPLOYMENTS, CONTROLLER_REGISTRATIONS
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import frozen_in_deletion
 from webhooks.garden.controller_registration import validation
-from webhooks.garden.kind import Kind
 
 CONTROLLER_REGISTRATION = Kind(
     definition=DEFINITION,

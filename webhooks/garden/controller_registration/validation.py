@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from gardener.garden.resources import CONTROLLER_DEPLOYMENTS, CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mapping, mappings, metadata, spec, text
 from kube.validation import duplicate, label_selector_errors
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.garden.common.write import Write
+from webhooks.rules.shapes import child
 
 _EXTENSION = "Extension"
 _BEFORE, _AFTER = "BeforeKubeAPIServer", "AfterKubeAPIServer"

@@ -5,10 +5,10 @@ from gardener.garden.resources import QUOTAS, WORKLOAD_IDENTITIES
 from kube.objects import Object, mapping, text
 from kube.resources import SECRETS, Resource
 from webhooks.garden.common import credentials
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Right, Write
+from webhooks.garden.common.write import Right, Write
 
 
 def default_namespaces(write: Write) -> None:

@@ -9,10 +9,10 @@ from gardener.garden.seeds import seed_of
 from gardener.garden.shoots import selectors_of_users
 from kube.objects import Object, annotations, is_deleting, labels, metadata
 from kube.resources import NAMESPACES, SECRETS
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.kind import Kind, foreign
-from webhooks.garden.write import Limit, Write
-from webhooks.registration import having
+from webhooks.garden.common.descriptor import Kind, foreign
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Limit, Write
+from webhooks.rules.registration import having
 
 
 def is_internal_domain(secret: Object) -> bool:

@@ -4,9 +4,9 @@ from gardener.garden.kinds.exposure_class import EXPOSURE_CLASS as DEFINITION
 from kube.objects import mapping, mappings
 from kube.validation import label_selector_errors
 from webhooks.garden.common import tolerations
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 
 
 def scheduling_errors(write: Write) -> Iterator[Finding]:

@@ -5,14 +5,13 @@ from gardener.garden.kinds.gardenlet import GARDENLET as DEFINITION
 from gardener.garden.resources import MANAGED_SEEDS
 from kube.objects import Object
 from kube.paths import mapping_at
-from webhooks.garden import operations
-from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.common import gardenlet_config, operations, seed_spec
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.metadata import allowed_operations, operation_not_overwritten
 from webhooks.garden.common.namespaces import in_garden
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.garden.common.write import Write
+from webhooks.rules.shapes import child
 
 CONFIG = "spec.config"
 CONSUMED, KEPT = (keys.OPERATION_RECONCILE,), (keys.OPERATION_RENEW_KUBECONFIG,)

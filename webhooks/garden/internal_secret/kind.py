@@ -1,6 +1,6 @@
 from gardener.garden.kinds.internal_secret import INTERNAL_SECRET as DEFINITION
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.internal_secret import validation
-from webhooks.garden.kind import Kind
 
 INTERNAL_SECRET = Kind(
     definition=DEFINITION,

@@ -9,9 +9,9 @@ import orjson
 
 from kube.objects import annotations, string_map, text
 from kube.validation import invalid, required, too_long
-from webhooks.garden.findings import Finding
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
+from webhooks.rules.shapes import child
 
 LARGEST = 1 << 20
 """Bytes of all values together."""

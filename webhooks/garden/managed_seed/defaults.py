@@ -5,9 +5,9 @@ from gardener.garden.shoots import zones_of_workers
 from kube.objects import Object, mapping, spec
 from kube.paths import at
 from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.common.write import Write
 from webhooks.garden.managed_seed.parts import config_of, dns_provider, shoot_of, template_of
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.rules.shapes import child
 
 
 def complete_gardenlet(write: Write) -> None:

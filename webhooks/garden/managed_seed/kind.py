@@ -2,10 +2,10 @@ from gardener import keys
 from gardener.garden.kinds.managed_seed import MANAGED_SEED as DEFINITION
 from gardener.garden.resources import CREDENTIALS_BINDINGS, GARDENLETS, MANAGED_SEEDS, SECRET_BINDINGS, SHOOTS
 from kube.resources import SECRETS
-from webhooks.garden import operations
+from webhooks.garden.common import operations
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import allowed_operations, operation_not_overwritten
 from webhooks.garden.common.namespaces import in_garden
-from webhooks.garden.kind import Kind
 from webhooks.garden.managed_seed import defaults, validation
 
 CONSUMED, KEPT = (keys.OPERATION_RECONCILE,), (keys.OPERATION_RENEW_KUBECONFIG,)

@@ -7,7 +7,7 @@ from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.common import domains, gardenlet_config
 from webhooks.garden.common.references import key_of
-from webhooks.garden.write import Garden, Write
+from webhooks.garden.common.write import Garden, Write
 
 GARDENLET, TEMPLATE = "spec.gardenlet", "spec.seedTemplate"
 CONFIG = f"{GARDENLET}.config"

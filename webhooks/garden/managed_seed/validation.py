@@ -15,9 +15,10 @@ from kube.objects import Object, metadata, spec, text
 from kube.paths import at, mapping_at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.namespaces import GARDEN
 from webhooks.garden.common.references import key_of, shoots_on
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.write import Write
 from webhooks.garden.managed_seed.parts import (
     CONFIG,
     GARDENLET,
@@ -31,7 +32,6 @@ from webhooks.garden.managed_seed.parts import (
     template_of,
     zones_of,
 )
-from webhooks.garden.write import Write
 
 _SHOOT = "spec.shoot.name"
 

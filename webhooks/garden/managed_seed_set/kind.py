@@ -1,10 +1,9 @@
 from gardener import keys
 from gardener.garden.kinds.managed_seed_set import MANAGED_SEED_SET as DEFINITION
 from gardener.garden.resources import MANAGED_SEEDS, PROJECTS, SHOOTS
-from webhooks.garden import operations
-from webhooks.garden.common import deletion
+from webhooks.garden.common import deletion, operations
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.namespaces import in_garden
-from webhooks.garden.kind import Kind
 from webhooks.garden.managed_seed_set import scaling, shoots, validation
 
 MANAGED_SEED_SET = Kind(

@@ -6,7 +6,7 @@ from gardener import keys
 from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from kube.objects import Object, annotations, controller_of, integer, metadata, text, uid
 from webhooks.garden.common.references import shoots_on
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 _MOST_NAMED = 10
 

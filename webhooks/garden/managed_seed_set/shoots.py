@@ -8,10 +8,10 @@ from gardener.garden.structural import with_defaults
 from kube.objects import mapping
 from kube.paths import at, mapping_at
 from kube.validation import invalid
-from webhooks.garden.findings import Finding
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot import defaults, kubernetes
 from webhooks.garden.shoot.spec_checks import SPEC_CHECKS
-from webhooks.garden.write import Write
 
 _PATH = "spec.shootTemplate"
 

@@ -7,11 +7,11 @@ from kube.objects import Object, matches_label_selector, string_map, text
 from kube.paths import at, mapping_at
 from kube.validation import invalid, label_selector_errors, required
 from webhooks.garden.common import gardenlet_config, metadata, seed_spec
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.shares import share_problem
-from webhooks.garden.findings import Finding
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import project_name
 from webhooks.garden.shoot.settings import LONGEST_NAMES
-from webhooks.garden.write import Write
 
 _NUMBERS = len("-999")
 """Room for so many replicas, one after the other, is a matter of course."""

@@ -4,10 +4,10 @@ from gardener import keys
 from gardener.garden.resources import PROJECTS, SHOOTS
 from kube.objects import annotations, is_deleting, is_truthy, labels
 from kube.resources import NAMESPACES
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.kind import Kind, foreign
-from webhooks.garden.write import Limit, Write
-from webhooks.registration import where
+from webhooks.garden.common.descriptor import Kind, foreign
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Limit, Write
+from webhooks.rules.registration import where
 
 
 def goes_with_project(write: Write) -> Iterator[Finding]:

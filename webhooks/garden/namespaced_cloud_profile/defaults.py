@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from gardener.garden import profiles
 from kube.objects import mappings
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def drop_expired(write: Write, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -1,6 +1,6 @@
 from gardener.garden.kinds.namespaced_cloud_profile import NAMESPACED_CLOUD_PROFILE as DEFINITION
 from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.namespaced_cloud_profile import defaults, validation
 
 NAMESPACED_CLOUD_PROFILE = Kind(

@@ -10,9 +10,9 @@ from kube.objects import Object, mappings, spec, text
 from kube.paths import at, mapping_at, mappings_at
 from kube.validation import FieldError, duplicate, invalid, required
 from webhooks.garden.common import profile_usage
+from webhooks.garden.common.findings import Finding, ratcheted
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Finding, ratcheted
-from webhooks.garden.write import Right, Write
+from webhooks.garden.common.write import Right, Write
 
 _STATUS = ("status", "cloudProfileSpec")
 

@@ -5,9 +5,9 @@ from gardener.garden.kinds.presets import CLUSTER_OPENID_CONNECT_PRESET, OPENID_
 from kube.objects import mapping, text
 from kube.paths import mapping_at
 from kube.validation import label_selector_errors, required
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 
 
 def selector_errors(write: Write) -> Iterator[Finding]:

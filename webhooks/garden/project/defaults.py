@@ -5,10 +5,10 @@ from gardener.garden import dual_approval
 from gardener.garden.members import ADMIN, OWNER, RBAC_GROUP, identity, members, roles
 from kube.objects import Object, mapping
 from webhooks.garden.common import deletion, tolerations
-from webhooks.garden.operations import remove_annotation
+from webhooks.garden.common.operations import remove_annotation
+from webhooks.garden.common.write import Write
 from webhooks.garden.project.members import default_group, set_roles
-from webhooks.garden.write import Write
-from webhooks.shapes import items
+from webhooks.rules.shapes import items
 
 GARDEN_NAMESPACE = "garden"
 _SUBJECT = ("kind", "apiGroup", "name", "namespace")

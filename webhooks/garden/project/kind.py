@@ -2,7 +2,7 @@ from gardener.garden.kinds import project
 from gardener.garden.resources import PROJECTS
 from kube.resources import CLUSTER_ROLES
 from webhooks.garden.common import deletion
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.project import defaults, members, validation
 
 PROJECT = Kind(

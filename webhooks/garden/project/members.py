@@ -31,8 +31,8 @@ from kube.validation import (
     required,
     too_long,
 )
-from webhooks.garden.findings import Finding
-from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import SERVICE_ACCOUNT_PREFIX, Write
 
 LONGEST_EXTENSION_ROLE = 20
 MOST_EXTENSION_ROLES = 20

@@ -11,9 +11,9 @@ from kube.objects import Object, mapping, mappings, metadata, text
 from kube.resources import NAMESPACES
 from kube.validation import invalid_for, label_selector_errors
 from webhooks.garden.common import tolerations
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Right, Write, is_service_account
 from webhooks.garden.project.members import held_roles, member_errors, subject_errors
-from webhooks.garden.write import Right, Write, is_service_account
 
 GARDEN, GARDEN_PREFIX = "garden", "garden-"
 MANAGE_MEMBERS = "manage-members"

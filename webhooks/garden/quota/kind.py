@@ -3,9 +3,9 @@ from collections.abc import Iterator
 from gardener.garden.kinds.quota import QUOTA as DEFINITION
 from kube.objects import mapping
 from kube.validation import invalid
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 
 METRICS = frozenset(("cpu", "gpu", "loadbalancer", "memory", "storage.premium", "storage.standard"))
 

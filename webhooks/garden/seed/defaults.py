@@ -2,8 +2,8 @@
 
 from kube.paths import at
 from webhooks.garden.common.extensions import DNS_RECORD, PROVIDER, set_extension_labels
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.garden.common.write import Write
+from webhooks.rules.shapes import child
 
 
 def reserve_capacity(write: Write) -> None:

@@ -1,9 +1,9 @@
 from gardener import keys
 from gardener.garden.kinds.seed import SEED as DEFINITION
 from gardener.garden.resources import CONTROLLER_REGISTRATIONS, SHOOTS
-from webhooks.garden import operations
+from webhooks.garden.common import operations
+from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import allowed_operations, operation_not_overwritten
-from webhooks.garden.kind import Kind
 from webhooks.garden.seed import defaults, validation
 
 CONSUMED = (keys.OPERATION_RECONCILE,)

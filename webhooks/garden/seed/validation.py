@@ -6,9 +6,9 @@ from kube.objects import text, texts
 from kube.paths import at
 from webhooks.garden.common import seed_spec
 from webhooks.garden.common.extensions import Need, registered, unregistered
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import shoots_on
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def spec_errors(write: Write) -> Iterator[Finding]:

@@ -6,10 +6,10 @@ from kube.objects import is_deleting, key, mappings, text
 from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import duplicate, invalid
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.namespaces import in_garden
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 
 def metric_errors(write: Write) -> Iterator[Finding]:

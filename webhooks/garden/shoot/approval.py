@@ -6,8 +6,8 @@ from gardener import keys
 from gardener.garden import dual_approval
 from gardener.garden.resources import PROJECTS
 from kube.objects import Object, labels
-from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.write import Write
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write
 
 _OWN_LABELS = "gardener.cloud"
 """The domain of labels that controllers keep."""

@@ -12,10 +12,10 @@ from kube.clock import parse_duration
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import PODS_OF_KUBELET, ip_families, kubernetes_version, workers_of
-from webhooks.garden.write import Write
 from webhooks.generic import copied
-from webhooks.shapes import child, items
+from webhooks.rules.shapes import child, items
 
 GARDEN = "garden"
 _MOST_PODS = 1 << 20

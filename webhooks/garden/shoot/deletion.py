@@ -11,10 +11,10 @@ from gardener.garden.dual_approval import is_person
 from gardener.garden.managed_seed_set.membership import is_named_by
 from gardener.garden.resources import MANAGED_SEED_SETS
 from kube.objects import annotations, controller_of, integer, is_deleting, mapping, spec, text, uid
-from webhooks.garden.findings import Denial
+from webhooks.garden.common.findings import Denial
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.approval import refusal
 from webhooks.garden.shoot.lifetime import has_expired
-from webhooks.garden.write import Write
 
 _SAME_USER = (
     "you are not allowed to both confirm the deletion and send the actual DELETE request - "

@@ -14,11 +14,11 @@ from kube.objects import Object, mappings, metadata, text
 from kube.paths import mapping_at
 from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, required
 from webhooks.garden.common.domains import default_domains, internal_domain
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import key_of
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import project_name, seed_name
-from webhooks.garden.write import Write, depends_on
-from webhooks.shapes import child
+from webhooks.rules.shapes import child
 
 _DOMAIN, _PROVIDERS = "spec.dns.domain", "spec.dns.providers"
 

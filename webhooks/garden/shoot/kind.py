@@ -15,7 +15,7 @@ from gardener.garden.resources import (
 )
 from kube.resources import CONFIG_MAPS, SECRETS
 from webhooks.garden.common import binding, deletion, metadata
-from webhooks.garden.kind import Kind, Rules
+from webhooks.garden.common.descriptor import Kind, Rules
 from webhooks.garden.shoot import (
     approval,
     defaults,

@@ -8,10 +8,10 @@ from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, forbidden, invalid, not_supported
 from webhooks.garden.common.durations import duration_errors
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.shares import share_problem
-from webhooks.garden.findings import Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import differing_pools, kubernetes_version
-from webhooks.garden.write import Write, depends_on
 
 _HOUR = 3600.0
 _NO_SWAP_SINCE = (1, 30)

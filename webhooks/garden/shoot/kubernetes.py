@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object
 from kube.validation import FieldError, forbidden, invalid
-from webhooks.garden.findings import Finding
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import VERSION, differing_pools, kubernetes_version, stored_pools
-from webhooks.garden.write import Write, depends_on
 
 _SKEW_SINCE = (1, 28)
 """From then on kubelet may be three minor versions behind; two before."""

@@ -19,10 +19,10 @@ from webhooks.garden.common.extensions import (
     set_extension_labels,
     unregistered,
 )
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.dns import primary, providers
 from webhooks.garden.shoot.parts import Pool, differing_pools, pools_of, workers_of
-from webhooks.garden.write import Write, depends_on
 
 
 def set_labels(write: Write) -> None:

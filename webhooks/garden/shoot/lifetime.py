@@ -12,10 +12,10 @@ from gardener.garden.dual_approval import NOTICE, is_person
 from gardener.garden.lifetimes import end
 from kube.objects import Object, annotations, spec
 from kube.validation import invalid
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.approval import approval_of, refusal
 from webhooks.garden.shoot.quota import quotas_of
-from webhooks.garden.write import Write, depends_on
 
 _PATH = f"metadata.annotations[{keys.SHOOT_EXPIRATION}]"
 _SKEW = timedelta(days=1)

@@ -12,9 +12,9 @@ from kube.clock import format_duration
 from kube.objects import Object, text, texts
 from kube.paths import at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import encrypted_resources, is_to_hibernate, rotation_phase, status
-from webhooks.garden.write import Write, depends_on
 
 _WINDOW = "spec.maintenance.timeWindow"
 _SCHEDULES = "spec.hibernation.schedules"

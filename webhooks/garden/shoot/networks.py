@@ -11,10 +11,10 @@ from kube.addresses import IPNetwork
 from kube.objects import Object, spec, text, texts
 from kube.paths import at, mapping_at
 from kube.validation import invalid, required
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import ip_families, pools_of, workers_of
-from webhooks.garden.write import Write, depends_on
-from webhooks.shapes import child
+from webhooks.rules.shapes import child
 
 _FIELDS = ("nodes", "pods", "services")
 _PATHS = {field: f"spec.networking.{field}" for field in _FIELDS}

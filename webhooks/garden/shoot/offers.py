@@ -15,10 +15,10 @@ from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.objects import Object, mapping, mappings, text, texts
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version
 from webhooks.garden.shoot.profile import Offer, architecture, own_offer
-from webhooks.garden.write import Write, depends_on
 
 
 class _Chosen(NamedTuple):

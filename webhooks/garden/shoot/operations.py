@@ -7,11 +7,11 @@ from gardener.garden.shoots import last_operation, workers
 from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
 from kube.paths import at
 from kube.validation import FieldError, forbidden, not_supported
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.metadata import set_annotation
-from webhooks.garden.findings import Finding
-from webhooks.garden.operations import became_truthy, operation_of, remove_operation
+from webhooks.garden.common.operations import became_truthy, operation_of, remove_operation
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import is_to_hibernate, rotation_phase, status
-from webhooks.garden.write import Write
 
 SSH = "rotate-ssh-keypair"
 _ROTATES = {
@@ -37,7 +37,7 @@ def has_ssh(shoot_spec: Object) -> bool:
 
 
 def asks(write: Write) -> bool:
-    """Whether something is to be done at once; see `webhooks.garden.operations`."""
+    """Whether something is to be done at once; see `webhooks.garden.common.operations`."""
     confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
     flipped = is_to_hibernate(write.spec) != is_to_hibernate(write.old_spec)
     asked = _operation_asks(write)

@@ -8,8 +8,8 @@ from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at
-from webhooks.garden.lazy import lazy
-from webhooks.garden.write import Write
+from webhooks.garden.common.lazy import lazy
+from webhooks.garden.common.write import Write
 
 T = TypeVar("T")
 

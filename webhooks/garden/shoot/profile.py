@@ -15,10 +15,10 @@ from gardener.garden.users import parents
 from gardener.garden.versions import Version, has_prefix, parse_version
 from kube.objects import Object, mapping, mappings, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
-from webhooks.garden.derived import Derived
+from webhooks.garden.common.derived import Derived
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import kubernetes_version, stored_pools, workers_of
-from webhooks.garden.write import Write
-from webhooks.shapes import child
+from webhooks.rules.shapes import child
 
 _FULL = 3
 """Parts of a version of Kubernetes."""

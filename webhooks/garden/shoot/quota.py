@@ -13,12 +13,12 @@ from kube.objects import Object, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.quantities import parse_quantity
 from webhooks.garden.common.credentials import scope_of
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import key_of
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
-from webhooks.garden.write import Write, depends_on
 
 _METRICS = ("cpu", "gpu", "memory", "storage.standard", "storage.premium", "loadbalancer")
 _CLASSES = ("standard", "premium")

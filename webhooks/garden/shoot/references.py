@@ -20,10 +20,10 @@ from kube.objects import Object, mapping, metadata, text, texts
 from kube.paths import at, mapping_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.validation import forbidden, invalid
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.write import Right, Write, depends_on
 from webhooks.garden.shoot.dns import providers
-from webhooks.garden.write import Right, Write, depends_on
 
 _NAMED = (
     ("secretBindingName", SECRET_BINDINGS),

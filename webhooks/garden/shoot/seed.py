@@ -27,11 +27,11 @@ from kube.objects import (
 )
 from kube.paths import at, mapping_at
 from kube.validation import forbidden
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.write import Limit, Write, depends_on
 from webhooks.garden.shoot.parts import project_of, seed_name, status
 from webhooks.garden.shoot.profile import own_profile
-from webhooks.garden.write import Limit, Write, depends_on
 
 SEED_NAME = "spec.seedName"
 _PROTECTED_FINALIZERS = (keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION)

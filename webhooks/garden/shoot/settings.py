@@ -19,7 +19,8 @@ from kube.validation import (
     required,
 )
 from webhooks.garden.common.durations import duration_errors
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import (
     differing_pools,
     encrypted_resources,
@@ -32,7 +33,6 @@ from webhooks.garden.shoot.parts import (
     status,
 )
 from webhooks.garden.shoot.workers import taint_key_errors
-from webhooks.garden.write import Write, depends_on
 
 LONGEST_NAMES = 21
 _HOUR = 3600.0

@@ -9,11 +9,11 @@ from gardener.garden.resources import EXPOSURE_CLASSES
 from kube.objects import Object, mapping, mappings, spec, string_map, text, texts
 from kube.paths import mappings_at
 from webhooks.garden.common import tolerations
+from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.tolerations import pair
-from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import project_of
-from webhooks.garden.write import Write, depends_on
-from webhooks.shapes import items
+from webhooks.rules.shapes import items
 
 _PATH = "spec.tolerations"
 

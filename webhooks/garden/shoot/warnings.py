@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from kube.objects import text
 from kube.paths import at
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import VERSION, pools_of
 from webhooks.garden.shoot.profile import Offer, own_offer
-from webhooks.garden.write import Write
 
 _SOON = timedelta(days=14)
 

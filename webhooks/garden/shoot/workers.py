@@ -18,10 +18,10 @@ from kube.validation import (
     not_supported,
     required,
 )
+from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.shares import share_problem
-from webhooks.garden.findings import Finding
+from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, kubernetes_version, pools_of
-from webhooks.garden.write import Write, depends_on
 
 _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """Nodes have it until what they need is there."""

@@ -1,5 +1,5 @@
 from gardener.garden.kinds.shoot_state import SHOOT_STATE as DEFINITION
 from webhooks.garden.common import deletion
-from webhooks.garden.kind import Kind
+from webhooks.garden.common.descriptor import Kind
 
 SHOOT_STATE = Kind(definition=DEFINITION, deletions=(deletion.confirmed,))

@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 from gardener.garden.kinds.workload_identity import WORKLOAD_IDENTITY as DEFINITION
 from kube.validation import invalid
-from webhooks.garden.findings import Finding
-from webhooks.garden.kind import Kind
-from webhooks.garden.write import Write
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
 
 _LONGEST_SUBJECT = 255
 _UID_LENGTH = 36

@@ -1,7 +1,7 @@
 """extension-validation: refuses extension resources, and Etcds, that break the rules of their kind.
 
-One webhook a kind, since the API server is told the kinds by webhook. `typed` declares what fields there are, each
-module of a kind its own; `rules` puts a webhook together from them.
+One webhook a kind, since the API server is told the kinds by webhook. `rules.typed` declares what fields there are,
+each module of a kind its own; `kind` puts a webhook together from them.
 """
 
 from typing import Any
@@ -15,9 +15,9 @@ from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
 from webhooks.handlers.extension_validation.etcd import ETCD
 from webhooks.handlers.extension_validation.extension import EXTENSION
 from webhooks.handlers.extension_validation.infrastructure import INFRASTRUCTURE
+from webhooks.handlers.extension_validation.kind import Kind
 from webhooks.handlers.extension_validation.network import NETWORK
 from webhooks.handlers.extension_validation.operating_system_config import OPERATING_SYSTEM_CONFIG
-from webhooks.handlers.extension_validation.rules import Kind
 from webhooks.handlers.extension_validation.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE
 from webhooks.handlers.extension_validation.worker import WORKER
 

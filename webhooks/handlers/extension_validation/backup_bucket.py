@@ -1,5 +1,5 @@
 from gardener.extensions import BACKUP_BUCKETS
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference
 
 
 class BackupBucketSpec(DefaultSpec):

@@ -1,8 +1,8 @@
 import msgspec
 
 from gardener.extensions import BASTIONS
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource
-from webhooks.handlers.extension_validation.typed import Typed
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource
+from webhooks.handlers.extension_validation.rules.typed import Typed
 
 
 class IPBlock(Typed):

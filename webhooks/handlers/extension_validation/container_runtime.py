@@ -1,6 +1,6 @@
 from gardener.extensions import CONTAINER_RUNTIMES
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource
-from webhooks.handlers.extension_validation.typed import Typed
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource
+from webhooks.handlers.extension_validation.rules.typed import Typed
 
 
 class LabelSelectorRequirement(Typed):

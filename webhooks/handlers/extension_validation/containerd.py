@@ -6,9 +6,9 @@ from typing import Annotated
 
 from kube.names import dns_subdomain_problems
 from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, not_supported, required, shown
-from webhooks.handlers.extension_validation.rules import need
-from webhooks.handlers.extension_validation.typed import GoName, Raw, Typed
-from webhooks.handlers.extension_validation.urls import Url, parse_url
+from webhooks.handlers.extension_validation.kind import need
+from webhooks.handlers.extension_validation.rules.typed import GoName, Raw, Typed
+from webhooks.handlers.extension_validation.rules.urls import Url, parse_url
 
 _CGROUP_DRIVERS = ("cgroupfs", "systemd")
 _CAPABILITIES = ("push", "pull", "resolve")

@@ -1,6 +1,6 @@
 from gardener.extensions import CONTROL_PLANES
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference
-from webhooks.handlers.extension_validation.typed import Raw
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference
+from webhooks.handlers.extension_validation.rules.typed import Raw
 
 
 class ControlPlaneSpec(DefaultSpec):

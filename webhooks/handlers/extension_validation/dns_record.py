@@ -3,8 +3,8 @@ from collections.abc import Iterator
 from gardener.extensions import DNS_RECORDS
 from kube.addresses import domain_name_errors, ip_errors
 from kube.validation import FieldError, invalid, not_supported
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, need
-from webhooks.shapes import Int64
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference, need
+from webhooks.rules.shapes import Int64
 
 _TYPES = ("A", "AAAA", "CNAME", "TXT")
 _LONGEST_TTL = 2**31 - 1

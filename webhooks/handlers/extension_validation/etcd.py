@@ -5,10 +5,10 @@ from typing import Any
 
 from gardener.extensions import ETCDS
 from kube.validation import FieldError, invalid
-from webhooks.handlers.extension_validation.difference import differences
-from webhooks.handlers.extension_validation.metadata import IMMUTABLE
-from webhooks.handlers.extension_validation.rules import Kind, Resource, immutable
-from webhooks.handlers.extension_validation.typed import Typed, as_json, decode
+from webhooks.handlers.extension_validation.kind import Kind, Resource, immutable
+from webhooks.handlers.extension_validation.rules.difference import differences
+from webhooks.handlers.extension_validation.rules.metadata import IMMUTABLE
+from webhooks.handlers.extension_validation.rules.typed import Typed, as_json, decode
 
 _PROVIDERS = frozenset(
     {

@@ -1,5 +1,5 @@
 from gardener.extensions import EXTENSIONS
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource
 
 
 class ExtensionSpec(DefaultSpec):

@@ -1,5 +1,5 @@
 from gardener.extensions import INFRASTRUCTURES
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference
 
 
 class InfrastructureSpec(DefaultSpec):

@@ -5,7 +5,7 @@ import msgspec
 from gardener.extensions import NETWORKS
 from kube.addresses import IPNetwork, parse_cidr
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, need
 
 _FAMILIES = ("IPv4", "IPv6")
 _POD_CIDR, _SERVICE_CIDR, _IP_FAMILIES = "spec.podCIDR", "spec.serviceCIDR", "spec.ipFamilies"

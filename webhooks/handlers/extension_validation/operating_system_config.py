@@ -7,8 +7,8 @@ from gardener.extensions import OPERATING_SYSTEM_CONFIGS
 from kube.names import dns_subdomain_problems
 from kube.validation import FieldError, duplicate, invalid, invalid_for, not_supported, required
 from webhooks.handlers.extension_validation.containerd import CRIConfig, cri_errors
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
-from webhooks.handlers.extension_validation.typed import GoName, Quantity, Time, Typed, Uint32, as_json
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, need
+from webhooks.handlers.extension_validation.rules.typed import GoName, Quantity, Time, Typed, Uint32, as_json
 
 _PURPOSES = ("provision", "reconcile")
 _ENCODINGS = ("", "b64")

@@ -5,9 +5,9 @@ from kube.addresses import ip_errors
 from kube.names import dns_subdomain_problems
 from kube.objects import group_of
 from kube.validation import FieldError, invalid, invalid_for, not_supported, required
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
-from webhooks.handlers.extension_validation.typed import Typed
-from webhooks.shapes import Int32
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, need
+from webhooks.handlers.extension_validation.rules.typed import Typed
+from webhooks.rules.shapes import Int32
 
 _ADDRESS_TYPES = ("ExternalDNS", "ExternalIP", "Hostname", "InternalDNS", "InternalIP")
 _HIGHEST_PORT = 65535

@@ -3,9 +3,9 @@ from typing import Annotated
 
 from gardener.extensions import WORKERS
 from kube.validation import FieldError, invalid, not_supported
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, need
-from webhooks.handlers.extension_validation.typed import Duration, GoName, Quantity, Raw, Time, Typed
-from webhooks.shapes import Int32
+from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference, need
+from webhooks.handlers.extension_validation.rules.typed import Duration, GoName, Quantity, Raw, Time, Typed
+from webhooks.rules.shapes import Int32
 
 _ARCHITECTURES = ("amd64", "arm64")
 _COUNTED = frozenset(

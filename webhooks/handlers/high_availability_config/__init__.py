@@ -14,11 +14,12 @@ from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Refusal, Request
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.generic import NOTHING_TO_DECODE
-from webhooks.handlers.high_availability_config import fields, replicas, workload
+from webhooks.handlers.high_availability_config import workload
 from webhooks.handlers.high_availability_config.cluster import ClusterLister, ClusterState, Target
-from webhooks.handlers.high_availability_config.requirements import Requirements, of_namespace
-from webhooks.registration import WRITE, Rule, having, without
-from webhooks.shapes import Shape, WrongShape
+from webhooks.handlers.high_availability_config.rules import fields, replicas
+from webhooks.handlers.high_availability_config.rules.requirements import Requirements, of_namespace
+from webhooks.rules.registration import WRITE, Rule, having, without
+from webhooks.rules.shapes import Shape, WrongShape
 from webhooks.state import NAMESPACES_VIEW, NotCovered, State
 
 _WORKLOADS = {("apps", "Deployment"): fields.DEPLOYMENT, ("apps", "StatefulSet"): fields.STATEFUL_SET}

@@ -4,9 +4,9 @@ from copy import deepcopy
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from kube.objects import Object, annotations, is_truthy, labels
-from webhooks.handlers.high_availability_config import replicas, scheduling
 from webhooks.handlers.high_availability_config.cluster import ClusterState
-from webhooks.handlers.high_availability_config.requirements import HOST_SPREAD, Requirements
+from webhooks.handlers.high_availability_config.rules import replicas, scheduling
+from webhooks.handlers.high_availability_config.rules.requirements import HOST_SPREAD, Requirements
 
 
 def highly_available(

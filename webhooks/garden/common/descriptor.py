@@ -19,8 +19,8 @@
         status_mutations=(), status_checks=(),     # as their namesakes, on UPDATE of the status
     )
 
-Most are tuples of functions of a `Write` (`webhooks.garden.write`). Mutations and defaults return nothing; the others
-yield findings (`webhooks.garden.findings`), rights, limits or texts. Rules are pure: the engine asks API servers.
+Most are tuples of functions of a `Write` (module `write`). Mutations and defaults return nothing; the others
+yield findings (module `findings`), rights, limits or texts. Rules are pure: the engine asks API servers.
 
 `checks` and `references` are ratcheted: on UPDATE a finding that the stored object gives as well, at a field of the
 same value, is dropped. So a rule about an object as it is belongs there and needs no look at `write.old`, and one about
@@ -40,10 +40,10 @@ from operator import call
 from gardener.garden.definitions import Definition
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.garden.findings import Finding, ratcheted
-from webhooks.garden.operations import Asks, keep_sequence
-from webhooks.garden.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write, concerned
-from webhooks.registration import EVERYTHING, WRITE, Selector
+from webhooks.garden.common.findings import Finding, ratcheted
+from webhooks.garden.common.operations import Asks, keep_sequence
+from webhooks.garden.common.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write, concerned
+from webhooks.rules.registration import EVERYTHING, WRITE, Selector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Kind:
     is_frozen: Callable[[Write], bool] = _never
     """Whether the spec may not change for now, for another reason than that the object is being deleted."""
     asks: Asks | None = None
-    """For kinds with `operation.sequence`; see `webhooks.garden.operations`."""
+    """For kinds with `operation.sequence`; see `webhooks.garden.common.operations`."""
     checks: tuple[Rule, ...] = ()
     references: tuple[Rule, ...] = ()
     changes: tuple[Rule, ...] = ()

@@ -6,8 +6,8 @@ Autoscalers do not go below that.
 from kube.objects import Object, annotations, labels
 from kube.paths import mapping_at, with_value
 from webhooks.admission import Denied, Refusal
-from webhooks.handlers.high_availability_config.requirements import REPLICAS, TYPE, Requirements
-from webhooks.values import integer
+from webhooks.handlers.high_availability_config.rules.requirements import REPLICAS, TYPE, Requirements
+from webhooks.rules.values import integer
 
 _CONTROLLER = "controller"
 _MOST = 2**31 - 1

@@ -24,7 +24,7 @@ from kube.clock import format_time, parse_duration
 from kube.quantities import parse_quantity
 from kube.validation import Value
 from webhooks.admission import Errored, Refusal
-from webhooks.shapes import Int32, Int64
+from webhooks.rules.shapes import Int32, Int64
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))

@@ -1,7 +1,7 @@
 """What high-availability-config touches of each kind."""
 
 from kube.objects import Object
-from webhooks.shapes import METADATA, Int32, Shape, Strings
+from webhooks.rules.shapes import METADATA, Int32, Shape, Strings
 
 _NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [{"key": str}]}]}
 _POD_SPEC = {

@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from kube.clock import format_time
-from webhooks.handlers.extension_validation.typed import Typed, members
+from webhooks.handlers.extension_validation.rules.typed import Typed, members
 
 _MOST_ENTRIES = 10
 _LONGEST_VALUE = 256

@@ -18,11 +18,11 @@ from kube.validation import FieldError, forbidden, invalid, invalid_status, requ
 from webhooks.admission import Errored, Failure, Refusal, Request
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.generic import validator
-from webhooks.handlers.extension_validation import metadata
-from webhooks.handlers.extension_validation.difference import differences
-from webhooks.handlers.extension_validation.metadata import IMMUTABLE, ObjectMeta
-from webhooks.handlers.extension_validation.typed import GoName, Raw, Typed, as_json, decode, value_at
-from webhooks.registration import WRITE, Rule
+from webhooks.handlers.extension_validation.rules import metadata
+from webhooks.handlers.extension_validation.rules.difference import differences
+from webhooks.handlers.extension_validation.rules.metadata import IMMUTABLE, ObjectMeta
+from webhooks.handlers.extension_validation.rules.typed import GoName, Raw, Typed, as_json, decode, value_at
+from webhooks.rules.registration import WRITE, Rule
 
 _MOST_ERRORS = 200
 

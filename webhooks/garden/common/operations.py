@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 
 from gardener import keys
 from kube.objects import Object, annotations, integer, is_truthy, mapping
-from webhooks.garden.write import Write
+from webhooks.garden.common.write import Write
 
 FIELD = "operation"
 _BACKUP_ENTRY_FORCE_DELETION = "backupentry.core.gardener.cloud/force-deletion"

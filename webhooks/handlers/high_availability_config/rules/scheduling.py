@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from kube.objects import Object
 from webhooks.admission import Denied, Refusal
-from webhooks.handlers.high_availability_config.requirements import Requirements
+from webhooks.handlers.high_availability_config.rules.requirements import Requirements
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

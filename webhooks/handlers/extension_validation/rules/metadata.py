@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from kube.names import dns_label_problems, dns_subdomain_problems, label_name_problems, label_value_problems
 from kube.validation import FieldError, forbidden, invalid, required, shown, too_long
-from webhooks.handlers.extension_validation.typed import Time, Typed, as_json
-from webhooks.shapes import Int64
+from webhooks.handlers.extension_validation.rules.typed import Time, Typed, as_json
+from webhooks.rules.shapes import Int64
 
 IMMUTABLE = "field is immutable"
 _MOST_ANNOTATION_BYTES = 256 << 10

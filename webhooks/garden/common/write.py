@@ -13,9 +13,9 @@ from kube.objects import Key, Object, is_deleting, metadata
 from kube.paths import at
 from kube.resources import Resource
 from webhooks.admission import User
-from webhooks.garden.findings import Finding
-from webhooks.garden.lazy import lazy
-from webhooks.shapes import child
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.lazy import lazy
+from webhooks.rules.shapes import child
 
 T = TypeVar("T")
 

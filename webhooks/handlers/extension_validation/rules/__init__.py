@@ -1,0 +1,1 @@
+"""How objects are decoded and compared, for all kinds: pure."""

@@ -1,0 +1,1 @@
+"""The right value of each field: pure."""

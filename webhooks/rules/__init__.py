@@ -1,0 +1,1 @@
+"""What all webhooks are made of: pure."""
