@@ -8,6 +8,8 @@
     options      flags
     session      from flags to a cluster; errors, in words that help, and exit codes
     object_names names of objects for completion
+    reader       objects of a garden, as far as the user may read them
+    kinds        kinds in words
     transport    HTTP that takes little to import
     style        what may be coloured, tables, trees; plain functions from values to text
     output       data on stdout (text, JSON, YAML, names), progress on stderr

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Client, Form, Selection
+from kube.client import Client
 from kube.connection import load_kubeconfig
-from kube.errors import Forbidden, KindNotServed, KubeError, Unauthorized, Unreachable
+from kube.errors import Forbidden, KubeError, Unauthorized, Unreachable
 from kube.kubeconfig import ConfigurationError, read_kubeconfig
-from kube.objects import Key, Object, key, mappings
+from kube.objects import Key, mappings
 from kubectl import options, output
-from kubectl.errors import UserError, not_found
+from kubectl.errors import UserError
 from kubectl.transport import PlainTransport
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ R = TypeVar("R")
 
 _USER_AGENT = "kubectl-mr"
 _DEFAULT_NAMESPACE = "default"
-PAGE = 250
-"""How many ManagedResources are listed at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,63 +67,8 @@ class Session:
     target: Cluster
     namespace: str
 
-    async def managed_resource(self, name: str) -> Object:
-        """Raises UserError that tells similar names."""
-        return await self.demand(self.key(name))
-
-    async def demand(self, wanted: Key) -> Object:
-        """Raises UserError that tells similar names."""
-        return await self.find(wanted) or await self._missing(wanted)
-
-    async def find(self, wanted: Key) -> Object | None:
-        try:
-            return await self.source.client.find(MANAGED_RESOURCES, wanted.name, namespace=wanted.namespace)
-        except KindNotServed:
-            raise KindMissing from None
-
-    async def selected(self, names: Sequence[str], *, all_here: bool, everywhere: bool) -> list[Object]:
-        """Those that are named, or all of the namespace, or of all namespaces.
-
-        Raises: click.BadParameter: both are asked for, or neither is.
-        """
-        demand_selection(names, all_here=all_here, everywhere=everywhere)
-        if names:
-            return [await self.managed_resource(name) for name in names]
-        pages = self.pages("" if everywhere else self.namespace)
-        return [item async for page in pages for item in page]
-
-    async def _missing(self, wanted: Key) -> Object:
-        selection = Selection(namespace=wanted.namespace)
-        known = await self.source.client.list(MANAGED_RESOURCES, selection, form=Form.METADATA)
-        names = [key(obj).name for obj in known]
-        remedy = "look at all of them: kubectl mr get -A"
-        raise not_found("ManagedResource", wanted.name, names, where=f"{wanted.namespace}/", remedy=remedy)
-
-    async def pages(self, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
-        """ManagedResources, so that thousands cost no more memory than a page. Raises KindMissing."""
-        selection = Selection(namespace=namespace, label_selector=selector)
-        try:
-            async for page in self.source.client.pages(MANAGED_RESOURCES, selection, limit=PAGE):
-                yield page
-        except KindNotServed:
-            raise KindMissing from None
-
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
-
-
-def demand_selection(names: Sequence[str], *, all_here: bool, everywhere: bool) -> None:
-    """Raises click.BadParameter: both names and all are asked for, or neither is."""
-    if bool(names) == (all_here or everywhere):
-        raise click.BadParameter("either names, or --all, or -A for all namespaces", param_hint="NAME")
-
-
-class KindMissing(UserError):
-    def __init__(self) -> None:
-        super().__init__(
-            "this cluster does not know ManagedResources",
-            hint="is it the right --context? If so, install the CustomResourceDefinition; see kubectl mr check",
-        )
 
 
 async def gathered(work: Callable[[A], Awaitable[R]], of: Iterable[A], *, at_once: int) -> list[R]:

@@ -20,6 +20,7 @@ from gardener.overview.states import State, brief, message_of, state_of, warning
 from kube.errors import Unreachable
 from kube.objects import Key, Object, annotations
 from kubectl import output
+from kubectl.mr import managed_resources
 from kubectl.mr.live import health_word, read_all
 from kubectl.mr.words import state_word
 from kubectl.session import Session, gathered
@@ -88,7 +89,8 @@ async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeo
 async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key) -> Progress:
     name = wanted.name if wanted.namespace == session.namespace else str(wanted)
     try:
-        managed_resource = await (session.find(wanted) if goal is Goal.DELETED else session.demand(wanted))
+        read = managed_resources.find if goal is Goal.DELETED else managed_resources.demand
+        managed_resource = await read(session, wanted)
         if managed_resource is None:
             return Progress(name, reached=True, line=["gone"])
         listed = listed_in(managed_resource) if _needs_objects(managed_resource) else []

@@ -14,7 +14,7 @@ from kube.objects import Key, Object, condition, integer, key, mapping, spec, te
 from kube.paths import mapping_at
 from kube.resources import CONTROLLER_REVISIONS
 from kubectl.errors import UserError
-from kubectl.garden.reading import Reader
+from kubectl.reader import Reader
 from kubectl.session import Session
 
 

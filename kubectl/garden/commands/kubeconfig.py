@@ -9,8 +9,8 @@ from gardener.garden.resources import SHOOTS
 from kube.clock import format_time
 from kube.objects import Key
 from kubectl import output
-from kubectl.garden.reading import Reader
 from kubectl.options import seconds_of
+from kubectl.reader import Reader
 from kubectl.session import Session, on_cluster
 
 

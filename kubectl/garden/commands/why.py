@@ -11,9 +11,10 @@ from kube.resources import Resource
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.garden import kinds
-from kubectl.garden.reading import Reader, explained
+from kubectl.garden.reading import explained
 from kubectl.garden.why.finding import Finding, Level, ordered
 from kubectl.output import Form
+from kubectl.reader import Reader
 from kubectl.session import Session, on_cluster
 from kubectl.style import BLUE, BOLD, DIM, GREEN, RED, YELLOW, Line, Word, table
 

@@ -10,6 +10,7 @@ from kube.clock import format_time, short_duration, time_or_none
 from kube.objects import Key, Object, key, mappings, metadata, text
 from kube.paths import at
 from kube.resources import Resource
+from kubectl.kinds import plural
 
 _MOST_NAMED = 5
 CONDITION = "condition"
@@ -77,12 +78,6 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
 
 
 # --- words
-
-
-def plural(kind: str) -> str:
-    if kind.endswith("y"):
-        return f"{kind[:-1]}ies"
-    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def named(found: Sequence[Key]) -> str:

@@ -19,10 +19,11 @@ from kube.objects import Object, annotations, condition, key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, SELF_SUBJECT_ACCESS_REVIEWS
 from kube.x509 import load_certificates
 from kubectl import options, output
-from kubectl.mr import parameters, webhook_entries
+from kubectl.mr import managed_resources, parameters, webhook_entries
 from kubectl.mr.agents import LEASE, leases_in
+from kubectl.mr.managed_resources import KindMissing
 from kubectl.output import Form
-from kubectl.session import KindMissing, Session, on_cluster
+from kubectl.session import Session, on_cluster
 from kubectl.style import BLUE, GREEN, RED, YELLOW, Line, Word, counted, short_list
 
 _DEFINITION = f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
@@ -178,7 +179,7 @@ async def _managed_resources(look: _Look) -> list[Finding]:
     states: dict[State, list[str]] = {}
     pending: dict[str, list[str]] = {}
     warned: list[str] = []
-    async for page in look.session.pages(look.namespace):
+    async for page in managed_resources.pages(look.session, look.namespace):
         for item in page:
             state, name = state_of(item), str(key(item))
             states.setdefault(state, []).append(name)

@@ -18,7 +18,7 @@ from kube.objects import Object, key
 from kube.resources import SECRETS
 from kubectl import options, output
 from kubectl.errors import UserError
-from kubectl.mr import files, packing, parameters, preview
+from kubectl.mr import files, managed_resources, packing, parameters, preview
 from kubectl.mr.desired import plan_of
 from kubectl.mr.live import read_all
 from kubectl.mr.waiting import Goal, wait_for
@@ -87,7 +87,7 @@ async def command(
     if dry_run is DryRun.CLIENT:
         output.show_objects([*made, managed], output.Form.YAML)
         return 0
-    before = await session.find(key(managed))
+    before = await managed_resources.find(session, key(managed))
     if before is not None and not update:
         raise UserError(f"ManagedResource {key(managed)} exists already", hint="--update changes it")
     if dry_run is DryRun.SERVER:

@@ -14,7 +14,7 @@ from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.errors import Forbidden
 from kube.objects import Object, condition, is_deleting, key, metadata
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.commands.events import line_of, read_events
 from kubectl.mr.desired import Contents, read_contents
 from kubectl.mr.live import health_word, read_all
@@ -32,7 +32,7 @@ _EVENTS = 10
 @on_cluster()
 async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Objects are read to tell their health at this moment."""
-    managed_resource = await session.managed_resource(name)
+    managed_resource = await managed_resources.named(session, name)
     contents = await _contents(session, managed_resource)
     found = as_told(managed_resource, await read_all(session.target, listed_in(managed_resource)))
     if form is not None:

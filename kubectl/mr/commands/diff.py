@@ -9,7 +9,7 @@ from gardener.overview.states import State, state_of
 from kube.objects import Object
 from kubectl import options, output
 from kubectl.errors import UserError
-from kubectl.mr import files, packing, parameters
+from kubectl.mr import files, managed_resources, packing, parameters
 from kubectl.mr.desired import read_contents
 from kubectl.mr.preview import FAILURES, Difference, What, differences, lines, summary
 from kubectl.output import Form
@@ -53,11 +53,11 @@ async def _made_of(session: Session, name: str, texts: list[files.Text]) -> tupl
     """The ManagedResource, as it is or would be created, and the Secrets that it would have."""
     made = packing.secrets(name, session.namespace, packing.pack(packing.documents_in(texts)), immutable=False)
     new = packing.managed_resource(name, session.namespace, made, resource_class="", keep_objects=False)
-    return await session.find(session.key(name)) or new, made
+    return await managed_resources.find(session, session.key(name)) or new, made
 
 
 async def _stored(session: Session, name: str) -> tuple[Object, Sequence[Object]]:
-    managed_resource = await session.managed_resource(name)
+    managed_resource = await managed_resources.named(session, name)
     contents = await read_contents(session.source.client, managed_resource)
     if contents.missing:
         raise UserError(f"Secrets are missing: {', '.join(contents.missing)}; nothing is applied without them")

@@ -12,7 +12,7 @@ from kube.client import Selection
 from kube.objects import Object
 from kube.resources import EVENTS
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.output import Output
 from kubectl.session import Session, on_cluster
 from kubectl.style import GREEN, YELLOW, Line, Word, age, table
@@ -31,7 +31,7 @@ async def command(
     if objects and name is None:
         raise click.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
     if name is not None:
-        managed_resource = await session.managed_resource(name)
+        managed_resource = await managed_resources.named(session, name)
         found = await read_events(session, [name])
         if objects:
             found = in_order([*found, *await _about_objects(session, managed_resource)])

@@ -15,10 +15,11 @@ from gardener.responsibility import class_of
 from kube.client import Selection
 from kube.objects import Key, Object, key, metadata
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
+from kubectl.mr.managed_resources import PAGE, KindMissing
 from kubectl.mr.words import state_word, status_word
 from kubectl.output import Output
-from kubectl.session import PAGE, KindMissing, Session, on_cluster
+from kubectl.session import Session, on_cluster
 from kubectl.style import Columns, Line, age, shortened
 
 _SHORT_MESSAGE = 120
@@ -82,9 +83,9 @@ class _Chosen:
     async def _all(self, session: Session, namespace: str) -> AsyncIterator[Object]:
         if self.names and namespace:
             for name in self.names:
-                yield await session.managed_resource(name)
+                yield await managed_resources.named(session, name)
             return
-        async for page in session.pages(namespace, selector=self.selector):
+        async for page in managed_resources.pages(session, namespace, selector=self.selector):
             for item in page:
                 yield item
 

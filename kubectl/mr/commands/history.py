@@ -9,7 +9,7 @@ from gardener import keys
 from gardener.managed_resource.history import CHANGE_CAUSE
 from kube.objects import Object, annotations, key, metadata
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.revisions import applied_digest, current, digest_of, json_of, number_of, read_revisions
 from kubectl.output import Output
 from kubectl.session import Session, on_cluster
@@ -28,7 +28,7 @@ async def command(session: Session, *, name: str, form: Output | None) -> None:
 
     See kubectl mr rollback --dry-run server for what one of them would change.
     """
-    managed_resource = await session.managed_resource(name)
+    managed_resource = await managed_resources.named(session, name)
     revisions = await read_revisions(session, managed_resource)
     applied = current(revisions, managed_resource)
     if form is Output.NAME:

@@ -19,7 +19,7 @@ from kube.objects import Key, Object, key, labels
 from kube.resources import PODS
 from kubectl import output
 from kubectl.errors import UserError
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.agents import leases_in, may_handle
 from kubectl.options import seconds_of
 from kubectl.session import Session, on_cluster
@@ -59,7 +59,7 @@ async def command(
 ) -> None:
     """You need the permission to list Leases, and to read pods and their logs."""
     seconds = f"{seconds_of(since):.0f}" if since else ""
-    managed_resource = await session.managed_resource(name)
+    managed_resource = await managed_resources.named(session, name)
     pods = await _pods(session, managed_resource, agent_namespace)
     reader = _Reader(session.source.client, key(managed_resource), {"sinceSeconds": seconds} if seconds else {})
     read = await asyncio.gather(*(reader.last(pod, tail) for pod in pods))

@@ -10,7 +10,7 @@ from gardener.overview.states import State, state_of
 from kube.objects import Key, Object, annotations, is_deleting, key
 from kubectl import options, output
 from kubectl.errors import UserError
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.waiting import Goal, wait_for
 from kubectl.options import seconds_of
 from kubectl.session import Session, on_cluster
@@ -29,7 +29,7 @@ async def command(
     """The agent puts drift right by itself; this is for those who do not want to wait until it tries again."""
     patience = seconds_of(timeout)
     chosen: list[Key] = []
-    for found in await session.selected(names, all_here=all_here, everywhere=everywhere):
+    for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):
         try:
             if is_deleting(found) and not names:
                 raise UserError(f"ManagedResource {key(found).name} is being deleted")

@@ -9,7 +9,7 @@ from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import State, state_of, suspension
 from kube.objects import Key, key
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.waiting import Goal, wait_for
 from kubectl.options import seconds_of
 from kubectl.session import Session, on_cluster
@@ -30,7 +30,7 @@ async def command(
     """Whatever was changed meanwhile is put right; `kubectl mr diff` tells before what that is."""
     patience = seconds_of(timeout)
     waited: list[Key] = []
-    for found in await session.selected(names, all_here=all_here, everywhere=everywhere):
+    for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):
         name = key(found)
         if state_of(found) is State.SUSPENDED:
             patch = {"metadata": {"annotations": _NOTES}}

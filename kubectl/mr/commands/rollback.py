@@ -25,7 +25,7 @@ from kube.objects import Key, Object, annotations, condition, is_deleting, key, 
 from kube.resources import SECRETS
 from kubectl import options, output
 from kubectl.errors import UserError
-from kubectl.mr import parameters, preview
+from kubectl.mr import managed_resources, parameters, preview
 from kubectl.mr.desired import values_of
 from kubectl.mr.managers import LAST_APPLIED, manager_of
 from kubectl.mr.revisions import applied_digest, digest_of, number_of, read_kept, read_revisions
@@ -62,7 +62,7 @@ async def command(session: Session, *, name: str, to: int, dry_run: DryRun | Non
     Secrets that are immutable, or that somebody else manages, are not written: you are told what to do instead.
     """
     patience = seconds_of(timeout)
-    managed_resource = await session.managed_resource(name)
+    managed_resource = await managed_resources.named(session, name)
     if is_deleting(managed_resource):
         raise UserError(f"ManagedResource {key(managed_resource)} is being deleted")
     plan = await _plan(session, managed_resource, to)
@@ -231,7 +231,7 @@ async def _suspend(session: Session, own: Key, reason: str) -> None:
     await _annotate(session, own, {keys.IGNORE: "true", keys.IGNORE_REASON: reason})
     deadline = time.monotonic() + _SUSPENDED_SECONDS
     while time.monotonic() < deadline:
-        found = await session.demand(own)
+        found = await managed_resources.demand(session, own)
         if (condition(found, RESOURCES_APPLIED) or {}).get("reason") == IGNORED:
             return
         await asyncio.sleep(_LOOK_SECONDS)

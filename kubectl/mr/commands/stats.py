@@ -14,7 +14,7 @@ from kube.objects import Key, Object, key
 from kube.resources import SECRETS
 from kube.yaml import DialectError
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.desired import values_of
 from kubectl.mr.words import state_word
 from kubectl.output import Form
@@ -53,7 +53,7 @@ class Counts:
 async def _count(session: Session, namespace: str) -> Counts:
     counts = Counts()
     measured: set[Key] = set()
-    async for page in session.pages(namespace):
+    async for page in managed_resources.pages(session, namespace):
         wanted: set[Key] = set()
         for item in page:
             counts.states[state_of(item)] += 1

@@ -16,7 +16,7 @@ from kube.errors import KubeError
 from kube.objects import key
 from kube.resources import Resource
 from kubectl import output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.session import Session, on_cluster
 
 _REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
@@ -30,7 +30,7 @@ _REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsub
 @on_cluster(target=False)
 async def command(session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, reason: str) -> None:
     """Nothing is done to the objects, even if others change them. Deleting a suspended ManagedResource deletes them."""
-    found = await session.selected(names, all_here=all_here, everywhere=everywhere)
+    found = await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere)
     notes = {
         IGNORE: "true",
         IGNORE_REASON: reason,

@@ -14,7 +14,7 @@ from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Object, annotations, key, uid
 from kubectl import options, output
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
 from kubectl.mr.desired import Contents, read_contents
 from kubectl.mr.live import OWNERS, Owned, by_key, health_word, owned_objects, read_all
 from kubectl.mr.words import state_word
@@ -31,7 +31,7 @@ _DEPTH = 4
 @on_cluster()
 async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Old ReplicaSets without pods are left out."""
-    managed_resource = await session.managed_resource(name)
+    managed_resource = await managed_resources.named(session, name)
     contents = await read_contents(session.source.client, managed_resource)
     sources = await sources_of(contents.decoded(), session.target.discovery)
     found = as_told(managed_resource, await read_all(session.target, everything(managed_resource, sources)))

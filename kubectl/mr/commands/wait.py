@@ -6,10 +6,11 @@ import click
 
 from kube.objects import key
 from kubectl import options
-from kubectl.mr import parameters
+from kubectl.mr import managed_resources, parameters
+from kubectl.mr.managed_resources import demand_selection
 from kubectl.mr.waiting import Goal, wait_for
 from kubectl.options import seconds_of
-from kubectl.session import Session, demand_selection, on_cluster
+from kubectl.session import Session, on_cluster
 
 
 @click.command
@@ -30,5 +31,6 @@ async def command(
     if names:
         wanted = [session.key(name) for name in names]  # that are perhaps gone already
     else:
-        wanted = [key(obj) for obj in await session.selected((), all_here=all_here, everywhere=everywhere)]
+        found = await managed_resources.selected(session, (), all_here=all_here, everywhere=everywhere)
+        wanted = [key(obj) for obj in found]
     return await wait_for(session, wanted, goal, timeout=patience)

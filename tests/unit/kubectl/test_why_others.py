@@ -22,7 +22,8 @@ from kube.resources import SECRETS
 from kubectl.errors import UserError
 from kubectl.garden import kinds
 from kubectl.garden.why import project, protected, seed
-from kubectl.garden.why.finding import Finding, Level, Users, named, ordered, plural
+from kubectl.garden.why.finding import Finding, Level, Users, named, ordered
+from kubectl.kinds import plural
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 HOUR_AGO = "2026-01-10T11:00:00Z"

@@ -1,0 +1,76 @@
+"""The ManagedResources that a command is about."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import click
+
+from gardener.kinds import MANAGED_RESOURCES
+from kube.client import Form, Selection
+from kube.errors import KindNotServed
+from kube.objects import Key, Object, key
+from kubectl.errors import UserError, not_found
+from kubectl.session import Session
+
+PAGE = 250
+"""How many are listed at once."""
+
+
+class KindMissing(UserError):
+    def __init__(self) -> None:
+        super().__init__(
+            "this cluster does not know ManagedResources",
+            hint="is it the right --context? If so, install the CustomResourceDefinition; see kubectl mr check",
+        )
+
+
+async def named(session: Session, name: str) -> Object:
+    """Raises UserError that tells similar names."""
+    return await demand(session, session.key(name))
+
+
+async def demand(session: Session, wanted: Key) -> Object:
+    """Raises UserError that tells similar names."""
+    return await find(session, wanted) or await _missing(session, wanted)
+
+
+async def find(session: Session, wanted: Key) -> Object | None:
+    try:
+        return await session.source.client.find(MANAGED_RESOURCES, wanted.name, namespace=wanted.namespace)
+    except KindNotServed:
+        raise KindMissing from None
+
+
+async def selected(session: Session, names: Sequence[str], *, all_here: bool, everywhere: bool) -> list[Object]:
+    """Those that are named, or all of the namespace, or of all namespaces.
+
+    Raises: click.BadParameter: both are asked for, or neither is.
+    """
+    demand_selection(names, all_here=all_here, everywhere=everywhere)
+    if names:
+        return [await named(session, name) for name in names]
+    found = pages(session, "" if everywhere else session.namespace)
+    return [item async for page in found for item in page]
+
+
+async def pages(session: Session, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
+    """So that thousands cost no more memory than a page. Raises KindMissing."""
+    selection = Selection(namespace=namespace, label_selector=selector)
+    try:
+        async for page in session.source.client.pages(MANAGED_RESOURCES, selection, limit=PAGE):
+            yield page
+    except KindNotServed:
+        raise KindMissing from None
+
+
+def demand_selection(names: Sequence[str], *, all_here: bool, everywhere: bool) -> None:
+    """Raises click.BadParameter: both names and all are asked for, or neither is."""
+    if bool(names) == (all_here or everywhere):
+        raise click.BadParameter("either names, or --all, or -A for all namespaces", param_hint="NAME")
+
+
+async def _missing(session: Session, wanted: Key) -> Object:
+    selection = Selection(namespace=wanted.namespace)
+    known = await session.source.client.list(MANAGED_RESOURCES, selection, form=Form.METADATA)
+    names = [key(obj).name for obj in known]
+    remedy = "look at all of them: kubectl mr get -A"
+    raise not_found("ManagedResource", wanted.name, names, where=f"{wanted.namespace}/", remedy=remedy)

@@ -1,0 +1,72 @@
+"""Objects of a garden, as far as the user may read them.
+
+What may not be read is remembered, so that silence is not taken for an answer.
+"""
+
+from collections.abc import Callable
+
+from kube.client import Client, Form, Selection
+from kube.errors import Forbidden, KindNotServed, KindUnavailable
+from kube.gone_kinds import demand_gone
+from kube.objects import Key, Object, key
+from kube.resources import Resource
+from kubectl.errors import UserError, not_found
+from kubectl.kinds import plural
+
+
+class Reader:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.unread: list[str] = []
+        """What the user may not read."""
+
+    async def demand(self, resource: Resource, own: Key) -> Object:
+        """Raises UserError: there is no such object, or no such kind."""
+        try:
+            found = await self._client.find(resource, own.name, namespace=own.namespace)
+            return found or await self._missing(resource, own)
+        except KindNotServed:
+            raise UserError(
+                f"this cluster does not know {plural(resource.kind)}", hint="is it a garden? Choose it by --context"
+            ) from None
+
+    async def _missing(self, resource: Resource, own: Key) -> Object:
+        known = await self._client.list(resource, Selection(namespace=own.namespace), form=Form.METADATA)
+        where = f"{own.namespace}/" if own.namespace else ""
+        remedy = f"see all of them: kubectl get {resource.plural}{' -A' if own.namespace else ''}"
+        raise not_found(resource.kind, own.name, [key(obj).name for obj in known], where=where, remedy=remedy)
+
+    async def look(self, resource: Resource, own: Key) -> tuple[Object | None, bool]:
+        """The object, if it exists; and whether that is known."""
+        try:
+            return await self._client.find(resource, own.name, namespace=own.namespace), True
+        except Forbidden:
+            self.unread.append(f"{resource.kind} {own}")
+        except KindNotServed:
+            return None, await self._is_gone(resource)
+        return None, False
+
+    async def find(self, resource: Resource, own: Key) -> Object | None:
+        return (await self.look(resource, own))[0]
+
+    async def those(self, resource: Resource, which: Callable[[Object], bool], *, namespace: str = "") -> list[Object]:
+        """The objects of a kind that are asked for, page by page: there may be thousands of others."""
+        found: list[Object] = []
+        try:
+            async for page in self._client.pages(resource, Selection(namespace=namespace)):
+                found += filter(which, page)
+        except Forbidden:
+            where = f"in namespace {namespace}" if namespace else "of all namespaces" if resource.namespaced else ""
+            self.unread.append(f"{plural(resource.kind)} {where}".rstrip())
+        except KindNotServed:
+            await self._is_gone(resource)
+        return found
+
+    async def _is_gone(self, resource: Resource) -> bool:
+        """Whether there are no objects of a kind that is not served."""
+        try:
+            await demand_gone(self._client, resource.api_version, resource.kind)
+        except (Forbidden, KindUnavailable):
+            self.unread.append(f"{plural(resource.kind)}, which are not served")
+            return False
+        return True
