@@ -30,7 +30,7 @@ import structlog
 
 from kube.client import Client, Form, Selection
 from kube.decoding import InPart, nesting_less
-from kube.errors import ApiError, KindNotServed, OtherPast
+from kube.errors import ApiError, KindNotServed, OtherPast, Unreachable
 from kube.giving_way import GivingWay
 from kube.kept import Packed, bounded
 from kube.objects import Key, Object, key, metadata, resource_version
@@ -366,6 +366,7 @@ class Caches:
     Args:
         namespaces: what namespaced kinds are restricted to, one watch each; empty: all, with one watch.
         resync_period: seconds after which handlers are told of everything again, ± 10 %.
+        on_other_past: called when `other_past` is set.
     """
 
     def __init__(
@@ -375,8 +376,10 @@ class Caches:
         namespaces: Sequence[str] = (),
         resync_period: float = 24 * 3600.0,
         timings: Timings | None = None,
+        on_other_past: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
+        self._on_other_past = on_other_past
         self._namespaces = tuple(dict.fromkeys(namespaces))
         self._resync_period = resync_period
         self._timings = timings
@@ -430,6 +433,7 @@ class Caches:
             "The cluster may have been restored from a backup; all is listed anew", resource=str(watcher.resource)
         )
         self.other_past.set()
+        self._on_other_past()
         self._doubtful.clear()
         for running in self._running.values():
             for feed in running.feeds:
@@ -445,7 +449,12 @@ class Caches:
         return not resource.namespaced or not self._namespaces or namespace in self._namespaces
 
     def acquire(self, view: View[T], *, needed_at_start: bool = False) -> Store[T]:
-        """The store of a view, watching from the first user on; not synced yet when it is new."""
+        """The store of a view, watching from the first user on; not synced yet when it is new.
+
+        Raises: Unreachable: after `close`.
+        """
+        if self._is_closed:
+            raise Unreachable("the connection to this cluster is closed")
         running = self._running.get(view)
         if running is None:
             running = self._running[view] = self._start(view, needed_at_start)

@@ -108,13 +108,18 @@ class _Session:
         component: str,
         write_guard: Callable[[], float] | None,
         timings: Timings | None,
+        on_other_past: Callable[[], None],
     ) -> None:
         settings, self.transport = endpoint.settings, Transport(endpoint.connection)
         waited = rest_client_rate_limiter_duration_seconds.labels(host=self.transport.host)
         limiter = TokenBucket(qps=settings.qps, burst=settings.burst, observe=waited.observe)
         client = Client(self.transport, user_agent=user_agent, limiter=limiter, write_guard=write_guard)
         caches = Caches(
-            client, namespaces=settings.namespaces, resync_period=settings.cache_resync_period, timings=timings
+            client,
+            namespaces=settings.namespaces,
+            resync_period=settings.cache_resync_period,
+            timings=timings,
+            on_other_past=on_other_past,
         )
         client.consistency = caches
         self.cluster = Cluster(
@@ -158,8 +163,15 @@ class Clusters(Mapping[str, Cluster]):
         write_guard: Callable[[], float] | None = None,
         timings: Timings | None = None,
     ) -> None:
+        self.other_past = asyncio.Event()
+        """Set when a cluster turned out to have another past, see `kube.cache`."""
         self._new_session = partial(
-            _Session, user_agent=user_agent, component=component, write_guard=write_guard, timings=timings
+            _Session,
+            user_agent=user_agent,
+            component=component,
+            write_guard=write_guard,
+            timings=timings,
+            on_other_past=self.other_past.set,
         )
         self._sessions: dict[str, _Session] = {}
         self._handlers: list[Callable[[], None]] = []

@@ -47,7 +47,6 @@ class Controllers:
     ) -> None:
         self._config = config
         self._clusters = clusters
-        self._clusters_changed = asyncio.Event()
         self._unsubscribe: Callable[[], None] | None = None
         self._compose = compose
         self._kinds_of = kinds_of
@@ -57,8 +56,9 @@ class Controllers:
         self._restarting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
+        # Nothing is remembered here yet.
+        self._clusters.other_past.clear()
         for cluster in distinct(self._clusters).values():
-            # Nothing is remembered here yet.
             cluster.caches.other_past.clear()
         # Before the controllers: what they learn of kinds from now on is corrected when it changes.
         self._unsubscribe = self._clusters.subscribe(self._connections_changed)
@@ -75,24 +75,20 @@ class Controllers:
 
     async def _other_past(self) -> bool:
         """Wait until the control loops are to be made anew; False if they have all ended by themselves."""
+        news = asyncio.create_task(self._clusters.other_past.wait())
         running = set(self._running)
-        while running:
-            self._clusters_changed.clear()
-            caches = [cluster.caches for cluster in distinct(self._clusters).values()]
-            news = {asyncio.create_task(each.other_past.wait()) for each in caches}
-            change = asyncio.create_task(self._clusters_changed.wait())
-            try:
-                ended, _ = await asyncio.wait({*running, *news, change}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in (*news, change):
-                    task.cancel()
-            for loop in ended & running:
-                if not loop.cancelled():
-                    loop.result()
-            if ended & news:
-                return True
-            running -= ended
-        return False
+        try:
+            while running:
+                ended, _ = await asyncio.wait({*running, news}, return_when=asyncio.FIRST_COMPLETED)
+                for loop in ended & running:
+                    if not loop.cancelled():
+                        loop.result()
+                if news.done():
+                    return True
+                running -= ended
+            return False
+        finally:
+            news.cancel()
 
     async def _restart(self) -> None:
         log.info("Starting the controllers anew, since a cluster may have been restored from a backup")
@@ -136,7 +132,6 @@ class Controllers:
             if cluster not in [kinds.cluster for kinds in followed]:
                 followed.append(KindsFollower(cluster, on_change=self._kinds_changed))
         self._kinds = followed
-        self._clusters_changed.set()
 
     def _kinds_changed(self, group: str) -> None:
         for loop in self._loops:

@@ -214,7 +214,7 @@ async def _found(agent_cluster: AgentCluster, resource: Resource) -> bool:
     return False
 
 
-async def test_kinds_and_past_of_a_cluster_that_comes_later_are_followed_until_it_goes(
+async def test_kinds_of_a_cluster_that_comes_later_are_followed_until_it_goes(
     cluster: Cluster, namespace: str, clusters: Clusters, group: str
 ) -> None:
     part, loops = controllers(clusters, of(CONFIG_MAPS), kinds_of="later")
@@ -225,7 +225,7 @@ async def test_kinds_and_past_of_a_cluster_that_comes_later_are_followed_until_i
     await asyncio.to_thread(cluster.api.create, CRDS, definition(custom_resource(group, "Widget")))
     await soon(lambda: group in loops[0].groups)
 
-    later.caches.other_past.set()
+    clusters.other_past.set()
     add_config_map(cluster, namespace, "first")
     await soon(lambda: len(loops) == 2 and "first" in loops[1].finished, "the control loops to be made anew")
     await clusters.close("later")

@@ -13,6 +13,7 @@ from kit.eventually import soon
 from kube.cache import Caches, View
 from kube.client import Client
 from kube.connection import Connection, Fixed
+from kube.errors import Unreachable
 from kube.kubeconfig import ConfigurationError
 from kube.objects import Key, Object, resource_version
 from kube.resources import CONFIG_MAPS
@@ -96,3 +97,14 @@ async def test_another_server_is_refused_and_nothing_is_changed() -> None:
             transport.replace(replace(connection, server="https://other", credentials=Fixed("second")))
         assert await Client(transport, user_agent="test").list(CONFIG_MAPS) == []
         assert server.calls == [("first", "list", "")]
+
+
+async def test_caches_that_were_closed_begin_no_watch() -> None:
+    async with served() as (server, connection), Transport(connection) as transport:
+        caches, view = Caches(Client(transport, user_agent="test")), View(CONFIG_MAPS, resource_version)
+        caches.acquire(view)
+        await caches.close()
+        with pytest.raises(Unreachable, match="is closed"):
+            caches.acquire(view)
+        await caches.release(view)
+        assert (list(caches.stores()), server.open) == ([], 0)
