@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv6Address
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ class ClusterConnection:
         variable: of the environment; its kubeconfig wins over that of the file.
         fallback: the cluster whose kubeconfig is used where this one has none; empty: in-cluster configuration.
         at_start: False: the program connects to it when it can, such as after it got credentials.
+        takes_namespaces: a flag adds namespaces to those of the configuration.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ClusterConnection:
     variable: str
     fallback: str = ""
     at_start: bool = True
+    takes_namespaces: bool = False
 
     def configured_in(self, config: Any) -> ClientConnection:
         connection: ClientConnection = getattr(config, self.attribute)
@@ -39,11 +41,19 @@ class ClusterConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """Values of flags; empty where a flag is not given. Addresses: `host:port`, `:port`, `[IPv6]:port`."""
+    """Values of flags; empty where a flag is not given. Addresses: `host:port`, `:port`, `[IPv6]:port`.
+
+    Attributes: extra_namespaces: by the name of the cluster.
+    """
 
     health_probe_bind_address: str = ""
     metrics_bind_address: str = ""
-    extra_target_namespaces: tuple[str, ...] = ()
+    extra_namespaces: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def namespaces_flag(cluster: str) -> str:
+    """The flag that adds namespaces to those of a cluster."""
+    return f"extra-{cluster}-namespace"
 
 
 def override(
@@ -51,11 +61,11 @@ def override(
 ) -> C:
     """The configuration with flags and environment applied.
 
-    The variables of the clusters, if not empty, replace the kubeconfigs even when the file sets them. Extra target
+    The variables of the clusters, if not empty, replace the kubeconfigs even when the file sets them. Extra
     namespaces are added to those of the file: where that has none (all), only they are left, since a process that is
     given them may not be allowed to see others. A port of 0 takes any free one.
 
-    Raises: ConfigError: for a malformed address, and for extra namespaces of a target cluster that there is not.
+    Raises: ConfigError: for a malformed address, and for extra namespaces of a cluster that this program has not.
     """
     errors: list[str] = []
     probes, metrics = overrides.health_probe_bind_address, overrides.metrics_bind_address
@@ -64,7 +74,7 @@ def override(
         health_probes=_at("health-probe-bind-address", probes, config.server.health_probes, errors),
         metrics=_at("metrics-bind-address", metrics, config.server.metrics, errors),
     )
-    extra = {"target": overrides.extra_target_namespaces}
+    extra = dict(overrides.extra_namespaces)
     connections: dict[str, Any] = {}
     for cluster in clusters:
         connection = cluster.configured_in(config)
@@ -73,8 +83,9 @@ def override(
             kubeconfig=environment.get(cluster.variable) or connection.kubeconfig,
             namespaces=tuple(dict.fromkeys((*connection.namespaces, *extra.pop(cluster.name, ())))),
         )
-    if any(extra.values()):
-        errors.append("--extra-target-namespace: this program has no target cluster")
+    for cluster_name, namespaces in extra.items():
+        if namespaces:
+            errors.append(f"--{namespaces_flag(cluster_name)}: this program has no {cluster_name} cluster")
     if errors:
         raise ConfigError(errors)
     return replace(config, server=server, **connections)

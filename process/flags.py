@@ -7,11 +7,12 @@ import argparse
 import dataclasses
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Never
 
 from config.fields import camel_case
+from config.overrides import ClusterConnection, namespaces_flag
 from process.description import Description
 from process.printable import LINES, printable
 from process.version import version
@@ -54,7 +55,8 @@ class Flags:
     """What was given; empty where a flag was not. `config.overrides` reads the addresses."""
 
     config: str
-    extra_target_namespace: tuple[str, ...] = ()
+    extra_namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the name of the cluster."""
     health_probe_bind_address: str = ""
     metrics_bind_address: str = ""
     version: str = "false"
@@ -69,7 +71,10 @@ class Flags:
         values = {"help": "false"}
         for declared in dataclasses.fields(self):
             value = getattr(self, declared.name)
-            values[declared.name.replace("_", "-")] = value if isinstance(value, str) else f"[{','.join(value)}]"
+            if isinstance(value, str):
+                values[declared.name.replace("_", "-")] = value
+        for cluster, namespaces in self.extra_namespaces.items():
+            values[namespaces_flag(cluster)] = f"[{','.join(namespaces)}]"
         return [f"FLAG: --{name}={values[name]}" for name in sorted(values)]
 
 
@@ -79,7 +84,8 @@ def parse(arguments: Sequence[str], programs: Sequence[Description[Any]]) -> Fla
     Raises: Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
     """
     program, component = programs[0].name, programs[0].component.name
-    parser = _build_parser(program, *_described(programs))
+    clusters = tuple(dict.fromkeys(cluster for each in programs for cluster in each.component.clusters))
+    parser = _build_parser(program, _summary(programs), clusters)
     # The value of this flag is optional, and never the next argument.
     given = ["--version=true" if argument == "--version" else argument for argument in arguments]
     try:
@@ -100,7 +106,11 @@ def parse(arguments: Sequence[str], programs: Sequence[Description[Any]]) -> Fla
         raise start_failure("missing config file", program=program)
     return Flags(
         config=values.config,
-        extra_target_namespace=tuple(values.extra_target_namespace),
+        extra_namespaces={
+            cluster.name: tuple(getattr(values, namespaces_flag(cluster.name)))
+            for cluster in clusters
+            if cluster.takes_namespaces
+        },
         health_probe_bind_address=values.health_probe_bind_address,
         metrics_bind_address=values.metrics_bind_address,
         version=values.version,
@@ -117,16 +127,17 @@ def start_failure(text: str, *, program: str) -> Exit:
     return Exit(1, stdout=text, stderr=f"{usage}{hint}\nError: {text}")
 
 
-def _described(programs: Sequence[Description[Any]]) -> tuple[str, str]:
-    """What the programs do, by the kind of their configuration if there are several, and the variables of clusters."""
+def _summary(programs: Sequence[Description[Any]]) -> str:
+    """What the programs do, by the kind of their configuration if there are several."""
     summaries = [f"{program.component.kind}: {program.summary}" for program in programs]
-    clusters = (cluster for program in programs for cluster in program.component.clusters)
-    lines = dict.fromkeys(
+    return "\n".join(summaries) if len(programs) > 1 else programs[0].summary
+
+
+def _variable(cluster: ClusterConnection) -> str:
+    return (
         f"  {cluster.variable:<22}kubeconfig of the {cluster.name} cluster; "
         f"wins over {camel_case(cluster.attribute)}.kubeconfig\n"
-        for cluster in clusters
     )
-    return "\n".join(summaries) if len(programs) > 1 else programs[0].summary, "".join(lines)
 
 
 class _UsageError(Exception):
@@ -138,12 +149,12 @@ class _Parser(argparse.ArgumentParser):
         raise _UsageError(message)
 
 
-def _build_parser(program: str, summary: str = "", variables: str = "") -> _Parser:
+def _build_parser(program: str, summary: str = "", clusters: Sequence[ClusterConnection] = ()) -> _Parser:
     parser = _Parser(
         prog=program,
         usage=f"{program} --config FILE [flags]",
         description=summary,
-        epilog=_ENVIRONMENT.format(program=program, variables=variables),
+        epilog=_ENVIRONMENT.format(program=program, variables="".join(dict.fromkeys(map(_variable, clusters)))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
         allow_abbrev=False,
@@ -155,13 +166,17 @@ def _build_parser(program: str, summary: str = "", variables: str = "") -> _Pars
 
     flags.add_argument("-h", "--help", action="store_true", help="show this text and exit")
     add("config", "path of the configuration file; required", metavar="FILE", default="")
-    add(
-        "extra-target-namespace",
-        "one more namespace of the target cluster to cover, beside targetClientConnection.namespaces; repeatable",
-        metavar="NAMESPACE",
-        action="append",
-        default=[],
-    )
+    for cluster in clusters:
+        if cluster.takes_namespaces:
+            add(
+                namespaces_flag(cluster.name),
+                f"one more namespace of the {cluster.name} cluster to cover, "
+                f"beside {camel_case(cluster.attribute)}.namespaces; repeatable",
+                dest=namespaces_flag(cluster.name),
+                metavar="NAMESPACE",
+                action="append",
+                default=[],
+            )
     add(
         "health-probe-bind-address",
         "where /healthz and /readyz are served; wins over server.healthProbes",

@@ -60,7 +60,7 @@ def _configured(flags: Flags, programs: Sequence[Program[Any]]) -> tuple[Program
     overrides = Overrides(
         health_probe_bind_address=flags.health_probe_bind_address,
         metrics_bind_address=flags.metrics_bind_address,
-        extra_target_namespaces=flags.extra_target_namespace,
+        extra_namespaces=flags.extra_namespaces,
     )
     components = [program.component for program in programs]
     try:

@@ -26,7 +26,11 @@ COMPONENT = Component(
     clusters=(
         ClusterConnection(name="source", attribute="source_client_connection", variable="KUBECONFIG"),
         ClusterConnection(
-            name="target", attribute="target_client_connection", variable="TARGET_KUBECONFIG", fallback="source"
+            name="target",
+            attribute="target_client_connection",
+            variable="TARGET_KUBECONFIG",
+            fallback="source",
+            takes_namespaces=True,
         ),
     ),
     configuration=_configuration,

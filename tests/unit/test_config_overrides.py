@@ -91,23 +91,23 @@ def test_malformed_addresses_are_reported_together() -> None:
 
 
 def test_extra_target_namespaces_are_added_once() -> None:
-    config = override(FILE, Overrides(extra_target_namespaces=("c", "a", "c")), environment={})
+    config = override(FILE, Overrides(extra_namespaces={"target": ("c", "a", "c")}), environment={})
     assert config.target_client_connection.namespaces == ("a", "b", "c")
     assert config.source_client_connection == FILE.source_client_connection
 
 
 def test_extra_target_namespaces_are_refused_where_there_is_no_target() -> None:
     with pytest.raises(ConfigError, match="--extra-target-namespace: this program has no target cluster"):
-        override(FILE, Overrides(extra_target_namespaces=("c",)), clusters=COMPONENT.clusters[:1], environment={})
+        override(FILE, Overrides(extra_namespaces={"target": ("c",)}), clusters=COMPONENT.clusters[:1], environment={})
 
 
 def test_an_extra_target_namespace_works_without_a_target_connection_in_the_file() -> None:
-    config = override(ResourceManagerConfiguration(), Overrides(extra_target_namespaces=("x",)), environment={})
+    config = override(ResourceManagerConfiguration(), Overrides(extra_namespaces={"target": ("x",)}), environment={})
     assert config.target_client_connection.namespaces == ("x",)
 
 
 def test_overrides_are_validated_like_the_file() -> None:
-    flags = Overrides(extra_target_namespaces=("X",), metrics_bind_address="10.0.0.1:1")
+    flags = Overrides(extra_namespaces={"target": ("X",)}, metrics_bind_address="10.0.0.1:1")
     paths = [error.path for error in validate(override(FILE, flags, environment={}))]
     assert paths == ["targetClientConnection.namespaces[2]", "server.metrics.port"]
 

@@ -4,7 +4,6 @@ import argparse
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
 import limits_table
+from agent.programs import PROGRAMS
 from agent.resource_manager.csr_approver.rules.decisions import REQUEST_APPROVED, REQUEST_DENIED
 from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
 from agent.resource_manager.managed_resource.report import APPLIED_WITH_WARNINGS
@@ -43,7 +43,7 @@ from kubectl.garden import __main__ as kubectl_gardener_program
 from kubectl.mr import __main__ as kubectl_mr_program
 from kubectl.mr import krew
 from kubectl.seed_sets import __main__ as kubectl_mss_program
-from process.flags import Flags
+from process.flags import parse
 from process.metrics import describe_process
 from process.version import DISTRIBUTION
 from webhooks.certificates import command as certificates
@@ -149,7 +149,8 @@ def test_make_targets_exist() -> None:
 
 
 def own_flags() -> set[str]:
-    return {"--help"} | {f"--{field.name.replace('_', '-')}" for field in fields(Flags)}
+    given = parse(("--config=FILE",), PROGRAMS).flag_lines()
+    return {line.removeprefix("FLAG: ").partition("=")[0] for line in given}
 
 
 def flags_in(*parsers: argparse.ArgumentParser) -> set[str]:

@@ -38,8 +38,8 @@ def test_a_value_follows_after_a_blank_or_an_equals_sign(arguments: tuple[str, .
 
 def test_a_repeated_namespace_flag_collects_all_values_and_leaves_the_default_alone() -> None:
     flags = read("--config=c", "--extra-target-namespace=a", "--extra-target-namespace", "b")
-    assert flags.extra_target_namespace == ("a", "b")
-    assert read("--config=c").extra_target_namespace == ()
+    assert flags.extra_namespaces == {"target": ("a", "b")}
+    assert read("--config=c").extra_namespaces == {"target": ()}
 
 
 @pytest.mark.parametrize(
