@@ -111,7 +111,7 @@ def test_caches_that_cannot_be_filled_end_it(cluster: Cluster, namespace: str) -
 # --- a started agent
 
 
-def test_it_becomes_ready_serves_and_stops(cluster: Cluster, namespace: str) -> None:
+def test_it_becomes_ready_serves_and_stops(cluster: Cluster, namespace: str, managed_resources: None) -> None:
     config = configuration(namespace, logFormat="json", colour="red")
     arguments = ("--version=v9.8.7",)
     with AgentProcess(config, kubeconfig=cluster.kubeconfig, arguments=arguments) as agent:
