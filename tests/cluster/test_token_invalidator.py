@@ -12,7 +12,7 @@ from agent.resource_manager.token_invalidator.rules import SECRET_TYPE, SERVICE_
 from config.resource_manager.controllers import Controllers, TokenInvalidator
 from devcluster.audit import Audit
 from gardener import keys
-from kit.controllers import run_controller
+from kit.controllers import counted, run_controller
 from kit.eventually import soon
 from kit.objects import obj, pod
 from kit.tokens import TokenWorld
@@ -59,6 +59,12 @@ async def has(world: TokenWorld, wanted: dict[str, str], name: str = "s") -> Non
         return {key: found[key] for key in (keys.PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER) if key in found} == wanted
 
     await soon(is_so, what=f"{wanted} on {name}")
+
+
+def looks_again() -> float:
+    """How often it was looked and will be looked again."""
+    name = "controller_runtime_reconcile_total"
+    return counted(name, controller="token-invalidator", result="requeue_after")
 
 
 async def set_account(world: TokenWorld, body: Object) -> None:
@@ -113,7 +119,8 @@ async def test_a_secret_in_use_waits(world: TokenWorld, client: Client, monkeypa
     await world.create(pod("p", volumes=[volume]))
     async with running(client, world.namespace):
         await has(world, PURPOSE)
-        await asyncio.sleep(1)
+        looks = looks_again()
+        await soon(lambda: looks_again() >= looks + 3, "three more looks")
         await has(world, PURPOSE)
         await world.delete("Pod", "p")
         await has(world, BOTH)
