@@ -21,6 +21,8 @@ from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig
 from kube.objects import Object, annotations
 
+pytestmark = pytest.mark.usefixtures("devcluster_run")
+
 SECONDS = float(os.environ.get("FILLED_IN_SECONDS", "3"))
 pytestmark = pytest.mark.timeout(400 + SECONDS)
 
