@@ -18,9 +18,7 @@ from kube.resources import Resource
 from webhooks.garden.kinds import KINDS
 from webhooks.rules.registration import WRITE
 
-pytestmark = pytest.mark.usefixtures("devcluster_run")
-
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.usefixtures("devcluster_run"), pytest.mark.timeout(600)]
 
 SHOOT = "s"
 

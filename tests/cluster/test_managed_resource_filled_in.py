@@ -21,10 +21,8 @@ from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig
 from kube.objects import Object, annotations
 
-pytestmark = pytest.mark.usefixtures("devcluster_run")
-
 SECONDS = float(os.environ.get("FILLED_IN_SECONDS", "3"))
-pytestmark = pytest.mark.timeout(400 + SECONDS)
+pytestmark = [pytest.mark.usefixtures("devcluster_run"), pytest.mark.timeout(400 + SECONDS)]
 
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 """Of those that are not in the manifest, the one that the node controller does not take away in its next round."""
