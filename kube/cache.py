@@ -20,6 +20,7 @@ import asyncio
 import contextlib
 import random
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, W
 
 T = TypeVar("T")
 
+_LISTED_ANEW_SECONDS = 30.0
 _NOT_NOW = frozenset({429, 502, 503, 504})
 _RESTART_SECONDS = 5.0
 _INDEXED = 1000
@@ -387,6 +389,9 @@ class Caches:
         self._doubtful: set[Watcher] = set()
         self._assuring = asyncio.Lock()
         self._is_closed = False
+        self._listing_anew: list[Store[Any]] = []
+        """Those whose lists are to come before anything is written, since versions went back."""
+        self._listing_since = 0.0
         self.other_past = asyncio.Event()
         """Set when the cluster turned out to have another past; cleared when all about the former one is forgotten."""
 
@@ -398,7 +403,7 @@ class Caches:
 
         That is, of kinds that the API server stores itself: another that is away must not keep all from being written.
         """
-        return bool(self._doubtful) or self.other_past.is_set()
+        return bool(self._doubtful) or self.other_past.is_set() or self._is_listing_anew()
 
     async def assure(self) -> None:
         """Return when what is known is known to be true, as far as the API server tells.
@@ -413,7 +418,8 @@ class Caches:
             self._doubtful -= doubtful
             for watcher in doubtful:
                 watcher.wake()
-        if self.other_past.is_set():
+        if self.other_past.is_set() or self._is_listing_anew():
+            # What is to be written was decided by what may be untrue.
             raise OtherPast(
                 "the cluster may have been restored from a backup; until it is read anew nothing is written"
             )
@@ -434,6 +440,24 @@ class Caches:
         )
         self.other_past.set()
         self._on_other_past()
+        self._list_anew()
+
+    def _rewound(self, watcher: Watcher) -> None:
+        """Of kinds that others depend on nothing may be known that never was, until all are listed anew."""
+        if _is_own(watcher.resource):
+            self._list_anew()
+            self._listing_anew = [running.store for running in self._running.values()]
+            self._listing_since = time.monotonic()
+
+    def _is_listing_anew(self) -> bool:
+        """A kind that can't be listed must not keep others from being written for ever."""
+        if self._listing_anew and time.monotonic() - self._listing_since < _LISTED_ANEW_SECONDS:
+            self._listing_anew = [store for store in self._listing_anew if not store.synced.is_set()]
+        else:
+            self._listing_anew = []
+        return bool(self._listing_anew)
+
+    def _list_anew(self) -> None:
         self._doubtful.clear()
         for running in self._running.values():
             for feed in running.feeds:
@@ -531,6 +555,7 @@ class Caches:
                 timings=self._timings,
                 on_doubt=self._doubted,
                 on_other_past=self._other_past,
+                on_rewound=self._rewound,
                 known=store.newest,
                 managed_fields=view.managed_fields,
             )

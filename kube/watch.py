@@ -24,7 +24,8 @@ or silent, the next request lists the metadata of one object: that which was see
 seen, now or (a second list) at the version up to which all was seen. That the past is another one is only believed if
 an object that exists contradicts what is known of it: its version is not the one that was seen, and not newer than all
 that was seen. Where the first object leaves that open, since it is gone or the API server has forgotten how it was,
-the versions of all are compared. If that leaves it open, too, all is listed anew, and no more than that.
+the versions of all are compared. If that leaves it open, too, all is listed anew, and no more than that: of this kind,
+or of all kinds if the version of the list went back (`kube.cache`).
 
 Failures end in a jittered exponential back-off that any progress resets. They are logged when they begin and when
 they end, not every time.
@@ -138,6 +139,8 @@ State = Empty | Listing | Watching
 class _Past(Enum):
     SAME = "same"
     OTHER = "other"
+    REWOUND = "rewound"
+    """Versions went back, but no object that exists contradicts what is known."""
     UNKNOWN = "unknown"
     """What exists does not contradict what is known, but the API server can't go on from there."""
 
@@ -148,6 +151,7 @@ class Watcher:
     Args:
         on_doubt: called when the cluster was out of reach, so that it may have another past afterwards.
         on_other_past: called if it has.
+        on_rewound: called if versions went back, and no object says so.
         known: the version that is known of an object, 0 if none.
     """
 
@@ -163,6 +167,7 @@ class Watcher:
         timings: Timings | None = None,
         on_doubt: Callable[["Watcher"], None] = lambda _: None,
         on_other_past: Callable[["Watcher"], None] = lambda _: None,
+        on_rewound: Callable[["Watcher"], None] = lambda _: None,
         known: Callable[[Key], int] = lambda _: 0,
         managed_fields: bool = False,
     ) -> None:
@@ -175,6 +180,7 @@ class Watcher:
         self._timings = timings or Timings()
         self._on_doubt = on_doubt
         self._on_other_past = on_other_past
+        self._on_rewound = on_rewound
         self._known = known
         self._managed_fields = managed_fields
         self._state: State = Empty()
@@ -239,14 +245,20 @@ class Watcher:
             self._log.warning("The cluster has another past than is known; listing anew")
             self.start_over()
             self._on_other_past(self)
+        elif past is _Past.REWOUND:
+            self._log.warning("The versions of a list went back; listing anew")
+            self.start_over()
+            self._on_rewound(self)
         elif past is _Past.UNKNOWN:
             self._state = Empty()
 
     async def _past(self, seen: int) -> _Past:
         """Compared at what changed last: versions alone would not tell if the new ones have overtaken the old ones."""
         name, version = self._last or (None, None)
+        went_back = False
         try:
             now = await self._compared(self._selection if name is None else self._only(name))
+            went_back = resource_version(now) < seen
             found = None if name is None else _version_in(now, name)
             if found is not None and found != version and found <= seen:
                 return _Past.OTHER
@@ -264,7 +276,9 @@ class Watcher:
         except (BadRequest, Gone) as error:
             # Its API server knows no such field selector, or has forgotten what was.
             self._log.debug("What changed last does not tell whether the past is the same", error=str(error))
-        return _Past.OTHER if await self._is_contradicted(seen) else _Past.UNKNOWN
+        if await self._is_contradicted(seen):
+            return _Past.OTHER
+        return _Past.REWOUND if went_back else _Past.UNKNOWN
 
     async def _is_contradicted(self, seen: int) -> bool:
         """Whether some object exists that has another version than is known, and was so when all up to then was seen.

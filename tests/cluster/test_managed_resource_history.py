@@ -241,6 +241,7 @@ def test_who_may_create_secrets_forges_no_revision(rig: Rig) -> None:
     for number in (2, 800, 801):
         rig.create(forged(rig, number, name=f"forged-{number}"))
     write(rig, "two", limit=2)
+    rig.until(lambda: rig.find("Secret", "mr-history-2"), "the second revision")
     write(rig, "three", limit=2)
     rig.until(lambda: rig.find("Secret", "mr-history-3"), "the third revision")
     rig.until_gone("Secret", "mr-history-1")

@@ -112,13 +112,14 @@ class Followed:
     def __init__(self, lists: list[Any], watches: list[list[Any]], **options: Any) -> None:
         self.client = Scripted({SECRETS: lists}, {SECRETS: watches})
         self.told: list[Event] = []
-        self.other_past, self.doubts = 0, 0
+        self.other_past, self.rewound, self.doubts = 0, 0, 0
         self.watcher = Unhurried(
             cast("Client", self.client),
             SECRETS,
             Selection(),
             on_doubt=self._doubt,
             on_other_past=self._count,
+            on_rewound=self._note_rewound,
             **options,
         )
 
@@ -128,6 +129,9 @@ class Followed:
 
     def _count(self, _: Watcher) -> None:
         self.other_past += 1
+
+    def _note_rewound(self, _: Watcher) -> None:
+        self.rewound += 1
 
     def _doubt(self, _: Watcher) -> None:
         self.doubts += 1
@@ -154,7 +158,7 @@ NAME = "metadata.name=s"
 
 ALL: Any = ("", "")
 THEN = (NAME, "7")
-SAME, OTHER, UNKNOWN = "same", "other", "unknown"
+SAME, OTHER, REWOUND, UNKNOWN = "same", "other", "rewound", "unknown"
 
 
 @pytest.mark.parametrize("end", [AWAY, SILENT], ids=["after an outage", "after a silence"])
@@ -164,7 +168,7 @@ SAME, OTHER, UNKNOWN = "same", "other", "unknown"
         pytest.param([page(7, thing(5))], [(NAME, "")], SAME, id="nothing has changed"),
         pytest.param([page(6, thing(4))], [(NAME, "")], OTHER, id="it is older"),
         pytest.param([page(9, thing(6))], [(NAME, "")], OTHER, id="it is one that should have been seen"),
-        pytest.param([page(6, thing(5))] * 2, [(NAME, ""), ALL], UNKNOWN, id="only the version of the list went back"),
+        pytest.param([page(6, thing(5))] * 2, [(NAME, ""), ALL], REWOUND, id="only the version of the list went back"),
         pytest.param(
             [page(6, thing(5)), page(6, thing(5), thing(3, "b"))],
             [(NAME, ""), ALL],
@@ -193,10 +197,10 @@ async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
     known = {"s": 5, "b": 4}
     async with following(lists, [[end]], known=lambda k: known[k.name]) as followed:
         first: list[Event] = [ListBegins(7), Present(thing(4, "b")), Present(thing(5)), ListEnds(7)]
-        anew: list[Event] = [ListBegins(20, anew=past is OTHER), Present(thing(20)), ListEnds(20)]
+        anew: list[Event] = [ListBegins(20, anew=past in {OTHER, REWOUND}), Present(thing(20)), ListEnds(20)]
         assert followed.told == first + (anew if past is not SAME else [])
         assert followed.client.asked[1 : len(asked) + 1] == asked
-        assert (followed.other_past, followed.doubts) == (past is OTHER, end is AWAY)
+        assert (followed.other_past, followed.rewound, followed.doubts) == (past is OTHER, past is REWOUND, end is AWAY)
         assert followed.watcher.pauses == [0] * (end is AWAY)
         assert not followed.watcher.failing
 
