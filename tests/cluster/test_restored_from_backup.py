@@ -136,6 +136,30 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "fourth"}}, namespace=place)
 
 
+async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_what_was(
+    own_cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    """Only what was made since the snapshot is gone: no object that exists is another one than is known."""
+    cluster = own_cluster
+    put(cluster, place, "kept", at="first")
+    snapshot = await asyncio.to_thread(cluster.snapshot)
+    async with caches_of(cluster, place, tmp_path) as (proxy, client, caches):
+        store = caches.acquire(VIEW)
+        await store.synced.wait()
+        await asyncio.to_thread(make_many_versions, cluster)
+        future = put(cluster, place, "future", at="second")
+        await soon(lambda: store.version(Key(place, "future")) == resource_version(future), "the future")
+        await proxy.pause()
+        await asyncio.to_thread(cluster.restore, snapshot)
+        await proxy.resume()
+
+        with pytest.raises(KubeError):
+            await client.create(CONFIG_MAPS, {"metadata": {"name": "of-the-future", "namespace": place}})
+        await soon(lambda: store.synced.is_set() and store.get(Key(place, "future")) is None, "the list anew")
+        await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
+        assert not caches.other_past.is_set()
+
+
 @pytest.mark.parametrize("code", [429, 502, 503, 504])
 async def test_while_the_api_server_cannot_tell_yet_nothing_is_written(
     own_cluster: Cluster, place: str, tmp_path: Path, code: int
