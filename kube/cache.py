@@ -494,6 +494,7 @@ class Caches:
         if running.users == 0:
             del self._running[view]
             self._doubtful.difference_update(running.watchers)
+            self._listing_anew = [store for store in self._listing_anew if store is not running.store]
             await _stop(running.tasks)
 
     async def tried(self, view: View[Any], *, timeout: float) -> None:

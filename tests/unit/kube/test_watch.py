@@ -401,3 +401,14 @@ async def test_what_is_known_of_a_kind_goes_only_with_the_kind(definitions: Any,
     task.cancel()
     await asyncio.wait([task])
     assert told[3 if seen else 0 :] == ([ListBegins(0), ListEnds(None)] if is_empty else [])
+
+
+async def test_a_store_that_is_given_back_is_not_waited_for_when_all_is_listed_anew() -> None:
+    client = Scripted({SECRETS: [page(7), page(3)]}, {SECRETS: []})
+    caches, view = Caches(cast("Client", client)), View(SECRETS, without_managed_fields)
+    caches.acquire(view)
+    (watcher,) = caches._running[view].watchers
+    caches._rewound(watcher)
+    assert caches.in_doubt
+    await caches.release(view)
+    assert not caches.in_doubt
