@@ -100,7 +100,11 @@ class Evaluator:
         pipe, command = subprocess.PIPE, [sys.executable, "-m", MODULE, str(MEMORY)]
         child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
         self._child = child
-        self._line(child, _START_SECONDS)
+        try:
+            self._line(child, _START_SECONDS)
+        except _EndedError:
+            # No object is to blame.
+            raise CheckError("the process that evaluates expressions does not start") from None
         return child
 
     def _line(self, child: subprocess.Popen[bytes], seconds: float) -> bytes:

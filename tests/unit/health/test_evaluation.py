@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agent.resource_manager.health import evaluation
 from agent.resource_manager.health.evaluation import BLAMED_SECONDS, MOST_NAMESPACES, MOST_OBJECTS, Blame, Evaluator
 from gardener.health.checks.expressions import Expression
 from gardener.health.checks.rule import CheckError
@@ -51,6 +52,16 @@ def test_what_one_object_costs_is_bounded_and_others_are_evaluated(evaluator: Ev
         with pytest.raises(CheckError, match="it took more than|it took too much"):
             evaluator.first_true(costly, hostile)
     assert evaluator.first_true(costly, fields("good", text="aaaa", items=["x"])) == "current"
+
+
+def test_no_object_is_blamed_if_the_process_does_not_start(
+    evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(evaluation, "MODULE", "agent.none")
+        with pytest.raises(CheckError, match="does not start"):
+            evaluator.first_true(current("status.phase == 'x'"), fields("w", phase="x"))
+    assert evaluator.first_true(current("status.phase == 'x'"), fields("w", phase="x")) == "current"
 
 
 def test_an_object_is_blamed_first_then_its_namespace_and_the_rule_last() -> None:
