@@ -77,10 +77,10 @@ def counts(report: ElementTree.Element) -> Counter[str]:
 
 
 def _outcome(case: ElementTree.Element) -> str:
-    told = {part.tag for part in case}
-    if told & {"failure", "error"}:
+    reported = {part.tag for part in case}
+    if reported & {"failure", "error"}:
         return "failed"
-    return "skipped" if "skipped" in told else "passed"
+    return "skipped" if "skipped" in reported else "passed"
 
 
 def is_good(report: ElementTree.Element) -> bool:
@@ -90,7 +90,7 @@ def is_good(report: ElementTree.Element) -> bool:
 
 def lacking(report: ElementTree.Element) -> set[str]:
     """What the version does not have, as tests have recorded it."""
-    return {told.get("value", "") for told in report.iter("property") if told.get("name") == LACKS}
+    return {reported.get("value", "") for reported in report.iter("property") if reported.get("name") == LACKS}
 
 
 def row(release: str, reports: Sequence[ElementTree.Element]) -> str:

@@ -40,8 +40,8 @@ def main(arguments: list[str]) -> int:
             print(f"after a restart, MiB: {programs.peaks()}", flush=True)
             began = time.monotonic()
             good.shoot()
-            told = ("status", "lastOperation", "description")
-            eventually(lambda: at(good.get(SHOOTS, "s"), *told), "the scheduler to decide about the Shoot")
+            description = ("status", "lastOperation", "description")
+            eventually(lambda: at(good.get(SHOOTS, "s"), *description), "the scheduler to decide about the Shoot")
             print(f"somebody's Shoot was decided about after {time.monotonic() - began:.1f} s", flush=True)
     return 0
 

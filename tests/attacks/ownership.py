@@ -105,8 +105,8 @@ def contested(attack: Attack) -> str:
         attack.write("second", config_map("c", {"of": "second"}), suffix="-2")
         time.sleep(10.0)
         has_it = annotations(attack.place.get("ConfigMap", "c")).get(f"{_GROUP}/origin", "").rpartition("/")[2]
-        told = [f"{name} {attack.place.statuses(name)[0]}" for name in ("first", "second")]
-        return f"{has_it} has it; {', '.join(told)}"
+        reported = [f"{name} {attack.place.statuses(name)[0]}" for name in ("first", "second")]
+        return f"{has_it} has it; {', '.join(reported)}"
 
 
 def forged(attack: Attack) -> str:
@@ -166,14 +166,14 @@ def main(arguments: list[str]) -> int:
             number += 1
             return Attack(cluster, number, options.project)
 
-        def told(seconds: float | None) -> str:
+        def reported(seconds: float | None) -> str:
             return f"{seconds:.1f} s" if seconds is not None else f"not within {_SECONDS:.0f} s"
 
         print("| Attack | Outcome |\n|---|---|", flush=True)
         for what, (annotated, resource_class) in _CLAIMS.items():
             seconds = claimed(attack(), annotated, resource_class)
-            print(f"| claim with {what}: removed after | {told(seconds)} |", flush=True)
-        print(f"| move to a dependency of another class: applied after | {told(moved(attack()))} |", flush=True)
+            print(f"| claim with {what}: removed after | {reported(seconds)} |", flush=True)
+        print(f"| move to a dependency of another class: applied after | {reported(moved(attack()))} |", flush=True)
         print(f"| two cluster ids | {contested(attack())} |", flush=True)
         print(f"| forged history | {forged(attack())} |", flush=True)
     return 0

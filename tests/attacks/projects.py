@@ -123,8 +123,8 @@ def main() -> int:
         print(f"| Attack | Answer | Another Project Ready after, s |\n|---|---|---|\n| none | | {_calm(garden):.1f} |")
         for attack in ATTACKS:
             project = _project(garden)
-            told = attack(garden, project)
-            print(f"| {(attack.__doc__ or '').rstrip('.')} | {told} | {_calm(garden):.1f} |", flush=True)
+            reported = attack(garden, project)
+            print(f"| {(attack.__doc__ or '').rstrip('.')} | {reported} | {_calm(garden):.1f} |", flush=True)
     return 0
 
 

@@ -58,20 +58,20 @@ class Outcome:
     """Seconds until all others were applied, after they came."""
     restarted_after: float | None = None
     """The same with an agent that starts."""
-    put_right_after: float | None = None
+    repaired_after: float | None = None
     is_managed: bool = False
     peak: int = 0
     cpu: float = 0.0
     readyz: int = 0
 
     def row(self, sort: str) -> str:
-        times = [self.applied_after, self.restarted_after, *([self.put_right_after] if self.is_managed else [])]
+        times = [self.applied_after, self.restarted_after, *([self.repaired_after] if self.is_managed else [])]
         shown = [f"not in {_SECONDS:.0f} s" if each is None else f"{each:.1f} s" for each in times]
         return f"| {sort} | {' | '.join([*shown, ''][:3])} | {self.peak / _MIB:.0f} MiB | {self.cpu:.1f} s | {self.readyz} |"
 
 
 HEADER = f"""\
-| An object with | {_OTHERS} others applied after | with a new agent | put right after | memory | CPU | /readyz |
+| An object with | {_OTHERS} others applied after | with a new agent | repaired after | memory | CPU | /readyz |
 |---|---|---|---|---|---|---|"""
 
 
@@ -87,7 +87,7 @@ def attack(cluster: Cluster, sort: Sort, *, number: int, project: Path) -> Outco
         _send(cluster, path, sort)
         outcome.applied_after = _others(place, "first")
         if sort.is_patch:
-            outcome.put_right_after = _seconds_until(
+            outcome.repaired_after = _seconds_until(
                 lambda: b'"spec":{"size":1}' in cluster.api.raw("GET", f"{path}/bad")[1]
             )
     with _agent(cluster, namespace, outcome, project=project):

@@ -207,11 +207,11 @@ async def measure(name: str) -> Measured:
             await asyncio.sleep(1)
             await ATTACKS[name](process.port)
             await asyncio.sleep(_QUIET_SECONDS)
-            told, _ = await asyncio.wait_for(asking.communicate(b""), 2 * 60)
+            reported, _ = await asyncio.wait_for(asking.communicate(b""), 2 * 60)
         finally:
             if asking.returncode is None:
                 asking.kill()
-        longest, requests, failures = json.loads(told)
+        longest, requests, failures = json.loads(reported)
         pid = process.pid
         return Measured(
             name,

@@ -12,7 +12,7 @@ from campaign.oracles import Write
 from devcluster.cluster import Cluster
 
 _WRITES = {"create", "update", "patch", "delete", "deletecollection"}
-_STORY = 40
+_WRITES_SHOWN = 40
 _REVIEWS = {"tokenreviews", "subjectaccessreviews"}
 """Questions, which are asked by writing; and nothing is stored."""
 
@@ -28,7 +28,7 @@ def writes(clusters: dict[str, Cluster], *, users: Collection[str], since: float
     return sorted(found, key=lambda write: write.at)
 
 
-def story(clusters: dict[str, Cluster], place: Place) -> list[str]:
+def writes_to(clusters: dict[str, Cluster], place: Place) -> list[str]:
     """All writes to an object, the last ones."""
     found = [
         write
@@ -37,7 +37,7 @@ def story(clusters: dict[str, Cluster], place: Place) -> list[str]:
         and (write.namespace, write.name) == (place.namespace, place.name)
         and write.resource.partition("/")[0] == place.resource.plural
     ]
-    moments = sorted(found, key=lambda write: write.at)[-_STORY:]
+    moments = sorted(found, key=lambda write: write.at)[-_WRITES_SHOWN:]
     return [f"{datetime.fromtimestamp(write.at).time()} {write}" for write in moments]
 
 

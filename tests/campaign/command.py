@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     whole = max(options.minutes * 60, 300.0) * limits.patience
     end_after(whole + _GRACE_SECONDS, report, options.report)
     error = _play(plan, limits, report, seconds=whole)
-    _tell(report, options.report)
+    _print_report(report, options.report)
     if error:
         print(f"error: {error}", file=sys.stderr)
     return 0 if report.is_good and not error else 1
@@ -99,7 +99,7 @@ def end_after(seconds: float, report: Report, file: Path | None) -> None:
 
     def end() -> None:
         time.sleep(seconds)
-        _tell(report, file)
+        _print_report(report, file)
         print(f"error: something hangs; ended after {seconds:.0f} s", file=sys.stderr, flush=True)
         _end_children()
         os._exit(2)
@@ -115,7 +115,7 @@ def _end_children() -> None:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def _tell(report: Report, file: Path | None) -> None:
+def _print_report(report: Report, file: Path | None) -> None:
     print(report.text(), flush=True)
     if file is not None:
         file.write_text(report.json())

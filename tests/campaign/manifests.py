@@ -173,7 +173,7 @@ def _target_inputs(model: Model) -> Iterator[tuple[str, Input]]:
     for name, entry in model["services"].items():
         namespace, _, service = name.partition("/")
         spec = {"selector": {"app": service}, "ports": [_service_port(entry["port"])]}
-        yield "target", Input(_object(SERVICES, namespace, service, {"annotations": _wishes(entry)}, spec=spec))
+        yield "target", Input(_object(SERVICES, namespace, service, {"annotations": _annotations(entry)}, spec=spec))
     for name, entry in model["referrers"].items():
         namespace, _, referrer = name.partition("/")
         yield "target", Input(_referrer(namespace, referrer, entry))
@@ -190,14 +190,14 @@ def _service_port(port: int) -> Object:
     return {"port": port, "targetPort": port, "protocol": "TCP"}
 
 
-def _wishes(entry: Object) -> dict[str, str]:
+def _annotations(entry: Object) -> dict[str, str]:
     selectors = [{"matchLabels": {"kubernetes.io/metadata.name": client}} for client in entry["clients"]]
-    wishes = {NAMESPACE_SELECTORS: json.dumps(selectors)} if selectors else {}
+    annotations = {NAMESPACE_SELECTORS: json.dumps(selectors)} if selectors else {}
     if entry["alias"]:
-        wishes[f"{FROM_PREFIX}{_ALIAS}{FROM_SUFFIX}"] = json.dumps([{"port": _ALIAS_PORT, "protocol": "TCP"}])
+        annotations[f"{FROM_PREFIX}{_ALIAS}{FROM_SUFFIX}"] = json.dumps([{"port": _ALIAS_PORT, "protocol": "TCP"}])
     if entry["world"]:
-        wishes[FROM_WORLD] = json.dumps([{"port": entry["port"], "protocol": "TCP"}])
-    return wishes
+        annotations[FROM_WORLD] = json.dumps([{"port": entry["port"], "protocol": "TCP"}])
+    return annotations
 
 
 def _referrer(namespace: str, name: str, entry: Object) -> Object:
@@ -213,7 +213,7 @@ def _referrer(namespace: str, name: str, entry: Object) -> Object:
 
 
 def _node_inputs(name: str, *, waits: bool) -> Iterator[Input]:
-    """The pod of a storage driver comes before its Node, so that the Node waits for it from the beginning."""
+    """The pod of a storage driver comes before its Node, so that the Node waits for it from the start."""
     meta = {
         "labels": {keys.CRITICAL_COMPONENT: "true"},
         "annotations": {f"{keys.WAIT_FOR_CSI_NODE_PREFIX}storage": _DRIVER},
@@ -300,7 +300,7 @@ def _policies(namespace: str, name: str, selector: Object, entry: Object) -> Ite
         yield namespace, f"ingress-to-{name}-from-world", pods
 
 
-# --- what is there from the beginning
+# --- what is there from the start
 
 
 def namespaces() -> list[tuple[str, Object]]:

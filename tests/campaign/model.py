@@ -69,7 +69,7 @@ class Author:
         self._dice = dice
         self._number = 0
 
-    def beginning(self) -> list[Edit]:
+    def initial_edits(self) -> list[Edit]:
         """What there is before any fault: some of each."""
         model, edits = empty(), list[Edit]()
         for section, count in (("managed", 4), ("services", 3), ("tokens", 3), ("referrers", 2), ("nodes", 2)):

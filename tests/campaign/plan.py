@@ -110,13 +110,13 @@ class Strike:
 class Plan:
     seed: int
     seconds: float
-    beginning: list[Edit]
+    initial_edits: list[Edit]
     steps: list[Step]
     strikes: list[Strike]
 
     def model(self) -> Model:
         """What is wanted in the end."""
-        return apply_all(empty(), [*self.beginning, *(edit for step in self.steps for edit in step.edits)])
+        return apply_all(empty(), [*self.initial_edits, *(edit for step in self.steps for edit in step.edits)])
 
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -125,14 +125,14 @@ class Plan:
 def make_plan(seed: int, *, seconds: float, haste: float = 1.0) -> Plan:
     """A plan for so many seconds of faults; with `haste` greater than 1, faults last shorter and come sooner."""
     author = Author(_dice(seed, "author"))
-    beginning = author.beginning()
-    steps = list(_steps(author, _dice(seed, "steps"), apply_all(empty(), beginning), seconds=seconds, haste=haste))
+    initial_edits = author.initial_edits()
+    steps = list(_steps(author, _dice(seed, "steps"), apply_all(empty(), initial_edits), seconds=seconds, haste=haste))
     strikes = [
         strike
         for lane, cards in LANES.items()
         for strike in _strikes(lane, cards, _dice(seed, lane), seconds=seconds, haste=haste)
     ]
-    return Plan(seed, seconds, beginning, steps, sorted(strikes, key=lambda strike: (strike.at, strike.lane)))
+    return Plan(seed, seconds, initial_edits, steps, sorted(strikes, key=lambda strike: (strike.at, strike.lane)))
 
 
 def _dice(seed: int, purpose: str) -> Random:

@@ -18,7 +18,7 @@ class Violation:
     problem: Problem
     when: str
     """In which part of the run it was found."""
-    story: list[str]
+    writes: list[str]
     """Writes to the object, as the audit log tells."""
 
 
@@ -84,7 +84,7 @@ class Report:
         lines = [f"{len(self.violations)} violations:"]
         for violation in self.violations:
             lines.append(f"- {violation.when}: {violation.problem}")
-            lines += [f"    {line}" for line in violation.story]
+            lines += [f"    {line}" for line in violation.writes]
         lines.append("what struck before:")
         lines += [
             f"  {each.begin:6.1f}-{each.healed:6.1f} {each.strike.lane}: {each.strike} {each.note}"

@@ -29,7 +29,7 @@ _QUIET_SECONDS = 2.0
 _MORE_BYTES, _MORE_FILES = 48 << 20, 24
 _TOLERANCE = 1.5
 _THREADS = 32
-_TELL_SECONDS = 15.0
+_LOG_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ async def run(plan: Plan, limits: Limits, *, report: Report) -> None:
                 stage = await stack.enter_async_context(
                     standing(Path(directory), seed=plan.seed, patience=limits.patience)
                 )
-            await _Run(stage, plan, limits, report, timed).story()
+            await _Run(stage, plan, limits, report, timed).play()
             async with timed("end"):
                 await stack.aclose()
 
@@ -86,13 +86,13 @@ class _Run:
     report: Report
     timed: _Timed
 
-    def _tell(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         print(f"{text[:300]}", flush=True)
 
-    async def story(self) -> None:
+    async def play(self) -> None:
         stage, world = self.stage, self.stage.world
         began = time.time()
-        world.edit(self.plan.beginning)
+        world.edit(self.plan.initial_edits)
         async with self.timed("first state"):
             await self._settle("before any fault")
             self.report.before = await self._levels()
@@ -105,16 +105,16 @@ class _Run:
                 self._found("faults", acts.problems)
             async with self.timed("settle"):
                 await self._settle("after the faults")
-        self._judge_admissions()
+        self._check_admissions()
         async with self.timed("rest"):
             await self._rest()
         self.report.after = await self._levels()
-        self._judge_levels()
+        self._check_levels()
         world.edit(withdrawal(world.model))
         async with self.timed("withdrawal"):
             await self._settle("after everything was withdrawn")
-        self._judge_calls(since=began)
-        self._judge_logs()
+        self._check_calls(since=began)
+        self._check_logs()
         self.report.tries = dict(world.failures)
         self.report.exits = {replica.name: replica.exits for replica in stage.replicas}
 
@@ -125,14 +125,14 @@ class _Run:
         began = time.monotonic()
         deadline = began + _SETTLE_SECONDS * self.limits.patience
         problems: Sequence[Problem] = [Problem("state", "nothing was seen")]
-        told = began
+        reported = began
         try:
             while problems and time.monotonic() < deadline:
                 await asyncio.sleep(0.5)
                 problems = await self._problems()
-                if problems and time.monotonic() > told + _TELL_SECONDS:
-                    told = time.monotonic()
-                    self._tell(f"waiting for {len(problems)} things, such as {problems[0]}")
+                if problems and time.monotonic() > reported + _LOG_SECONDS:
+                    reported = time.monotonic()
+                    self._log(f"waiting for {len(problems)} things, such as {problems[0]}")
         finally:
             self._found(when, problems)
 
@@ -181,20 +181,20 @@ class _Run:
 
     # --- verdicts
 
-    def _judge_levels(self) -> None:
+    def _check_levels(self) -> None:
         before, after = self.report.before, self.report.after
         compared = {name: level for name, level in after.items() if name in before}
         found = oracles.level_problems(before, compared, more_bytes=_MORE_BYTES, more_files=_MORE_FILES)
         self._found("at rest", found)
 
-    def _judge_admissions(self) -> None:
+    def _check_admissions(self) -> None:
         seen = self.stage.users.seen
         self.report.admissions = seen.succeeded
         found = oracles.admission_problems(seen, self.stage.excuses)
         self.report.excused = len(seen.failures)
         self._found("faults", found)
 
-    def _judge_calls(self, *, since: float) -> None:
+    def _check_calls(self, *, since: float) -> None:
         done = self._writes(since)
         self.report.writes = len(done)
         stays = self.stage.world.moves.stays
@@ -208,14 +208,14 @@ class _Run:
             "faults", oracles.writer_problems(of_agents, lease=LEASE, tolerance=_TOLERANCE * self.limits.patience)
         )
 
-    def _judge_logs(self) -> None:
+    def _check_logs(self) -> None:
         for replica in self.stage.replicas:
             self._found("logs", oracles.log_problems(replica.name, replica.log()))
 
     def _found(self, when: str, problems: Sequence[Problem]) -> None:
         for problem in problems[:_MOST_VIOLATIONS]:
-            told: list[str] = []
+            reported: list[str] = []
             if problem.place is not None:
                 with contextlib.suppress(LocalProcessError, OSError):
-                    told = calls.story(self.stage.clusters, problem.place)
-            self.report.violations.append(Violation(problem, when, told))
+                    reported = calls.writes_to(self.stage.clusters, problem.place)
+            self.report.violations.append(Violation(problem, when, reported))

@@ -143,7 +143,7 @@ class World:
         kind = type(error).__name__
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
-    # --- what is there from the beginning
+    # --- what is there from the start
 
     async def begin(self, clusters: dict[str, Cluster]) -> dict[Place, Object]:
         """Returns what belongs to others, as it was written."""

@@ -14,9 +14,9 @@ from devcluster.audit import Call
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.garden.resources import PROJECTS, SHOOTS
-from kit.deployments import MANIFESTS, bundle_told, is_available, kubectl, pod_of, serve_at, until
+from kit.deployments import MANIFESTS, is_available, kubectl, pod_of, reported_bundle, serve_at, until
 from kit.garden import Garden
-from kit.garden_scheduler import told
+from kit.garden_scheduler import reported
 from kit.garden_shoots import ShootPlace
 from kit.processes.deployed_pods import DeployedPod
 from kit.world import Place
@@ -44,7 +44,7 @@ def test_all_programs_see_to_a_shoot_in_a_garden_that_was_applied(devcluster_run
             until(partial(is_available, place, name), f"{name} to be available")
         server = DeployedPod(cluster, pod_of(place, WEBHOOKS), tmp_path / "webhooks")
         certificates = stack.enter_context(server.start("certificates"))
-        certificates.wait_for(lambda: bundle_told(cluster, WEBHOOKS), what="the CA in configurations")
+        certificates.wait_for(lambda: reported_bundle(cluster, WEBHOOKS), what="the CA in configurations")
         webhooks = stack.enter_context(server.start(CONTAINER))
         serve_at(place, server.webhook_port, name=WEBHOOKS)
         webhooks.wait_until_ready()
@@ -55,7 +55,10 @@ def test_all_programs_see_to_a_shoot_in_a_garden_that_was_applied(devcluster_run
         shoots = ShootPlace(Garden(cluster))
         created = shoots.shoot("s")
         assert at(created, "spec", "maintenance", "timeWindow", "begin")
-        until(lambda: "Failed to schedule Shoot" in told(shoots).get("description", ""), "the scheduler to miss a Seed")
+        until(
+            lambda: "Failed to schedule Shoot" in reported(shoots).get("description", ""),
+            "the scheduler to miss a Seed",
+        )
         until(lambda: at(shoots.get(PROJECTS, shoots.name), "status", "phase") == "Ready", "the Project to be ready")
         with pytest.raises(Invalid, match=r"spec\.kubernetes\.version"):
             shoots.patch(SHOOTS, "s", {"spec": {"kubernetes": {"version": "1.29.2"}}})

@@ -1,4 +1,4 @@
-"""Shoots get Seeds, or are told why there is none for them."""
+"""Shoots get Seeds, or are reported why there is none for them."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from kit.controllers import counted
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import looked_at
-from kit.garden_scheduler import run_scheduler, seed_of, set_room, told, usable_seed
+from kit.garden_scheduler import reported, run_scheduler, seed_of, set_room, usable_seed
 from kit.garden_shoots import ShootPlace
 from kit.proxied import proxied
 from kit.world import connected
@@ -60,15 +60,16 @@ async def test_a_shoot_is_bound_and_told_of_until_then(place: ShootPlace, client
     place.shoot()
     async with run_scheduler(client, place.namespace) as loop:
         await soon(
-            lambda: told(place).get("description") == no_room(seed), "the Shoot to be told that there is no room"
+            lambda: reported(place).get("description") == no_room(seed),
+            "the Shoot to be reported that there is no room",
         )
-        assert (told(place)["type"], told(place)["state"]) == ("Create", "Pending")
+        assert (reported(place)["type"], reported(place)["state"]) == ("Create", "Pending")
         version = place.meta(SHOOTS, "s")["resourceVersion"]
         place.patch(SEEDS, seed, {"metadata": {"labels": {"a": "b"}}})
         await looked_at(loop, SEEDS, place.get(SEEDS, seed))
         assert place.meta(SHOOTS, "s")["resourceVersion"] == version  # that there still is no room is nothing new
         set_room(place, seed, 1)
-        await soon(lambda: seed_of(place) == seed and not told(place), "the Shoot to be scheduled")
+        await soon(lambda: seed_of(place) == seed and not reported(place), "the Shoot to be scheduled")
         scheduled = f"Normal SchedulingSuccessful: Scheduled to seed '{seed}'"
         failed = f"Warning SchedulingFailed: {no_room(seed)}"
 
@@ -84,20 +85,20 @@ async def test_the_place_of_a_shoot_that_goes_is_given_to_one_that_waits(place: 
     place.shoot("ours")
     place.shoot("foreign", schedulerName="other")
     async with run_scheduler(client, place.namespace):
-        await soon(lambda: told(place, "ours").get("description") == no_room(seed), "the Shoot to wait")
+        await soon(lambda: reported(place, "ours").get("description") == no_room(seed), "the Shoot to wait")
         place.delete(SHOOTS, "first")
         await soon(lambda: seed_of(place, "ours") == seed, "the Shoot to be scheduled")
     assert not seed_of(place, "foreign")
-    assert not told(place, "foreign")
+    assert not reported(place, "foreign")
 
 
 async def test_who_is_bound_by_hand_does_not_wait_any_more(place: ShootPlace, client: Client) -> None:
     full, hidden = usable_seed(place, room=0), place.seed("-hidden")
     place.shoot()
     async with run_scheduler(client, place.namespace):
-        await soon(lambda: told(place).get("description") == no_room(full), "the Shoot to wait")
+        await soon(lambda: reported(place).get("description") == no_room(full), "the Shoot to wait")
         place.patch(SHOOTS, "s", {"spec": {"seedName": hidden}})
-        await soon(lambda: not told(place), "the status not to say any more that there is no Seed")
+        await soon(lambda: not reported(place), "the status not to say any more that there is no Seed")
 
 
 async def test_a_region_config_map_is_read_anew_when_it_changes(place: ShootPlace, client: Client) -> None:
@@ -111,7 +112,7 @@ async def test_a_region_config_map_is_read_anew_when_it_changes(place: ShootPlac
     shoot = Shoot(candidate_determination_strategy=MINIMAL_DISTANCE)
     async with run_scheduler(client, place.namespace, shoot=shoot):
         wrong = f'Wrong format in region ConfigMap garden/{place.name}, Region "local"'
-        await soon(lambda: wrong in told(place).get("description", ""), "the Shoot to be told what is wrong")
+        await soon(lambda: wrong in reported(place).get("description", ""), "the Shoot to be reported what is wrong")
 
         async def is_said() -> bool:
             found = await client.list(EVENTS, Selection("garden", field_selector=f"involvedObject.name={names[1]}"))
@@ -149,7 +150,7 @@ async def test_no_seed_gets_more_than_it_has_room_for_however_late_watches_are(
                 return await placed() == wanted
 
             full = dict.fromkeys((*seeds, ""), room)
-            await soon(lambda: is_placed(full), "all Seeds to be full, and the others to be told")
+            await soon(lambda: is_placed(full), "all Seeds to be full, and the others to be reported")
             assert refused() == before
             set_room(place, seeds[0], room + room // 2)
             began = time.monotonic()

@@ -14,7 +14,7 @@ from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SHOOT
 from gardener.garden.scheduling import failed_to_schedule
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_controllers import at_rest, run_garden_controllers
+from kit.garden_controllers import run_garden_controllers, until_idle
 from kit.garden_seed_sets import SeedSetPlace
 from kit.prometheus import prometheus
 from kit.world import connected
@@ -177,10 +177,10 @@ async def test_a_full_set_grows_up_to_its_bound_and_nothing_is_written_at_rest(g
             return is_still and (shown, found.get("currentReplicas"), found["desiredReplicas"]) == (50, 2, 2)
 
         await soon(is_told, "all to be told")
-        await at_rest(loop)
+        await until_idle(loop)
         stored = it.base.get(SEED_AUTOSCALERS, it.name)
         loop.queue.add(it.base.key(it.name))
-        await at_rest(loop)
+        await until_idle(loop)
         assert resource_version(it.base.get(SEED_AUTOSCALERS, it.name)) == resource_version(stored)
 
 
@@ -206,7 +206,7 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
             server.clock = it.seconds
             server.samples = {it.replica(0): "8"}
             loop.queue.add(it.base.key(it.name))
-            await at_rest(loop)
+            await until_idle(loop)
             assert (it.replicas(), len(server.queries)) == (1, 1)  # It is not asked all the time.
             look()
             await soon(lambda: it.replicas() == 2, "a Seed to be added")
@@ -223,6 +223,6 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
             server.status = 500
             before, asked = it.base.get(SEED_AUTOSCALERS, it.name), len(server.queries)
             look()
-            await at_rest(loop)
+            await until_idle(loop)
             assert len(server.queries) == asked + 1
             assert resource_version(it.base.get(SEED_AUTOSCALERS, it.name)) == resource_version(before)

@@ -10,7 +10,7 @@ from agent.controller_manager.shoot.hibernation.controller import declare
 from gardener.garden.resources import SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_controllers import at_rest, run_garden_controller
+from kit.garden_controllers import run_garden_controller, until_idle
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.client import Client, Selection
@@ -96,7 +96,7 @@ async def test_a_shoot_sleeps_at_night_and_is_woken_up_once(garden: Garden, clie
         # Put to sleep by hand, it is left alone until the schedule has something new to say.
         version = shoot.place.patch(SHOOTS, "s", {"spec": {"hibernation": {"enabled": True}}})["metadata"]
         loop.queue.add(shoot.place.key("s"))
-        await at_rest(loop)
+        await until_idle(loop)
         assert shoot.get()["metadata"]["resourceVersion"] == version["resourceVersion"]
 
 

@@ -15,7 +15,7 @@ from config.controller_manager.controllers import Controllers
 from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_controllers import at_rest, run_garden_controller
+from kit.garden_controllers import run_garden_controller, until_idle
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
@@ -118,7 +118,7 @@ async def test_a_shoot_is_maintained_when_somebody_asks_for_it(garden: Garden, c
     shoot = Watched(garden, client)
     shoot.create()
     async with shoot.running() as loop:
-        await at_rest(loop)
+        await until_idle(loop)
         assert shoot.version() == "1.30.1"
         shoot.ask()
         await shoot.done()
@@ -136,7 +136,7 @@ async def test_a_shoot_is_maintained_when_somebody_asks_for_it(garden: Garden, c
         before = shoot.get()
         shoot.ask()
         await soon(lambda: OPERATION not in annotations(shoot.get()), "the operation to be gone")
-        await at_rest(loop)
+        await until_idle(loop)
         assert shoot.last() == before["status"]["lastMaintenance"]
         assert shoot.get()["metadata"]["generation"] == before["metadata"]["generation"] + 1
         assert len(await shoot.told()) == 1
@@ -152,7 +152,7 @@ async def test_a_shoot_is_maintained_in_its_window_once(garden: Garden, client: 
             shoot.now = moment
             version = shoot.get()["metadata"]["resourceVersion"]
             loop.queue.add(shoot.place.key("s"))
-            await at_rest(loop)
+            await until_idle(loop)
             assert shoot.get()["metadata"]["resourceVersion"] == version
         # It is open when it is moved to the present time: there is nothing to change, but it is reconciled.
         window = {"begin": "193000+0000", "end": "213000+0000"}
@@ -170,7 +170,7 @@ async def test_what_the_api_server_refuses_is_not_tried_again(garden: Garden, cl
     shoot.create(auto=False, kubernetes={"version": "1.31.3"}, provider=provider)
     shoot.offer("1.28.2", "1.31.3", "1.32.0", expired="1.31.3")
     async with shoot.running() as loop:
-        await at_rest(loop)
+        await until_idle(loop)
         shoot.ask()
         await shoot.done("Failed")
         last = shoot.last()
@@ -292,7 +292,7 @@ async def test_after_a_restart_in_the_window_passes_are_spread_over_the_rest_of_
     async with shoot.running(uniform=uniform) as loop:
         # Others of this garden are listed, too.
         await soon(lambda: (0.0, 105 * 60.0) in asked, "the Shoot to be listed")
-        await at_rest(loop)
+        await until_idle(loop)
         assert shoot.version() == "1.30.1"
     async with shoot.running(uniform=min):
         await shoot.done()
@@ -305,5 +305,5 @@ async def test_a_dry_run_changes_nothing(garden: Garden, client: Client) -> None
     version = shoot.get()["metadata"]["resourceVersion"]
     async with shoot.running(dry_run=True) as loop:
         loop.queue.add(shoot.place.key("s"))
-        await at_rest(loop)
+        await until_idle(loop)
         assert shoot.get()["metadata"]["resourceVersion"] == version

@@ -23,7 +23,7 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.kinds import GATEWAYS, HVPAS, MACHINES, PROMETHEUSES, VIRTUAL_SERVICES
-from kit.deployments import MANIFESTS, apply, bundle_told, is_available, kubectl, pod_of, serve_at, until
+from kit.deployments import MANIFESTS, apply, is_available, kubectl, pod_of, reported_bundle, serve_at, until
 from kit.eventually import PATIENCE
 from kit.granted_rights import Right, rights, unused
 from kit.kinds import custom_resource, serve
@@ -362,11 +362,13 @@ def test_an_instance_for_its_own_cluster_works_with_the_rights_that_it_is_given(
         agent = DeployedPod(source, pod_of(garden, f"{AGENT}-agent"), tmp_path / "agent", change=often)
         with server.start("certificates") as certificates:
             certificates.wait_for_log("Issued a certificate for the server", seconds=PATIENCE)
-            certificates.wait_for(lambda: bundle_told(source, AGENT), what="the CA in configurations", seconds=PATIENCE)
+            certificates.wait_for(
+                lambda: reported_bundle(source, AGENT), what="the CA in configurations", seconds=PATIENCE
+            )
             # Applying again takes nothing away from what was put in.
             apply(source, "runtime")
             narrow(source, "gardener-resource-manager-seed")
-            assert bundle_told(source, AGENT)
+            assert reported_bundle(source, AGENT)
             break_the_certificate(garden)
             with server.start(AGENT) as webhooks:
                 serve_at(garden, server.webhook_port, name=AGENT)
@@ -421,7 +423,7 @@ def test_an_instance_for_another_cluster_works_with_the_rights_that_it_is_given(
             server = DeployedPod(source, pod_of(shoot, AGENT), tmp_path / "webhooks", change=often)
             with server.start("certificates", "--dns-name=127.0.0.1") as certificates:
                 certificates.wait_for(
-                    lambda: bundle_told(target, f"{AGENT}-shoot"), what="the CA in configurations", seconds=PATIENCE
+                    lambda: reported_bundle(target, f"{AGENT}-shoot"), what="the CA in configurations", seconds=PATIENCE
                 )
                 break_the_certificate(shoot)
                 with server.start(AGENT) as webhooks:

@@ -22,11 +22,11 @@ from kit.tokens import (
     MovableClock,
     TokenWorld,
     allowed_requests,
-    at_rest,
     kubeconfig,
     look_again,
     token_requestor,
     token_requests,
+    until_idle,
 )
 from kube.client import Client
 from kube.loop import ControlLoop
@@ -67,7 +67,7 @@ async def test_a_secret_gets_a_token_for_an_account_that_is_made(world: Requesto
     await world.ask(SERVICE_ACCOUNT_LABELS='{"team":"a"}', TOKEN_EXPIRATION_DURATION="10m")
     async with world.requestor() as loop:
         token = await world.until_token()
-        await at_rest(loop)
+        await until_idle(loop)
     assert await world.is_accepted(token)
     account = await world.account()
     assert account is not None
@@ -110,7 +110,7 @@ async def test_only_secrets_of_the_class_get_a_token(world: RequestorWorld) -> N
     await world.patch("Secret", "with", {"metadata": {"labels": {keys.CLASS: "shoot"}}})
     async with world.requestor(class_="shoot") as loop:
         await world.until_token("with")
-        await at_rest(loop)
+        await until_idle(loop)
     assert not await world.token("without")
 
 
@@ -155,7 +155,7 @@ async def test_a_target_secret_holds_what_the_source_then_does_not(world: Reques
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace, data={"token": "old", "x": "y"})
     async with world.requestor() as loop:
         first = await world.until_token("out")
-        await at_rest(loop)
+        await until_idle(loop)
         assert await world.data() == {"x": "y"}
         await world.annotate("t", TARGET_SECRET_NAME=None, TARGET_SECRET_NAMESPACE=None)
         await world.until_token()
@@ -166,12 +166,12 @@ async def test_a_target_secret_that_somebody_deletes_is_put_back(world: Requesto
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
     async with world.requestor() as loop:
         first = await world.until_token("out")
-        await at_rest(loop)
+        await until_idle(loop)
         await world.delete("Secret", "out")
         second = await world.until_token("out", other_than=first)
-        await at_rest(loop)
+        await until_idle(loop)
         mark = world.audit.mark()
-        await at_rest(loop)
+        await until_idle(loop)
         assert world.calls(since=mark) == {}
     assert await world.is_accepted(second)
     assert world.requests() == 2
@@ -184,7 +184,7 @@ async def test_a_token_that_somebody_takes_out_of_a_target_secret_is_replaced(wo
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
     async with world.requestor() as loop:
         first = await world.until_token("out")
-        await at_rest(loop)
+        await until_idle(loop)
         await world.set_data("out", token=None)
         await world.until_token("out", other_than=first)
 
@@ -195,7 +195,7 @@ async def test_many_target_secrets_share_a_watch_and_each_is_put_back(world: Req
         await world.ask(f"t-{name}", TARGET_SECRET_NAME=name, TARGET_SECRET_NAMESPACE=world.namespace)
     async with world.requestor() as loop:
         firsts = {name: await world.until_token(name) for name in names}
-        await at_rest(loop)
+        await until_idle(loop)
         for name in names:
             await world.delete("Secret", name)
         for name in names:
@@ -203,13 +203,13 @@ async def test_many_target_secrets_share_a_watch_and_each_is_put_back(world: Req
         # One less: from now on each is watched by itself.
         firsts = {name: await world.token(name) for name in names[1:]}
         await world.delete("Secret", f"t-{names[0]}")
-        await at_rest(loop)
+        await until_idle(loop)
         await world.delete("Secret", names[0])
         for name in names[1:]:
             await world.delete("Secret", name)
         for name in names[1:]:
             await world.until_token(name, other_than=firsts[name])
-        await at_rest(loop)
+        await until_idle(loop)
     assert await world.secret(names[0]) is None
     assert world.requests() == 3 * len(names) - 1
 
@@ -226,7 +226,7 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
         if not restored:
             warnings = await soon(world.warnings, what="a warning")
             assert warnings.keys() == {KUBECONFIG_REMOVED}
-        await at_rest(loop)
+        await until_idle(loop)
     assert await world.data() == {}
     assert (await world.data("out")).keys() == ({"kubeconfig"} if restored else {"token"})
 
@@ -251,7 +251,7 @@ async def test_what_can_not_be_is_told_before_anything_is_done(
     await world.ask(**asked)  # type: ignore[arg-type]
     async with world.requestor() as loop:
         warnings = await soon(world.warnings, what="a warning")
-        await at_rest(loop)
+        await until_idle(loop)
     assert message in warnings[INVALID]
     assert await world.account() is None
     assert world.requests() == 0
@@ -261,7 +261,7 @@ async def test_a_target_secret_must_be_another_one(world: RequestorWorld) -> Non
     await world.ask(TARGET_SECRET_NAME="t", TARGET_SECRET_NAMESPACE=world.namespace)
     async with world.requestor() as loop:
         warnings = await soon(world.warnings, what="a warning")
-        await at_rest(loop)
+        await until_idle(loop)
     assert "the target Secret is this one" in warnings[INVALID]
     assert world.requests() == 0
 
@@ -281,7 +281,7 @@ async def test_a_restart_requests_nothing_that_is_still_good(world: RequestorWor
     async with world.requestor() as loop:
         for key in asked:
             await world.until_token(key.name)
-        await at_rest(loop)
+        await until_idle(loop)
     mark = world.audit.mark()
     for _ in range(2):
         async with world.requestor() as loop:
@@ -296,7 +296,7 @@ async def test_own_writes_and_other_news_lead_to_no_requests(world: RequestorWor
     key = await world.ask()
     async with world.requestor() as loop:
         await world.until_token()
-        await at_rest(loop)
+        await until_idle(loop)
         mark = world.audit.mark()
         for number in range(5):
             body = {"metadata": {"annotations": {"other": str(number)}}, "data": {"other": "eA=="}}
@@ -330,7 +330,7 @@ async def test_jumps_of_the_clock_neither_renew_nor_delay(world: RequestorWorld)
     async with world.requestor(clock=clock) as loop:
         for key in asked:
             await world.until_token(key.name)
-        await at_rest(loop)
+        await until_idle(loop)
         for jump in (timedelta(days=1), timedelta(days=-1)):
             clock.jumped = jump
             await look_again(loop, *asked)
@@ -349,7 +349,7 @@ async def test_a_secret_in_deletion_gets_no_token(world: RequestorWorld) -> None
     await world.patch("Secret", "t", finalizers)
     await world.delete("Secret", "t")
     async with world.requestor() as loop:
-        await at_rest(loop)
+        await until_idle(loop)
     assert not await world.token()
     assert world.requests() == 0
     await world.patch("Secret", "t", {"metadata": {"finalizers": None}})

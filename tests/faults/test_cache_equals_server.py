@@ -1,5 +1,5 @@
 """Whatever goes wrong between a cache and the API server: once it stops, the cache equals the server, and nothing
-was told twice.
+was reported twice.
 """
 
 import asyncio
@@ -65,18 +65,18 @@ class Mirror:
 
     def __init__(self) -> None:
         self.versions: dict[Key, int] = {}
-        self.told_twice: list[Key] = []
+        self.repeated: list[Key] = []
 
     def __call__(self, change: Change[Object]) -> None:
         before = self.versions.get(change.key, 0)
         if change.new is None:
             if not before:
-                self.told_twice.append(change.key)
+                self.repeated.append(change.key)
             self.versions.pop(change.key, None)
             return
         version = resource_version(change.new)
         if version <= before:
-            self.told_twice.append(change.key)
+            self.repeated.append(change.key)
         self.versions[change.key] = version
 
 
@@ -140,7 +140,7 @@ async def test_a_cache_equals_the_server_after(
         assert proxy.injected.total() > 0
         proxy.rules.clear()
         assert await equals_server(store, mirror, server, namespace)
-        assert mirror.told_twice == []
+        assert mirror.repeated == []
         await caches.close()
 
 

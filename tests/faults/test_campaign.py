@@ -53,8 +53,8 @@ def test_a_run_that_hangs_ends_by_itself_with_all_that_it_has_started() -> None:
     hanging = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
     assert hanging.returncode == 2
     assert "something hangs" in hanging.stderr
-    pid, _, told = hanging.stdout.partition("\n")
-    assert told.startswith("seed 7: "), "what is known by then is told"
+    pid, _, reported = hanging.stdout.partition("\n")
+    assert reported.startswith("seed 7: "), "what is known by then is reported"
     deadline = time.monotonic() + 60
     while _runs(int(pid)):  # who is killed closes its files a moment before it ends
         assert time.monotonic() < deadline, "what it has started goes on"

@@ -313,7 +313,7 @@ async def test_a_deletion_holds_to_its_preconditions(client: Client, namespace: 
         await client.delete(CONFIG_MAPS, "c", namespace=namespace)
 
 
-async def test_what_is_invalid_is_told_by_field(client: Client, namespace: str) -> None:
+async def test_what_is_invalid_is_named_by_field(client: Client, namespace: str) -> None:
     with pytest.raises(
         Invalid, match=r'^ConfigMap "UPPER" is invalid: metadata\.name: Invalid value: "UPPER": '
     ) as error:
@@ -625,7 +625,7 @@ async def test_a_session_with_open_watches_closes_without_leaving_anything(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        gc.collect()  # what other tests left is not told here
+        gc.collect()  # what other tests left is not reported here
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         transport = made_by(load_kubeconfig(cluster.kubeconfig))

@@ -31,4 +31,4 @@ async def test_killed_at_any_write(scene: type[Scene], own_cluster: Cluster) -> 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_nothing_follows_from_an_answer_that_no_api_server_gave(scene: type[Scene], own_cluster: Cluster) -> None:
-    await Answers(scene, own_cluster, at_once=1).judge()
+    await Answers(scene, own_cluster, at_once=1).check()

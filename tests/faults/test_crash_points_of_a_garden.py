@@ -40,4 +40,4 @@ async def test_killed_at_any_write_in_a_garden(scene: type[Scene], garden: Garde
 async def test_nothing_follows_from_an_answer_that_no_api_server_gave(scene: type[Scene], garden: Garden) -> None:
     """From the likeliest one, or from any."""
     answers = ANSWERS if FULL else ANSWERS[:1]
-    await Answers(scene, garden.cluster, at_once=1 if scene.everywhere else _AT_ONCE).judge(answers)
+    await Answers(scene, garden.cluster, at_once=1 if scene.everywhere else _AT_ONCE).check(answers)

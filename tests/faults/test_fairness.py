@@ -1,4 +1,4 @@
-"""Many deletions at once do not keep others waiting. What is told is the order of calls, not their time."""
+"""Many deletions at once do not keep others waiting. What is reported is the order of calls, not their time."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ COUNT = 40
 
 
 @pytest.mark.parametrize("known", ["since the start", "since a change"])
-async def test_a_drift_is_put_right_while_many_are_deleted(
+async def test_a_drift_is_repaired_while_many_are_deleted(
     known: str, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     install_crd(cluster)

@@ -1,5 +1,5 @@
 """The controller manager while things go wrong between it and the API server: in the end all is as without, nothing is
-deleted that is not deleted then, and what a watch has not told is not taken for what is not there.
+deleted that is not deleted then, and what a watch has not reported is not taken for what is not there.
 
 `GARDEN_UNDER_FAULTS=50` in the environment sets how many Projects there are.
 """
@@ -53,7 +53,7 @@ from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, REFERENCE_PROTECTION
 from kit.eventually import eventually, soon
 from kit.garden import CONFIRMED, Garden
-from kit.garden_controllers import Declare, at_rest, looked_at, replica, run_garden_controllers
+from kit.garden_controllers import Declare, looked_at, replica, run_garden_controllers, until_idle
 from kit.garden_projects import Projects
 from kit.garden_shoots import ShootPlace
 from kit.objects import RBAC_GROUP
@@ -167,7 +167,7 @@ async def test_all_is_as_without_faults_and_nothing_else_is_deleted(garden: Gard
     assert disturbed.deleted <= undisturbed.deleted
 
 
-# --- what a watch has not told
+# --- what a watch has not reported
 
 
 @asynccontextmanager
@@ -187,7 +187,7 @@ async def without_news_of(
 async def asked(proxy: FaultProxy, loop: ControlLoop, path: str) -> None:
     """Returns when the API server has been asked, and what follows from it is done."""
     await soon(lambda: any(path in e.request.path and e.answer == 200 for e in _reads(proxy)), f"{path} to be read")
-    await at_rest(loop)
+    await until_idle(loop)
 
 
 def _reads(proxy: FaultProxy) -> list[LogEntry]:
@@ -257,7 +257,7 @@ async def test_credentials_are_kept_for_a_binding_that_is_not_known_yet(garden: 
         # As who led before has left it.
         place.patch(SECRETS, "cred", {"metadata": {"labels": {CREDENTIALS_BINDING_REFERENCE: "true"}}})
         await soon(lambda: len(_reads(proxy)) > lists, "the API server to be asked")
-        await at_rest(loop)
+        await until_idle(loop)
         kept = place.get(SECRETS, "cred")
         assert finalizers(kept) == [CREDENTIALS_FINALIZER]
         place.delete(CREDENTIALS_BINDINGS, "b")
@@ -274,7 +274,7 @@ async def test_what_shoots_refer_to_is_kept_for_one_that_is_not_known_yet(garden
     place.shoot("known", resources=refers_to("first"))
     async with without_news_of(garden, tmp_path, SHOOTS, reference) as (proxy, loop):
         await soon(lambda: REFERENCE_PROTECTION in finalizers(place.get(SECRETS, "first")))
-        await at_rest(loop)
+        await until_idle(loop)
         second = place.create(SECRETS, "second", stringData={"a": "b"}, metadata={"finalizers": [REFERENCE_PROTECTION]})
         place.shoot("new", resources=refers_to("second"))
         place.delete(SECRETS, "second")
@@ -282,7 +282,7 @@ async def test_what_shoots_refer_to_is_kept_for_one_that_is_not_known_yet(garden
         lists = len(_reads(proxy))
         place.patch(SECRETS, "first", {"metadata": {"finalizers": None}})
         await soon(lambda: len(_reads(proxy)) > lists, "the API server to be asked")
-        await at_rest(loop)
+        await until_idle(loop)
         assert finalizers(place.get(SECRETS, "second")) == [REFERENCE_PROTECTION]
     place.remove()
 
@@ -322,7 +322,7 @@ async def test_nothing_is_asked_while_seeds_are_alive_and_nothing_changes(garden
                     place.patch(SHOOTS, "s", heard)
                     await looked_at(watching, LEASES, lease)
                     for loop in loops:
-                        await at_rest(loop)
+                        await until_idle(loop)
                 assert audit.count(since=mark, user_agent=USER_AGENT) == {}
                 return True
 

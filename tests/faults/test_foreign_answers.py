@@ -59,7 +59,7 @@ _WEBHOOKS = Webhooks(
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_nothing_follows_from_an_answer_that_no_api_server_gave(scene: type[Scene], cluster: DevCluster) -> None:
     install_crd(cluster)
-    await Answers(scene, cluster).judge()
+    await Answers(scene, cluster).check()
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.name)

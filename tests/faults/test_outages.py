@@ -1,6 +1,6 @@
 """One outage of each family that `python -m tests.outages` plays: the product works again, and nothing was made anew.
 
-How long it takes is told by the program, not asserted: waits are for what has to come true.
+How long it takes is reported by the program, not asserted: waits are for what has to come true.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ async def test_an_agent_works_again_after_outages_and_makes_nothing_anew(own_clu
             await access.serving_certificate(stage, 0),
             *await clock_jumps(stage),
         ]:
-            assert "made anew" not in outcome.told
+            assert "made anew" not in outcome.reported
         assert all(each.output == "leader election lost\n" for each in stage.agent.exits)
 
 

@@ -148,7 +148,7 @@ async def test_a_failure_stands_in_for_the_answer(
         assert answer.status == 201
 
 
-async def test_a_throttled_client_is_told_when_to_come_back(proxy: FaultProxy, client: Client) -> None:
+async def test_a_throttled_client_learns_when_to_come_back(proxy: FaultProxy, client: Client) -> None:
     proxy.rules.add(Rule(fault=throttled(retry_after=2), times=1))
     async with client.get() as answer:
         assert (answer.status, answer.headers["Retry-After"]) == (429, "2")
@@ -242,7 +242,7 @@ async def nothing_more_comes(watch: aiohttp.ClientResponse) -> bool:
     return False
 
 
-async def check_ending(how: Ending, watch: aiohttp.ClientResponse) -> None:
+async def check_shutdown(how: Ending, watch: aiohttp.ClientResponse) -> None:
     """After all events were read."""
     match how:
         case Ending.CLOSED:
@@ -271,7 +271,7 @@ async def test_a_watch_ends_after_so_many_events(
         await add(direct, "a", "b", "c")
         if how is not Ending.RESET:  # which may overtake events that were not read yet
             assert await read_names(watch, 2) == ["a", "b"]
-            await check_ending(how, watch)
+            await check_shutdown(how, watch)
         else:
             with pytest.raises(aiohttp.ClientError):
                 await read_names(watch, 3)
@@ -284,7 +284,7 @@ async def test_a_watch_ends_as_soon_as_it_is_open(proxy: FaultProxy, client: Cli
     with contextlib.suppress(aiohttp.ClientOSError) if how is Ending.RESET else contextlib.nullcontext():
         async with client.watch() as watch:
             assert watch.status == 200
-            await check_ending(how, watch)
+            await check_shutdown(how, watch)
     assert proxy.injected == {how.value: 1}
 
 
@@ -294,7 +294,7 @@ async def test_a_watch_ends_after_some_time(proxy: FaultProxy, client: Client, d
     async with client.watch() as watch:
         await add(direct, "a")
         assert await read_names(watch, 1) == ["a"]
-        await check_ending(Ending.EXPIRED, watch)
+        await check_shutdown(Ending.EXPIRED, watch)
     assert time.monotonic() - began >= 5
 
 
@@ -307,8 +307,8 @@ async def test_open_watches_can_be_ended_from_outside(
         assert await read_names(watch, 1) == await read_names(other, 1) == ["a"]
         assert proxy.end_watches(how, path="/configmaps$") == 0
         assert proxy.end_watches(how, path="/secrets$") == 2
-        await check_ending(how, watch)
-        await check_ending(how, other)
+        await check_shutdown(how, watch)
+        await check_shutdown(how, other)
         assert proxy.end_watches(how) == 0
     assert proxy.injected == {how.value: 2}
 
@@ -349,7 +349,7 @@ async def test_a_watch_in_another_format_is_refused(client: Client) -> None:
 async def test_dropping_connections_resets_open_watches(proxy: FaultProxy, client: Client) -> None:
     async with client.watch() as watch:
         proxy.drop_all_connections()
-        await check_ending(Ending.RESET, watch)
+        await check_shutdown(Ending.RESET, watch)
     async with client.get() as answer:
         assert answer.status == 200
 
@@ -357,7 +357,7 @@ async def test_dropping_connections_resets_open_watches(proxy: FaultProxy, clien
 async def test_while_paused_connections_are_refused(proxy: FaultProxy, client: Client) -> None:
     async with client.watch() as watch:
         await proxy.pause()
-        await check_ending(Ending.RESET, watch)
+        await check_shutdown(Ending.RESET, watch)
     with pytest.raises(aiohttp.ClientConnectorError) as caught:
         await client.version()
     assert caught.value.errno == errno.ECONNREFUSED

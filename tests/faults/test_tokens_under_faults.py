@@ -30,11 +30,11 @@ from kit.tokens import (
     MovableClock,
     TokenWorld,
     allowed_requests,
-    at_rest,
     kubeconfig,
     look_again,
     token_requestor,
     token_requests,
+    until_idle,
 )
 from kube.client import Client
 from kube.clock import format_time
@@ -78,7 +78,7 @@ async def test_a_token_that_can_not_be_stored_is_requested_once(
     async with token_requestor(client, world.namespace, timings=QUICK) as loop:
         token = await world.until_token()
         await soon(lambda: _is_over(proxy, 1), what="a fault")
-        await at_rest(loop)
+        await until_idle(loop)
         assert await world.is_accepted(token)
     assert token_requests(audit, user_agent) == 1
 
@@ -123,7 +123,7 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
     key = await world.ask()
     async with token_requestor(client, world.namespace, clock=clock, timings=QUICK) as loop:
         first = await world.until_token()
-        await at_rest(loop)
+        await until_idle(loop)
         proxy.rules.add(Rule(fault=fault, path="tokenreviews"))
         clock.moved += timedelta(hours=2)
         await look_again(loop, key)
@@ -135,20 +135,20 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
     assert token_requests(audit, user_agent) == 2
 
 
-@pytest.mark.parametrize(("fault", "is_told"), [(internal_error(), True), (Reset(), True), (FORBIDDEN, False)])
+@pytest.mark.parametrize(("fault", "is_repeated"), [(internal_error(), True), (Reset(), True), (FORBIDDEN, False)])
 async def test_that_audiences_are_not_accepted_is_asked_again_unless_it_may_not_be_asked(
-    fault: Fault, is_told: bool, client: Client, proxy: FaultProxy
+    fault: Fault, is_repeated: bool, client: Client, proxy: FaultProxy
 ) -> None:
     tokens = Tokens(client, audiences=("nobody",), merge_labels=False)
     rule = Rule(fault=fault, path="tokenreviews")
     proxy.rules.add(rule)
-    with capture_logs() as told:
+    with capture_logs() as reported:
         await tokens.try_audiences("of no ServiceAccount")
         proxy.rules.remove(rule)
-        assert not told
+        assert not reported
         for _ in range(2):
             await tokens.try_audiences("of no ServiceAccount")
-    assert len(told) == is_told
+    assert len(reported) == is_repeated
     assert await _is_over(proxy, 1)
 
 
@@ -163,7 +163,7 @@ async def test_what_is_due_in_an_old_cache_is_read_before_a_token_is_requested(
     proxy.rules.add(Rule(fault=LateEvents(seconds=PATIENCE)))
     clock = MovableClock()
     async with token_requestor(client, world.namespace, clock=clock) as loop:
-        await at_rest(loop)
+        await until_idle(loop)
         await world.annotate("t", TOKEN_RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(hours=1)))
         clock.moved += timedelta(minutes=11)
         await look_again(loop, key)
@@ -201,7 +201,7 @@ async def test_the_kubeconfig_that_somebody_changes_meanwhile_keeps_the_change(
             return keys.TOKEN_RENEW_TIMESTAMP in annotations(await world.secret() or {})
 
         await soon(is_stored, what="the token to be stored")
-        await at_rest(loop)
+        await until_idle(loop)
     assert "tls-server-name: changed" in (await world.data())["kubeconfig"]
     assert (await world.data()).keys() == {"kubeconfig"}
 
@@ -214,7 +214,7 @@ async def test_a_target_secret_that_goes_before_its_watch_begins_is_put_back(
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
     async with token_requestor(client, world.namespace, timings=QUICK) as loop:
         first = await world.until_token("out")
-        await at_rest(loop)
+        await until_idle(loop)
         await world.delete("Secret", "out")
         proxy.rules.remove(rule)
         await world.until_token("out", other_than=first)

@@ -127,11 +127,11 @@ def _propagation(text: str) -> None:
 
 def _account(text: str) -> None:
     for impersonation in (Impersonation(), Impersonation(allowed_service_account_names=("a*",))):
-        mandate = identity_of(_annotated(keys.IMPERSONATED_SERVICE_ACCOUNT, text), impersonation)
+        grant = identity_of(_annotated(keys.IMPERSONATED_SERVICE_ACCOUNT, text), impersonation)
         # It is never anybody else than a ServiceAccount of the same namespace, and never the agent itself.
-        assert bool(mandate.problem) != bool(mandate.account)
-        assert mandate.account is None or (mandate.account.namespace, mandate.account.name) == ("ns", text)
-        assert mandate.user.count(":") in (0, 3)
+        assert bool(grant.problem) != bool(grant.account)
+        assert grant.account is None or (grant.account.namespace, grant.account.name) == ("ns", text)
+        assert grant.user.count(":") in (0, 3)
 
 
 def _origin(text: str) -> None:

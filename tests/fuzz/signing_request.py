@@ -35,7 +35,7 @@ _USAGES: tuple[list[str], ...] = (
 _MACHINES = {"m": "a", "new": ""}
 _KNOWN = KnownObjects({"a": node_object("a", Hostname="a", InternalIP="10.0.0.1")}, _MACHINES)
 """One Node, which one Machine became; another Machine has not become one yet."""
-_FACTS = oracle.Facts(nodes={"a": {("DNS", "a"), ("IP", "10.0.0.1")}}, machines=_MACHINES)
+_CLUSTER = oracle.ClusterNodes(nodes={"a": {("DNS", "a"), ("IP", "10.0.0.1")}}, machines=_MACHINES)
 _LONGEST_MESSAGE = 8_000
 
 
@@ -55,7 +55,7 @@ def is_approved(data: bytes) -> bool:
     if isinstance(decision, Approval):
         items = oracle.items(pem)
         asked = oracle.Request(user=user, signer=signer, usages=usages, items=items)
-        assert oracle.may_be_approved(asked, _FACTS), asked
+        assert oracle.may_be_approved(asked, _CLUSTER), asked
     if not isinstance(decision, NoOpinion):
         text = message(decision, signer=signer)
         assert not isinstance(decision, Denial) or decision.reason

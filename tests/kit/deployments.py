@@ -64,7 +64,7 @@ def serve_at(place: Place, port: int, *, name: str) -> None:
         place.patch(kind, name, {"webhooks": webhooks})
 
 
-def bundle_told(cluster: Cluster, name: str) -> bool:
+def reported_bundle(cluster: Cluster, name: str) -> bool:
     return all(
         webhook["clientConfig"].get("caBundle") for webhook in Place(cluster, "").get(MUTATING, name)["webhooks"]
     )

@@ -88,9 +88,9 @@ async def looked_at(loop: ControlLoop, resource: Resource, obj: Object) -> None:
     """Returns when the loop knows of an object as it is, and has looked at it; its watches lag behind."""
     (store,) = (watch.store for watch in loop._watches if watch.store.view.resource == resource)
     await soon(lambda: store.version(key(obj)) >= resource_version(obj), "the loop to know of the change")
-    await at_rest(loop)
+    await until_idle(loop)
 
 
-async def at_rest(loop: ControlLoop) -> None:
-    """Returns when all that the loop has been told to look at is looked at."""
+async def until_idle(loop: ControlLoop) -> None:
+    """Returns when all that the loop has been reported to look at is looked at."""
     await soon(lambda: not len(loop.queue) and not loop.queue._running, "the passes to end")

@@ -62,6 +62,6 @@ def seed_of(place: ShootPlace, name: str = "s") -> str:
     return text(spec(place.get(SHOOTS, name)).get("seedName"))
 
 
-def told(place: ShootPlace, name: str = "s") -> Object:
+def reported(place: ShootPlace, name: str = "s") -> Object:
     """What the status says of the last operation; empty: nothing."""
     return mapping_at(place.get(SHOOTS, name), "status", "lastOperation")

@@ -1,7 +1,7 @@
 """What a user may do by RBAC, and which of it was done.
 
 A right is one verb for one resource, or for one object of a name. Wildcards are rights for everything, of which no
-single use can be told; `Rights.unused` leaves them out.
+single use can be reported; `Rights.unused` leaves them out.
 """
 
 from collections.abc import Iterable

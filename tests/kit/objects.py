@@ -144,8 +144,8 @@ def service(name: str, *, ports: Iterable[Object] = ({"port": 80},), **fields: A
 def service_warning(name: str, message: str) -> Object:
     """An Event `e` about a Service whose load balancer could not be made."""
     about = reference("v1 Service", name)
-    told = {"type": "Warning", "reason": "SyncLoadBalancerFailed", "message": message}
-    return obj(EVENTS, "e", involvedObject=about, source={"component": "service-controller"}, **told)
+    reported = {"type": "Warning", "reason": "SyncLoadBalancerFailed", "message": message}
+    return obj(EVENTS, "e", involvedObject=about, source={"component": "service-controller"}, **reported)
 
 
 def pod(name: str, **fields: Any) -> Object:

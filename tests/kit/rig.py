@@ -157,8 +157,8 @@ class Rig(Place):
         """The condition has this reason and names all of this; returns its message."""
 
         def message() -> str:
-            _, told, message = self.applied(name)
-            return message if told == reason and all(text in message for text in texts) else ""
+            _, reported, message = self.applied(name)
+            return message if reported == reason and all(text in message for text in texts) else ""
 
         return self.until(message, f"{name} to tell {reason} with {texts}", seconds=seconds)
 
@@ -173,12 +173,12 @@ class Rig(Place):
         )
 
     def _state(self) -> str:
-        told = []
+        reported = []
         for obj in self.list("ManagedResource"):
             name = obj["metadata"]["name"]
-            told.append(f"{name}{' (deleting)' if is_deleting(obj) else ''}: {self.applied(name)}")
+            reported.append(f"{name}{' (deleting)' if is_deleting(obj) else ''}: {self.applied(name)}")
         log = [line for line in self.process.log.splitlines() if self.namespace in line][-20:]
-        return "\n".join([*told, "", *log])
+        return "\n".join([*reported, "", *log])
 
 
 def stamped_by(obj: Object) -> str:

@@ -138,7 +138,7 @@ class TokenWorld(World):
         return found
 
 
-async def at_rest(loop: ControlLoop) -> None:
+async def until_idle(loop: ControlLoop) -> None:
     """Returns when the loop has nothing to do for a moment; looks are counted, as time passes while nothing runs."""
     deadline = time.monotonic() + PATIENCE
     quiet = 0
@@ -152,7 +152,7 @@ async def look_again(loop: ControlLoop, *names: Key) -> None:
     """Have Secrets looked at, as at a resync, and wait for what comes of it."""
     for name in names:
         loop.controller.queue.add(name)
-    await at_rest(loop)
+    await until_idle(loop)
 
 
 def token_requests(audit: Audit, agent: str) -> int:

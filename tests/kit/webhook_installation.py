@@ -159,8 +159,8 @@ class Balancer:
         """What kubelet and EndpointSlices do."""
         while True:
             asked = list(self.replicas)
-            told = await asyncio.gather(*(asyncio.to_thread(each.probe) for each in asked))
-            ready = [each for each, (status, _) in zip(asked, told, strict=True) if status == 200]
+            reported = await asyncio.gather(*(asyncio.to_thread(each.probe) for each in asked))
+            ready = [each for each, (status, _) in zip(asked, reported, strict=True) if status == 200]
             self._ready = [each for each in ready if each in self.replicas]
             await asyncio.sleep(0.1)
 

@@ -109,15 +109,15 @@ def play(outage: Outage) -> tuple[bool, str]:
         good = False
         try:
             outcome = asyncio.run(bounded())
-            told = [f"{outcome.recovered:.1f} s", outcome.told]
+            reported = [f"{outcome.recovered:.1f} s", outcome.reported]
             good = True
         except Impossible as error:
-            told, good = ["not tried", str(error)], True
+            reported, good = ["not tried", str(error)], True
         except NotRecovered as error:
-            told = ["**not at all**", str(error)]
+            reported = ["**not at all**", str(error)]
         except (LocalProcessError, KubeError, OSError, AssertionError, TimeoutError, ExceptionGroup) as error:
-            told = ["?", f"the program failed: {error!r}"]
-    return good, printable(f"| {' | '.join([outage.what, outage.lasted, *told])} |")
+            reported = ["?", f"the program failed: {error!r}"]
+    return good, printable(f"| {' | '.join([outage.what, outage.lasted, *reported])} |")
 
 
 def main(arguments: Sequence[str]) -> int:

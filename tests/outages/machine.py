@@ -47,7 +47,7 @@ async def memory_short(stage: Stage, seconds: float) -> Outcome:
         await stage.until_all_are_applied()
     finally:
         watching.cancel()
-    return Outcome(outcome.recovered, f"{most >> 20} MiB of {limit >> 20} MiB at most; {stage.told_since(mark)}")
+    return Outcome(outcome.recovered, f"{most >> 20} MiB of {limit >> 20} MiB at most; {stage.logged_since(mark)}")
 
 
 def _large(cluster: Cluster, name: str) -> None:

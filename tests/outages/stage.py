@@ -55,7 +55,7 @@ T = TypeVar("T")
 class Outcome:
     recovered: float
     """Seconds from the end of the outage until it works again."""
-    told: str
+    reported: str
     """What went wrong in between."""
 
 
@@ -218,14 +218,14 @@ class Stage:
         """A change that is made now: how long after the end of the outage it is there. Raises NotRecovered."""
         await self.change()
         await self.works()
-        return Outcome(time.monotonic() - ended, self.told_since(mark))
+        return Outcome(time.monotonic() - ended, self.logged_since(mark))
 
     # --- what went wrong
 
     def mark(self) -> "Mark":
         return Mark(len(self.agent.exits), self._errors())
 
-    def told_since(self, mark: "Mark") -> str:
+    def logged_since(self, mark: "Mark") -> str:
         restarts, errors = len(self.agent.exits) - mark.exits, self._errors() - mark.errors
         reasons = {
             ended.output.strip().splitlines()[-1] for ended in self.agent.exits[mark.exits :] if ended.output.strip()

@@ -27,7 +27,7 @@ def test_every_fault_that_is_planned_can_be_carried_out() -> None:
 
 
 def test_edits_are_about_what_there_is(plan: Plan) -> None:
-    model = apply_all(empty(), plan.beginning)
+    model = apply_all(empty(), plan.initial_edits)
     for step in plan.steps:
         for edit in step.edits:
             assert edit.value is not None or edit.name in model[edit.section]

@@ -94,9 +94,9 @@ async def namespace_deleted(stage: Stage) -> AsyncIterator[None]:
         "kind": "ConfigMap",
         "metadata": {"name": "holder", "namespace": FLEETING, "finalizers": ["campaign.example/hold"]},
     }
-    at_rest = Place("target", CONFIG_MAPS, FLEETING, "holder")
+    holder_place = Place("target", CONFIG_MAPS, FLEETING, "holder")
     place = Place("target", NAMESPACES, "", FLEETING)
-    await stage.world.put(at_rest, holder)
+    await stage.world.put(holder_place, holder)
     await _delete(stage, place)
     try:
         yield

@@ -21,7 +21,7 @@ from kit.crash.sweep import (
     Scene,
     Sweep,
     living,
-    until_at_rest,
+    until_idle,
 )
 from kit.world import connected
 from kube.errors import KubeError
@@ -72,7 +72,7 @@ class End:
 
 
 class Answers(Sweep):
-    async def judge(self, answers: Sequence[Fault] = ANSWERS) -> None:
+    async def check(self, answers: Sequence[Fault] = ANSWERS) -> None:
         undisturbed = await self.met(None)
 
         async def meet(answer: Fault) -> None:
@@ -126,9 +126,9 @@ class Answers(Sweep):
             await scene.change()
         async with living(scene, incarnation) as is_idle:
             if scene.warm:
-                await until_at_rest(scene, incarnation, is_idle)
+                await until_idle(scene, incarnation, is_idle)
                 strangers.is_armed = True
                 await scene.change()
                 # All has to be listed and watched anew.
                 incarnation.proxy.end_watches(Ending.EXPIRED)
-            await until_at_rest(scene, incarnation, is_idle)
+            await until_idle(scene, incarnation, is_idle)

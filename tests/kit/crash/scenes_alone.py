@@ -50,7 +50,7 @@ class Command(Scene):
         raise NotImplementedError
 
 
-class ToldEvents(Command):
+class RecordedEvents(Command):
     """The same Event again and again."""
 
     crosses = crossing("create events", "patch events")
@@ -186,16 +186,16 @@ class Certificates(Command):
     async def state(self) -> Any:
         ca_secret = await self.get("Secret", self.wanted.ca_secret)
         ca = _decoded(ca_secret)
-        bundles = await self._told()
+        bundles = await self._received()
         return {
-            "told": [bundle == ca["bundle.crt"] for bundle in bundles],
+            "reported": [bundle == ca["bundle.crt"] for bundle in bundles],
             "bundle": len(load_certificates(ca["bundle.crt"])),
             "noted": PUBLISHED_AT in annotations(ca_secret),
             "signed": await self._is_signed_by(ca["ca.crt"]),
             "secrets": len(await self.list("Secret")),
         }
 
-    async def _told(self) -> list[bytes]:
+    async def _received(self) -> list[bytes]:
         found = []
         for kind in _CONFIGURATIONS:
             live = await self.get(kind, self.name)
@@ -225,7 +225,7 @@ class RotatedCertificates(Certificates):
         await Keeper(self.wanted, source=self.client, target=self.client, clock=lambda: START).run()
 
     async def change_again(self) -> None:
-        for bundle in await self._told():
+        for bundle in await self._received():
             assert await self._is_signed_by(bundle)
 
 

@@ -100,11 +100,11 @@ class ManagedScene(AgentScene):
         records = {}
         for obj in await self.list("ManagedResource"):
             status = obj["status"]
-            told = sorted((each["type"], each["status"], each["reason"]) for each in status["conditions"])
+            reported = sorted((each["type"], each["status"], each["reason"]) for each in status["conditions"])
             listed = [
                 sorted(map(key_of_reference, status.get(name) or [])) for name in ("resources", "pendingResources")
             ]
-            records[metadata(obj)["name"]] = finalizers(obj), told, str(listed).replace(self.mark, "$MARK")
+            records[metadata(obj)["name"]] = finalizers(obj), reported, str(listed).replace(self.mark, "$MARK")
         return found, records
 
 
@@ -378,7 +378,7 @@ class FinalizedNamespace(AgentScene):
 
     warm = True
     spare = ManagedScene.spare + 2
-    """What is pending is told more than once."""
+    """What is pending is reported more than once."""
     crosses = crossing(RECORD, "delete namespaces", "update namespaces/finalize")
     _is_going = False
 
@@ -439,8 +439,10 @@ class Health(ManagedScene):
     async def problem(self) -> str:
         if self._is_well:
             return await super().problem()
-        told = (await self.condition("a", "ResourcesHealthy")).get("reason")
-        return "" if told == "ServiceUnhealthy" and not await self.world.problems() else f"it is told {told}"
+        reported = (await self.condition("a", "ResourcesHealthy")).get("reason")
+        return (
+            "" if reported == "ServiceUnhealthy" and not await self.world.problems() else f"it is reported {reported}"
+        )
 
 
 SCENES = scenes_of(__name__)

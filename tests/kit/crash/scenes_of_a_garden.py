@@ -124,17 +124,17 @@ class ObjectsGoWithTheirUsers(UseScene):
     warm = True
     spare = 1
     """A Quota loses the labels of the bindings one by one, or not at all if both are gone."""
-    is_ending = False
+    is_deleted = False
 
     async def change(self) -> None:
-        self.is_ending = True
+        self.is_deleted = True
         for kind in (SECRETS, WORKLOAD_IDENTITIES, QUOTAS, CLOUD_PROFILES, EXPOSURE_CLASSES):
             self.place.delete(kind, self.mark)
         for kind in (SECRET_BINDINGS, CREDENTIALS_BINDINGS, NAMESPACED_CLOUD_PROFILES):
             self.place.delete(kind, self.mark)
 
     async def problem(self) -> str:
-        if not self.is_ending:
+        if not self.is_deleted:
             return await super().problem()
         left = [kind.kind for kind in self.kinds if self.place.find(kind, self.mark)]
         return f"{left} are still there" if left else ""
@@ -257,22 +257,22 @@ class SeedIsLost(SharedScene):
         renewed = {"renewTime": format_micro_time(long_ago)}
         place.garden.create(LEASES, self.mark, namespace=LEASE_NAMESPACE, spec=renewed)
 
-    def is_told(self, resource: Resource, name: str, kind: str) -> bool:
+    def is_unknown(self, resource: Resource, name: str, kind: str) -> bool:
         return (condition(self.place.get(resource, name), kind) or {}).get("status") == "Unknown"
 
     async def problem(self) -> str:
         if not at(self.place.get(MANAGED_SEEDS, self.mark), "operation", "sequence"):
             return "no certificate is asked for"
-        told = (
-            self.is_told(SEEDS, self.mark, "GardenletReady"),
-            self.is_told(SHOOTS, self.mark, "GardenletReady"),
-            self.is_told(SHOOTS, f"{self.mark}-on", "EveryNodeReady"),
+        reported = (
+            self.is_unknown(SEEDS, self.mark, "GardenletReady"),
+            self.is_unknown(SHOOTS, self.mark, "GardenletReady"),
+            self.is_unknown(SHOOTS, f"{self.mark}-on", "EveryNodeReady"),
         )
-        return "" if all(told) else f"{told}"
+        return "" if all(reported) else f"{reported}"
 
     async def state(self) -> Any:
-        told = ((SEEDS, self.mark), (SHOOTS, self.mark), (SHOOTS, f"{self.mark}-on"))
-        return [comparable(self.place.get(*each), self.mark).get("status") for each in told]
+        reported = ((SEEDS, self.mark), (SHOOTS, self.mark), (SHOOTS, f"{self.mark}-on"))
+        return [comparable(self.place.get(*each), self.mark).get("status") for each in reported]
 
 
 SCENES = scenes_of(__name__)

@@ -148,16 +148,16 @@ class ProjectEnds(ProjectScene):
 
     async def prepare(self) -> None:
         await self.make(spec={"namespace": f"garden-{self.mark}"})
-        self.is_ending = False
+        self.is_deleted = False
 
     async def change(self) -> None:
-        self.is_ending = True
+        self.is_deleted = True
         await self.client.patch(PROJECTS, self.mark, CONFIRMED)
         await self.client.delete(PROJECTS, self.mark)
 
     async def problem(self) -> str:
         found = await self.project()
-        if not self.is_ending:
+        if not self.is_deleted:
             return "" if at(found or {}, "status", "phase") == "Ready" else "it is not ready"
         await self._empty_namespace()
         return "it is still there" if found is not None else ""

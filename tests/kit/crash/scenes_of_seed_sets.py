@@ -154,17 +154,17 @@ class SeedSetEnds(SeedSetScene):
         f"patch {_SHOOTS} managedseedsets.{_OF_SEEDS} seeds.core.gardener.cloud",
     )
     warm = True
-    is_ending = False
+    is_deleted = False
 
     async def prepare(self) -> None:
         self.make(1)
 
     async def change(self) -> None:
-        self.is_ending = True
+        self.is_deleted = True
         self.place.base.delete(MANAGED_SEED_SETS, self.mark)
 
     async def problem(self) -> str:
-        if not self.is_ending:
+        if not self.is_deleted:
             return self.lacks(1)
         return "it is still there" if self.place.base.find(MANAGED_SEED_SETS, self.mark) else ""
 

@@ -103,7 +103,7 @@ class ShootExpires(ShootScene):
         return sorted(annotations(self.shoot))
 
 
-class ShootIsLookedAfter(ShootScene):
+class ShootIsManaged(ShootScene):
     """It met a rate limit, has no label that says how it is, and nobody protects what it refers to."""
 
     crosses = crossing(f"patch {_SHOOTS}", "patch secrets")
@@ -116,9 +116,9 @@ class ShootIsLookedAfter(ShootScene):
         self.place.create(SECRETS, "secret", stringData={"key": "value"})
         reference = {"apiVersion": "v1", "kind": "Secret", "name": "secret"}
         self.place.shoot(resources=[{"name": "r", "resourceRef": reference}])
-        told = {"type": "Reconcile", "state": "Failed", "progress": 50, "description": "d"}
+        reported = {"type": "Reconcile", "state": "Failed", "progress": 50, "description": "d"}
         status: Object = {
-            "lastOperation": {**told, "lastUpdateTime": _LONG_AGO},
+            "lastOperation": {**reported, "lastUpdateTime": _LONG_AGO},
             "lastErrors": [{"description": "slow down", "codes": ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]}],
         }
         self.generation = self.place.meta(SHOOTS, "s")["generation"]

@@ -7,13 +7,13 @@ from typing import Any
 from devcluster.cluster import Cluster
 from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.garden import Garden
-from kit.garden_scheduler import run_scheduler, seed_of, set_room, told, usable_seed
+from kit.garden_scheduler import reported, run_scheduler, seed_of, set_room, usable_seed
 from kit.garden_shoots import ShootPlace
 from kube.client import Client
 
 
 class ShootIsScheduled(Scene):
-    """It was told first that there is no room."""
+    """It was reported first that there is no room."""
 
     crosses = crossing("patch shoots.core.gardener.cloud shoots/status.core.gardener.cloud")
     warm = True
@@ -39,11 +39,11 @@ class ShootIsScheduled(Scene):
 
     async def problem(self) -> str:
         if not self.has_room:
-            return "" if told(self.place) else "it is not told that there is no room"
-        return "" if seed_of(self.place) and not told(self.place) else "it is not scheduled"
+            return "" if reported(self.place) else "it is not reported that there is no room"
+        return "" if seed_of(self.place) and not reported(self.place) else "it is not scheduled"
 
     async def state(self) -> Any:
-        return seed_of(self.place).replace(self.mark, "$MARK"), told(self.place)
+        return seed_of(self.place).replace(self.mark, "$MARK"), reported(self.place)
 
     async def clean_up(self) -> None:
         self.place.remove()

@@ -364,13 +364,13 @@ class Sweep:
     ) -> None:
         """Until one is not reached any more."""
         for moment in moments:
-            died_at = (await self._judged(moment, undisturbed, as_process=as_process)).died_at
+            died_at = (await self._checked(moment, undisturbed, as_process=as_process)).died_at
             as_process = False  # a real one can't be asked whether it has come to its end
             if died_at is None:
                 return
             report.crossed[died_at, moment.carried_out] += 1
 
-    async def _judged(self, moment: Moment, undisturbed: Played, *, as_process: bool) -> Played:
+    async def _checked(self, moment: Moment, undisturbed: Played, *, as_process: bool) -> Played:
         try:
             played = await self.play(moment, as_process=as_process)
             assert played.state == undisturbed.state, _difference(undisturbed.state, played.state)
@@ -398,7 +398,7 @@ class Sweep:
                 first.arm(moment)
             async with living(scene, first, as_process=as_process) as is_idle:
                 if scene.warm:
-                    await until_at_rest(scene, first, is_idle)
+                    await until_idle(scene, first, is_idle)
                     first.arm(moment)
                     await scene.change()
 
@@ -407,14 +407,14 @@ class Sweep:
                     return is_idle() and not as_process
 
                 with suppress(_Struck):
-                    await until_at_rest(scene, first, is_done)
+                    await until_idle(scene, first, is_done)
                 if first.is_struck:
                     raise Killed
             before = first.writes
         await scene.change_again()
         async with self.incarnation() as last, living(scene, last) as is_idle:
             last.arm(None)
-            await until_at_rest(scene, last, is_idle)
+            await until_idle(scene, last, is_idle)
             state = await scene.state()
             assert await scene.touched() == []
             return Played(first.death.at, [*before, *last.writes], state)
@@ -462,7 +462,7 @@ async def living(
                     raise
 
 
-async def until_at_rest(scene: Scene, incarnation: Incarnation, is_idle: Callable[[], bool]) -> None:
+async def until_idle(scene: Scene, incarnation: Incarnation, is_idle: Callable[[], bool]) -> None:
     """All is as it is to be, and nothing is done any more. Raises _Struck if the moment comes before."""
     deadline = time.monotonic() + PATIENCE
     written, since, problem = incarnation.requests, time.monotonic(), "never looked"

@@ -67,6 +67,6 @@ class RunningDemo:
         return found
 
     def assert_nothing_is_left(self) -> None:
-        """The supervisor ends a moment after it has told that all else has ended."""
+        """The supervisor ends a moment after it has reported that all else has ended."""
         eventually(lambda: not self.left_processes(), "all processes to end", state=self.left_processes)
         assert not self.cluster.state.exists()

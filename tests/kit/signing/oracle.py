@@ -22,7 +22,7 @@ Item = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ClusterNodes:
     """What is true in the cluster."""
 
     nodes: Mapping[str, Collection[Item]]
@@ -39,24 +39,24 @@ class Request:
     items: Sequence[Item] = field(default_factory=tuple)
 
 
-def may_be_approved(request: Request, facts: Facts) -> bool:
+def may_be_approved(request: Request, cluster: ClusterNodes) -> bool:
     wanted = {"digital signature", _USAGES.get(request.signer, "")}
     if not wanted <= set(request.usages) <= wanted | {"key encipherment"}:
         return False
     subject = sorted(item for item in request.items if item[0] in {"CN", "O"})
     rest = {item for item in request.items if item[0] not in {"CN", "O"}}
-    return (subject, rest) in entitled(request.user, request.signer, subject, facts)
+    return (subject, rest) in entitled(request.user, request.signer, subject, cluster)
 
 
 def entitled(
-    user: str, signer: str, subject: Sequence[Item], facts: Facts
+    user: str, signer: str, subject: Sequence[Item], cluster: ClusterNodes
 ) -> Iterator[tuple[list[Item], Collection[Item]]]:
     """The subjects and all further items that this user may have signed."""
     name = next((value for kind, value in subject if kind == "CN"), "")
     if signer == SERVING:
         node = user[len("system:node:") :]
-        machines = 1 if facts.machines is None else list(facts.machines.values()).count(node)
-        names = set(facts.nodes.get(node, ()))
+        machines = 1 if cluster.machines is None else list(cluster.machines.values()).count(node)
+        names = set(cluster.nodes.get(node, ()))
         if user == f"system:node:{node}" and machines == 1 and names:
             yield [("CN", user), ("O", "system:nodes")], names
         return
@@ -64,8 +64,8 @@ def entitled(
     if has_token and name.startswith("gardener.cloud:gardenadm:shoot:"):
         yield [("CN", name), ("O", "gardener.cloud:system:shoots")], set()
     machine = name[len("gardener.cloud:node-agent:machine:") :]
-    known = {machine: machine} if facts.machines is None else facts.machines
-    is_new = has_token and known.get(machine) not in facts.nodes
+    known = {machine: machine} if cluster.machines is None else cluster.machines
+    is_new = has_token and known.get(machine) not in cluster.nodes
     if name == f"gardener.cloud:node-agent:machine:{machine}" and machine in known and (is_new or user == name):
         yield [("CN", name), ("O", "gardener.cloud:node-agents")], set()
 

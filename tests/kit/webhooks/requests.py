@@ -7,7 +7,7 @@ from webhooks.admission import Kind, Request, ResourceName
 
 
 def request_about(resource: Resource, obj: Any, old: Any = None, *, operation: str = "", **fields: Any) -> Request:
-    """Args: operation: CREATE, or UPDATE of the old object, unless it is told."""
+    """Args: operation: CREATE, or UPDATE of the old object, unless it is reported."""
     return Request(
         uid="u",
         kind=Kind(resource.group, resource.version, resource.kind),

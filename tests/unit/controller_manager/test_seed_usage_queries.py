@@ -31,7 +31,7 @@ async def test_all_who_ask_within_a_period_get_one_answer() -> None:
         assert (server.queries, source.again_at) == (["q"], START + MINUTE)
         await source.measured(START + MINUTE)
         assert len(server.queries) == 2
-        await source.measured(START - MINUTE)  # The clock was put right.
+        await source.measured(START - MINUTE)  # The clock was repaired.
         assert len(server.queries) == 3
 
 

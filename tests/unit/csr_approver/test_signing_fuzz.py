@@ -121,7 +121,7 @@ def may_be_approved(drawn: Drawn, world: KnownObjects) -> bool:
     nodes = {name: {_item(*each) for each in addresses_of(world, name)} - {("", "")} for name in world.nodes}
     return oracle.may_be_approved(
         oracle.Request(user=drawn.user, signer=drawn.signer, usages=drawn.usages, items=items),
-        oracle.Facts(nodes=nodes, machines=None if world.machine_namespace is None else world.machines),
+        oracle.ClusterNodes(nodes=nodes, machines=None if world.machine_namespace is None else world.machines),
     )
 
 
