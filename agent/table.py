@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Generic, TypeAlias, TypeVar
 
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 
 C = TypeVar("C")
 X = TypeVar("X")

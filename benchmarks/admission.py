@@ -20,11 +20,11 @@ from benchmarks.reviews import SERVICE_ACCOUNT, WEBHOOKS, pod_spec
 from config.resource_manager import decode
 from config.resource_manager.webhooks import Webhooks
 from devcluster.cluster import Cluster
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.objects import Object
 from kube.resources import PODS
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 from webhooks.configurations.objects import CaBundle, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode

@@ -16,8 +16,8 @@ import aiohttp
 import orjson
 
 from benchmarks.workload import objects_of
-from kube.connection import load_kubeconfig
 from kube.objects import Object
+from kube.runtime.connection import load_kubeconfig
 
 _AT_ONCE = 16
 _SECONDS = 900.0

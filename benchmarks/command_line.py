@@ -14,8 +14,8 @@ from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, install_crd, managed_resource
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Client
 from kube.objects import Object
+from kube.runtime.client import Client
 
 _NAMESPACE = "benchmark"
 _NOBODY = "nobody"

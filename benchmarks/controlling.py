@@ -22,11 +22,11 @@ from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden
 from gardener.garden.resources import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
 from gardener.keys import SHOOT_STATUS
-from kube.cache import Caches, View, without_managed_fields
-from kube.client import Client
 from kube.clock import format_micro_time, format_time
 from kube.objects import Key, Object, condition, labels, mapping, text
 from kube.resources import LEASES
+from kube.runtime.cache import Caches, View, without_managed_fields
+from kube.runtime.client import Client
 
 _USER_AGENT = "gardener-controller-manager/"
 _LEASES = "gardener-system-seed-lease"

@@ -17,10 +17,10 @@ from devcluster.cluster import Cluster
 from gardener.health.checks.deployment import PodsWanted
 from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
 from gardener.kinds import MANAGED_RESOURCES
-from kube.cache import Caches, Change, Store, View
-from kube.client import Client
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import PODS, Resource
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Client
 
 HEALTHY, PROGRESSING = "ResourcesHealthy", "ResourcesProgressing"
 WORKLOADS = (

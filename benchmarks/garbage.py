@@ -16,9 +16,9 @@ from devcluster.cluster import Cluster
 from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references.annotate import inject_annotations
 from gardener.references.keys import Name
-from kube.client import Client, Form, Selection
 from kube.clock import parse_time
 from kube.objects import Object, metadata
+from kube.runtime.client import Client, Form, Selection
 from localprocesses.local import wait_until
 
 _NAMESPACES = 10

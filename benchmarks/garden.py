@@ -32,8 +32,8 @@ from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from gardener.garden.resources import SEEDS, SHOOTS
-from kube.client import Client
 from kube.objects import Object, condition
+from kube.runtime.client import Client
 from localprocesses.errors import LocalProcessError
 from localprocesses.local import HOST, wait_until
 from webhooks.configurations.objects import CaBundle, Url

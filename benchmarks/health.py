@@ -15,10 +15,10 @@ from benchmarks.measuring import QUIET_SECONDS, Meter, running, start
 from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, managed_resource, secret_of
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Selection
 from kube.errors import NotFound
 from kube.objects import Object, metadata
 from kube.resources import NODES, PODS, SECRETS
+from kube.runtime.client import Selection
 
 _NAMESPACE = "benchmark"
 _NODES = 3

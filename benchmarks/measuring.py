@@ -14,10 +14,10 @@ from benchmarks.program import USER_AGENT, Agent, Program
 from benchmarks.workload import install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.cache import Caches
-from kube.client import Client
-from kube.connection import load_kubeconfig
-from kube.transport import Transport
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 from localprocesses.errors import LocalProcessError
 from localprocesses.local import wait_until
 

@@ -10,10 +10,10 @@ from benchmarks.program import Agent
 from benchmarks.report import Table, number
 from benchmarks.workload import each_of
 from gardener.keys import NAMESPACE_SELECTORS
-from kube.cache import Caches, View
-from kube.client import Client, Form
 from kube.objects import Key, Object, uid
 from kube.resources import NAMESPACES, NETWORK_POLICIES, SERVICES
+from kube.runtime.cache import Caches, View
+from kube.runtime.client import Client, Form
 
 CONTROLLERS = {"networkPolicy": {"enabled": True}}
 _LABELS = {"client": "x"}

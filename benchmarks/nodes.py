@@ -18,10 +18,10 @@ from benchmarks.measuring import Meter, News, Phase, connected, running
 from benchmarks.report import Table, number
 from benchmarks.workload import each_of
 from gardener.keys import CRITICAL_COMPONENT, CRITICAL_COMPONENTS_NOT_READY, RECONCILIATION_DELAY
-from kube.cache import Change, View
-from kube.client import Client
 from kube.objects import Object, annotations, condition, uid
 from kube.resources import DAEMON_SETS, NODES, PODS, SERVICE_ACCOUNTS
+from kube.runtime.cache import Change, View
+from kube.runtime.client import Client
 
 _COMPONENTS = 3
 _ACCOUNT = "critical"

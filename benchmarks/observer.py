@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from benchmarks.measuring import News, connected
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
-from kube.cache import Caches, View
-from kube.client import Client
 from kube.objects import Object, condition, key, resource_version
 from kube.resources import CONFIG_MAPS
+from kube.runtime.cache import Caches, View
+from kube.runtime.client import Client
 
 
 @dataclass(frozen=True, slots=True)

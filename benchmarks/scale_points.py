@@ -15,8 +15,8 @@ from benchmarks.observer import observing
 from benchmarks.program import PATIENT_ELECTION, Agent
 from benchmarks.workload import Workload, create_namespace, each_of
 from devcluster.audit import Audit
-from kube.cache import View
 from kube.resources import NAMESPACES, NODES, SERVICES
+from kube.runtime.cache import View
 from localprocesses.errors import LocalProcessError
 
 _NAMESPACE = "benchmark"

@@ -22,11 +22,11 @@ from benchmarks.workload import each_of
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden
 from gardener.garden.resources import SEEDS, SHOOTS
-from kube.cache import Caches, View, without_managed_fields
-from kube.client import Client
 from kube.clock import format_time
 from kube.objects import Object, mapping, text
 from kube.paths import at
+from kube.runtime.cache import Caches, View, without_managed_fields
+from kube.runtime.client import Client
 
 _USER_AGENT = "gardener-scheduler/"
 _NAMESPACE = "garden-dev"

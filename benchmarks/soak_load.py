@@ -20,10 +20,10 @@ from benchmarks.network_policies import namespace, service
 from benchmarks.workload import Workload, create_namespace, managed_resource, objects_of, secret_of
 from gardener.keys import GARBAGE_COLLECTABLE, TOKEN_EXPIRATION_DURATION
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICE_ACCOUNTS, SERVICES, Resource
+from kube.runtime.client import Client
 
 NAMESPACE = "soak"
 _STANDING = 50

@@ -11,10 +11,10 @@ from benchmarks.report import Table, calls, number
 from benchmarks.workload import create_namespace, each_of
 from devcluster.audit import Call
 from gardener import keys
-from kube.cache import Caches, Change, View
 from kube.clock import parse_time
 from kube.objects import Object, annotations
 from kube.resources import SECRETS
+from kube.runtime.cache import Caches, Change, View
 
 _NAMESPACE = "tokens"
 _LIFETIME = "10m"

@@ -15,9 +15,9 @@ import yaml
 
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Client
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
+from kube.runtime.client import Client
 from localprocesses.local import wait_until
 
 _AT_ONCE = 50

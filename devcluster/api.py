@@ -1,6 +1,6 @@
 """Requests to an API server in the simplest way that works: JSON in, JSON out, one after the other on a connection.
 
-For setting things up and looking at them from tools and tests; programs that stay use `kube.client`.
+For setting things up and looking at them from tools and tests; programs that stay use `kube.runtime.client`.
 """
 
 import http.client

@@ -60,7 +60,7 @@ from devcluster.faults import (
     each_twice,
     first_lines,
 )
-from kube.transport import AbortingResponse
+from kube.runtime.transport import AbortingResponse
 from localprocesses.kubeconfig import kubeconfig, token_credentials
 from localprocesses.pki import Authority, write_private
 from process.listener import Listener

@@ -12,14 +12,14 @@ import orjson
 from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener import keys
 from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
-from kube import served
 from kube.access_reviews import attributes, is_allowed, self_review
-from kube.client import Client
 from kube.clock import parse_time
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
+from kube.runtime import served
+from kube.runtime.client import Client
 
 AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
 _BINDING = f"{SHOOTS.plural}/binding"

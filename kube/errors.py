@@ -107,7 +107,7 @@ class NotUnderstood(Unreachable):
 
 
 class NotWritable(KubeError):
-    """It is not sent: it can't be written as JSON, or something was left out when it was read (`kube.decoding`)."""
+    """It is not sent: it is no JSON, or something was left out when it was read (`kube.runtime.decoding`)."""
 
 
 class NoStatus(Unreachable):

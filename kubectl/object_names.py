@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from kube.client import Form, Selection
 from kube.resources import Resource
+from kube.runtime.client import Form, Selection
 from kube.visible import is_visible
 from kubectl.session import Where, open_session
 

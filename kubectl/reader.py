@@ -5,11 +5,11 @@ What may not be read is remembered, so that silence is not taken for an answer.
 
 from collections.abc import Callable
 
-from kube.client import Client, Form, Selection
 from kube.errors import Forbidden, KindNotServed, KindUnavailable
-from kube.gone_kinds import demand_gone
 from kube.objects import Key, Object, key
 from kube.resources import Resource
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.gone_kinds import demand_gone
 from kubectl.errors import UserError, not_found
 from kubectl.kinds import plural
 

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.errors import Forbidden, KubeError, Unauthorized, Unreachable
-from kube.kubeconfig import ConfigurationError, read_kubeconfig
 from kube.objects import Key, mappings
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.kubeconfig import ConfigurationError, read_kubeconfig
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.transport import PlainTransport
 
 if TYPE_CHECKING:
-    from kube.discovery import Discovery
+    from kube.runtime.discovery import Discovery
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -56,7 +56,7 @@ class Cluster:
 
     @functools.cached_property
     def discovery(self) -> "Discovery":
-        from kube.discovery import Discovery  # only here: `get` needs none
+        from kube.runtime.discovery import Discovery  # only here: `get` needs none
 
         return Discovery(self.client)
 

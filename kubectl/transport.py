@@ -21,9 +21,9 @@ from urllib.parse import quote, urlencode, urlsplit
 from multidict import CIMultiDict, MultiMapping
 
 from kube import errors
-from kube.client import Timeout
-from kube.connection import Connection, Rotation
-from kube.kubeconfig import ConfigurationError
+from kube.runtime.client import Timeout
+from kube.runtime.connection import Connection, Rotation
+from kube.runtime.kubeconfig import ConfigurationError
 
 R = TypeVar("R")
 
@@ -35,7 +35,7 @@ _FAILURES = (http.client.HTTPException, OSError, UnicodeError)
 
 
 class PlainTransport:
-    """A `kube.client.RoundTripper`. Connections are kept for a while, and used again."""
+    """A `kube.runtime.client.RoundTripper`. Connections are kept for a while, and used again."""
 
     def __init__(self, connection: Connection) -> None:
         self._rotation = Rotation(connection)
@@ -68,7 +68,7 @@ class PlainTransport:
         timeout: Timeout,
         lasting: bool = False,
     ) -> AsyncIterator["Answer"]:
-        """See `kube.client.RoundTripper`."""
+        """See `kube.runtime.client.RoundTripper`."""
         connection = self.connection
         target = f"{urlsplit(connection.server).path}{path}{_query(params)}"
         try:
@@ -237,7 +237,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A `kube.answers.Response`."""
+    """A `kube.runtime.answers.Response`."""
 
     status: int
     headers: MultiMapping[str]

@@ -8,9 +8,9 @@ from typing import Any
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from kube.cache import Store
 from kube.clock import format_duration
 from kube.objects import Key
+from kube.runtime.cache import Store
 from process.clusters import Cluster, distinct
 from process.probes import HealthCheck, informer_sync
 

@@ -16,16 +16,16 @@ from functools import partial
 from pathlib import Path
 
 from config.blocks import ClientConnection
-from kube.cache import Caches
-from kube.client import Client, RoundTripper
 from kube.clock import utc_now
-from kube.connection import Connection, in_cluster, load_kubeconfig
-from kube.discovery import Discovery
-from kube.events import EventRecorder
-from kube.limiter import TokenBucket
-from kube.metrics import forget_host, rest_client_rate_limiter_duration_seconds
-from kube.transport import Transport
-from kube.watch import Timings
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client, RoundTripper
+from kube.runtime.connection import Connection, in_cluster, load_kubeconfig
+from kube.runtime.discovery import Discovery
+from kube.runtime.events import EventRecorder
+from kube.runtime.limiter import TokenBucket
+from kube.runtime.metrics import forget_host, rest_client_rate_limiter_duration_seconds
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Timings
 
 _DRAIN_SECONDS = 1.0
 
@@ -151,7 +151,7 @@ class Clusters(Mapping[str, Cluster]):
 
     Args:
         component: that Events come from.
-        write_guard: of the clients; see `kube.client.Client`.
+        write_guard: of the clients; see `kube.runtime.client.Client`.
         timings: of watches.
     """
 
@@ -164,7 +164,7 @@ class Clusters(Mapping[str, Cluster]):
         timings: Timings | None = None,
     ) -> None:
         self.other_past = asyncio.Event()
-        """Set when a cluster turned out to have another past, see `kube.cache`."""
+        """Set when a cluster turned out to have another past, see `kube.runtime.cache`."""
         self._new_session = partial(
             _Session,
             user_agent=user_agent,

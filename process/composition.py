@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 from prometheus_client.registry import Collector
 
 from config.blocks import Configuration
-from kube.client import Client
-from kube.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
+from kube.runtime.client import Client
+from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
 from process import tracing
 from process.caches import CacheCollector, SyncChecks
 from process.clusters import Clusters, endpoints

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 import structlog
 
 from config.blocks import Configuration
-from kube.cache import Change, View
-from kube.client import Form
-from kube.loop import ControlLoop
 from kube.objects import resource_version
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.runtime.cache import Change, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop
 from process.caches import fill
 from process.clusters import Cluster, Clusters, distinct
 from process.parts import cancelled

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
-from kube.election import LeaderElector
+from kube.runtime.election import LeaderElector
 from process.caches import fill
 from process.clusters import Clusters, distinct
 

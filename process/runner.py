@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Never, Protocol
 
 from kube.clock import format_duration
-from kube.kubeconfig import ConfigurationError
+from kube.runtime.kubeconfig import ConfigurationError
 from process.ending import exit_now
 from process.errors import error_text
 from process.logging import get_logger

@@ -1,4 +1,4 @@
-"""Spans, made and sent by OpenTelemetry; see `kube.tracing` for where they come from.
+"""Spans, made and sent by OpenTelemetry; see `kube.runtime.tracing` for where they come from.
 
 The SDK takes megabytes and a part of a second, so it is imported when tracing starts, and never if it is off.
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from config.blocks import Tracing
 from config.errors import ConfigError
-from kube import tracing
+from kube.runtime import tracing
 from kube.validation import forbidden
 from process.logging import get_logger
 from process.version import version

@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY, Counter, Gauge
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kube.metrics import DECADE_BUCKETS
+from kube.runtime.metrics import DECADE_BUCKETS
 
 _LABELS = ("webhook",)
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from kube import tracing
 from kube.objects import Object
-from kube.tracing import Attributes, Value
+from kube.runtime import tracing
+from kube.runtime.tracing import Attributes, Value
 from process.logging import get_logger
 from webhooks.admission import (
     Allowed,

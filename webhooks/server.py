@@ -14,7 +14,7 @@ from functools import partial
 from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
-from kube import tracing
+from kube.runtime import tracing
 from process.logging import get_logger
 from process.probes import CheckFailed, HealthCheck, cached
 from process.server import HttpServer

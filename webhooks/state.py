@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gardener.keys import GROUP
-from kube.cache import Caches, Change, Store, View
-from kube.client import Form
 from kube.errors import KubeError, NotFound, Unreachable
 from kube.objects import Key, Object, annotations, labels
 from kube.resources import NAMESPACES, Resource
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Form
 from process.clusters import Cluster
 
 T = TypeVar("T")

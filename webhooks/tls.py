@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kube.clock import format_duration
 from kube.files import read_bounded
-from kube.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
+from kube.runtime.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
 from process.logging import get_logger
 from webhooks.expiry import not_after
 from webhooks.metrics import certificate_expiry

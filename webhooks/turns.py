@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from kube.limiter import ByteBudget
+from kube.runtime.limiter import ByteBudget
 from webhooks import beside
 from webhooks.beside import Beside
 

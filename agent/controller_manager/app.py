@@ -7,7 +7,7 @@ from agent.controller_manager.controllers import CONTROLLERS
 from agent.controller_manager.metrics import GardenCollector
 from config.controller_manager.schema import ControllerManagerConfiguration
 from gardenapi.api import recognized
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 from process.composition import Composition
 from process.controllers import Controllers
 from process.runner import Groups

@@ -15,8 +15,8 @@ from agent.controller_manager.context import Context
 from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
 from gardener.garden.users import reason
 from gardener.keys import DEPLOYMENT_FINALIZER
-from kube.loop import ControlLoop
 from kube.objects import Key
+from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:

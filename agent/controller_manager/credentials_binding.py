@@ -7,10 +7,10 @@ from agent.controller_manager.common.protection import Protection, Users, enqueu
 from agent.controller_manager.context import Context
 from gardener.garden.resources import CREDENTIALS_BINDINGS
 from gardener.garden.users import credentials_reference, reason, secrets, workload_identities
-from kube.cache import Store
-from kube.controller import Result, TerminalError
-from kube.loop import ControlLoop
 from kube.objects import Key, Object, is_deleting, key, text
+from kube.runtime.cache import Store
+from kube.runtime.controller import Result, TerminalError
+from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:

@@ -33,7 +33,6 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.seed_autoscaler.rules.loads import amount_of
 from gardener.conditions import IN_PROGRESS
-from kube.cache import Store, View
 from kube.clock import time_or_none
 from kube.objects import (
     Object,
@@ -45,6 +44,7 @@ from kube.objects import (
     text,
 )
 from kube.paths import at, mapping_at
+from kube.runtime.cache import Store, View
 
 _PREFIX = "controller_manager"
 _NONE = "None"

@@ -20,11 +20,11 @@ from gardener.garden import users
 from gardener.garden.profiles import merged
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from kube.bodies import digest
-from kube.cache import Change, Store
-from kube.client import Client
-from kube.controller import Result
-from kube.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
 from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
+from kube.runtime.cache import Change, Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Result
+from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
 
 
 def declare(context: Context) -> ControlLoop:

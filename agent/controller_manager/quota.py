@@ -9,11 +9,11 @@ from agent.controller_manager.context import Context
 from gardener.garden.resources import QUOTAS
 from gardener.garden.users import listed
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
-from kube.cache import Store
-from kube.client import Client
-from kube.controller import Result
-from kube.loop import ControlLoop, changed_or_listed, enqueue
 from kube.objects import Key, Object, is_deleting, key, labels, metadata
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Result
+from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue
 
 
 def declare(context: Context) -> ControlLoop:

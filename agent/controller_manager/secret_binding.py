@@ -7,8 +7,8 @@ from agent.controller_manager.common.protection import Protection, Users, enqueu
 from agent.controller_manager.context import Context
 from gardener.garden.resources import SECRET_BINDINGS
 from gardener.garden.users import reason
-from kube.loop import ControlLoop
 from kube.objects import Key
+from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:

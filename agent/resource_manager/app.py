@@ -17,7 +17,7 @@ from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.status_page.lister import Lister
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 from process.composition import Composition
 from process.controllers import Controllers
 from process.memory import keep_large_apart

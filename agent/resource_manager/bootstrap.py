@@ -4,10 +4,10 @@ It becomes part of the origin that applied objects carry, so guessing it wrong w
 known and is not, the process ends.
 """
 
-from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
+from kube.runtime.client import Client
 from process.logging import get_logger
 
 FROM_CLUSTER = "<cluster>"

@@ -9,7 +9,7 @@ from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.checks.registry import BUILT_IN, Rules
-from kube.events import EventRecorder
+from kube.runtime.events import EventRecorder
 from process.clusters import Cluster
 
 

@@ -15,10 +15,10 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.conditions import with_ready
-from kube.cache import Store
-from kube.loop import ControlLoop
 from kube.objects import Object
-from kube.status import StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.loop import ControlLoop
+from kube.runtime.status import StatusWriter
 from process.clusters import Cluster
 
 _SECRETS_BYTES = 16 << 20

@@ -2,7 +2,7 @@
 
 from agent.resource_manager.context import Context
 from agent.shared.network_policy import controller
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:

@@ -3,7 +3,7 @@
 from agent.resource_manager.context import Context
 from agent.shared.token_requestor import controller
 from config.resource_manager import COMPONENT
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:

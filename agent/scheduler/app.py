@@ -6,7 +6,7 @@ from agent.scheduler.context import Context
 from agent.scheduler.controllers import CONTROLLERS
 from config.scheduler.schema import SchedulerConfiguration
 from gardenapi.api import recognized
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 from process.composition import Composition
 from process.controllers import Controllers
 from process.runner import Groups

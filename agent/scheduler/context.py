@@ -7,7 +7,7 @@ from datetime import datetime
 from config.scheduler.schema import SchedulerConfiguration
 from gardenapi.api import GardenApi
 from kube.clock import utc_now
-from kube.events import EventRecorder
+from kube.runtime.events import EventRecorder
 from process.clusters import Cluster
 
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Iterable
 
 from devcluster.cluster import Cluster
 from devcluster.garden.gardenlets import Gardenlets
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.errors import KubeError
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 
 _PAUSE_SECONDS = 0.3
 

@@ -24,12 +24,12 @@ from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.resources import CONTROLLER_INSTALLATIONS, MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import is_current
-from kube.client import Client, Selection
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, condition, finalizers, is_deleting, key, labels, mapping, metadata, spec, uid
 from kube.paths import at, mapping_at
 from kube.resources import LEASES, Resource
+from kube.runtime.client import Client, Selection
 
 _FINALIZER = "gardener"
 

@@ -2,9 +2,9 @@
 
 from gardener import keys
 from gardener.responsibility import class_of, handles
-from kube.client import Selection
 from kube.objects import Object, annotations, metadata
 from kube.resources import LEASES
+from kube.runtime.client import Selection
 from kubectl.session import Session
 
 LEASE = "gardener-resource-manager"

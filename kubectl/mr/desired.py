@@ -18,11 +18,11 @@ from gardener.managed_resource.references import secret_names
 from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from gardener.responsibility import parse_origin
-from kube.client import Client
-from kube.discovery import Discovery, find_all
 from kube.errors import KindNotServed, NotFound
 from kube.objects import Object, annotations, key, resource_version, uid
 from kube.resources import SECRETS
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery, find_all
 from kubectl.errors import UserError
 from kubectl.session import Cluster
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from kube.client import Client
 from kube.objects import Object
 from kube.resources import Resource
-from kube.served import AGGREGATED
+from kube.runtime.client import Client
+from kube.runtime.served import AGGREGATED
 from kubectl.errors import UserError
 
 

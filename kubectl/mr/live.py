@@ -7,10 +7,10 @@ from typing import Any
 
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health, HealthStatus, Live, health_status
-from kube.client import Selection
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, key, metadata, uid
 from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
+from kube.runtime.client import Selection
 from kubectl.session import Cluster, gathered
 from kubectl.style import BLUE, GREEN, RED, YELLOW, Word
 

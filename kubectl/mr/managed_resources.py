@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 import click
 
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Form, Selection
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, key
+from kube.runtime.client import Form, Selection
 from kubectl.errors import UserError, not_found
 from kubectl.session import Session
 

@@ -5,14 +5,14 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-from kube.cache import Caches
-from kube.client import Client, Selection
-from kube.connection import Connection, Fixed
-from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.objects import Object, group_of, key, labels
 from kube.resources import Resource
-from kube.transport import Transport
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client, Selection
+from kube.runtime.connection import Connection, Fixed
+from kube.runtime.discovery import Discovery
+from kube.runtime.transport import Transport
 from process.clusters import Cluster
 
 _CLUSTER_SCOPED = frozenset(

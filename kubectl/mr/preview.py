@@ -24,9 +24,9 @@ from gardener.managed_resource.removal_rules import Disposition, disposition
 from gardener.managed_resource.warnings import FieldValidationError, dropped_texts, field_validation
 from gardener.overview.objects import listed_in, short_name
 from gardener.responsibility import parse_origin
-from kube.client import Client
 from kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
 from kube.objects import Key, Object, annotations, group_of, is_deleting, key
+from kube.runtime.client import Client
 from kube.write_mode import FieldValidation, WriteMode
 from kubectl.errors import UserError
 from kubectl.mr.changes import described

@@ -16,9 +16,9 @@ from gardener.managed_resource.history import (
     selector_of,
     trusted,
 )
-from kube.client import Form, Selection
 from kube.objects import Key, Object, annotations, key, metadata
 from kube.resources import SECRETS
+from kube.runtime.client import Form, Selection
 from kubectl.errors import UserError
 from kubectl.mr.desired import values_of
 from kubectl.session import Session

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from gardener.keys import GROUP
-from kube.client import Client, Selection
 from kube.objects import Object, key
 from kube.resources import Resource
+from kube.runtime.client import Client, Selection
 from webhooks.configurations.objects import MUTATING, VALIDATING
 
 _ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)

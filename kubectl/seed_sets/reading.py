@@ -8,11 +8,11 @@ from gardener.garden.managed_seed_set.pending import Pending
 from gardener.garden.managed_seed_set.revisions import owned
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.shoots import is_current
-from kube.client import Selection
 from kube.clock import format_time
 from kube.objects import Key, Object, condition, integer, key, mapping, spec, text
 from kube.paths import mapping_at
 from kube.resources import CONTROLLER_REVISIONS
+from kube.runtime.client import Selection
 from kubectl.errors import UserError
 from kubectl.reader import Reader
 from kubectl.session import Session

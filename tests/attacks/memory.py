@@ -15,9 +15,9 @@ import orjson
 
 from kit.hostile import STORED, Place, inflated, retained
 from kit.views import SAMPLE, read_by, views
-from kube.cache import Store, View
 from kube.objects import Object
-from kube.watch import ListBegins, Present
+from kube.runtime.cache import Store, View
+from kube.runtime.watch import ListBegins, Present
 
 _SMALL = (15_000, 30_000, 60_000)
 """Bytes with which the worst way is found, and what is just below a limit."""

@@ -7,8 +7,8 @@ from campaign.model import SETTLED
 from campaign.oracles import Admissions, Failure
 from kit.background import Clients
 from kit.objects import pod
-from kube.client import Client
 from kube.errors import ApiError, KubeError
+from kube.runtime.client import Client
 
 _CLIENTS = 2
 _PAUSE_SECONDS = 0.1

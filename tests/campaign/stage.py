@@ -38,9 +38,9 @@ from kit.webhook_installation import (
     mount_certificate,
 )
 from kit.world import connected
-from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
+from kube.runtime.client import Client
 
 LEASE = "gardener-resource-manager"
 LEASE_SECONDS = 6.0

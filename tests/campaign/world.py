@@ -18,10 +18,10 @@ from campaign.moves import Moves
 from campaign.oracles import Snapshot
 from devcluster.cluster import Cluster
 from kit.kinds import definition
-from kube.client import Client, Selection
 from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Object, condition
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS
+from kube.runtime.client import Client, Selection
 from localprocesses.errors import LocalProcessError
 
 T = TypeVar("T")

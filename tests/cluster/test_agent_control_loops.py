@@ -17,14 +17,14 @@ from kit.kinds import custom_resource, definition
 from kit.objects import config_map, obj, rule
 from kit.rbac import grant
 from kit.world import Place
-from kube.cache import View, without_managed_fields
-from kube.connection import load_kubeconfig
-from kube.controller import Done, Result
 from kube.errors import KubeError
-from kube.loop import ControlLoop, changed_or_listed, enqueue
 from kube.objects import Key, key, resource_version
 from kube.resources import CONFIG_MAPS, Resource
-from kube.watch import Timings
+from kube.runtime.cache import View, without_managed_fields
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue
+from kube.runtime.watch import Timings
 from process.caches import CachesNotSynced
 from process.clusters import Cluster as AgentCluster
 from process.clusters import Clusters, Endpoint

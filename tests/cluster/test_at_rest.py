@@ -13,10 +13,10 @@ from kit.eventually import soon
 from kit.managed_resources import ManagedWorld, config_map, role, service
 from kit.objects import obj
 from kit.world import connected
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import condition
 from kube.resources import HORIZONTAL_POD_AUTOSCALERS
+from kube.runtime.client import Client
 
 CONTROLLERS = ("managedresource", "health", "health-progressing")
 PERIOD = 0.2

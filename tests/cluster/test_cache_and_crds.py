@@ -17,11 +17,11 @@ from kit.eventually import soon
 from kit.kinds import custom_resource, definition, definition_path
 from kit.objects import obj
 from kit.world import World
-from kube.cache import Caches, Change, Store, View, without_managed_fields
-from kube.client import Client
 from kube.errors import KindNotServed, NoStatus, NotFound, TooManyRequests
 from kube.objects import Key, Object, condition
 from kube.resources import Resource
+from kube.runtime.cache import Caches, Change, Store, View, without_managed_fields
+from kube.runtime.client import Client
 
 MANY = 16
 """Failures after which watches wait as long as they ever do."""

@@ -9,10 +9,10 @@ from kit.kinds import custom_resource
 from kit.objects import rule
 from kit.rbac import grant
 from kit.world import connected
-from kube.cache import Caches, View, without_managed_fields
-from kube.client import Client
 from kube.resources import CONFIG_MAPS, SECRETS
-from kube.watch import Timings
+from kube.runtime.cache import Caches, View, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.watch import Timings
 
 QUICK = Timings(first_back_off=0.02, longest_back_off=0.3)
 

@@ -14,11 +14,11 @@ from kit.eventually import soon
 from kit.kinds import custom_resource, definition, serve
 from kit.objects import obj
 from kit.world import CountingClient
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.objects import Key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 from webhooks.admission import Allowed, Answer, Denied, Errored, Kind, Request, ResourceName
 from webhooks.handlers import crd_deletion_protection
 from webhooks.handlers.crd_deletion_protection import Collections

@@ -44,9 +44,9 @@ from kit.signing.requests import (
     signing_request,
 )
 from kit.world import Place, connected
-from kube.loop import ControlLoop
 from kube.objects import Object, condition
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES
+from kube.runtime.loop import ControlLoop
 
 NAMESPACE = "default"
 AGENT = "gardener.cloud:node-agent:machine:"

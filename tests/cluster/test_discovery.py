@@ -14,12 +14,12 @@ from kit.clock import FakeClock
 from kit.eventually import soon
 from kit.kinds import custom_resource, definition
 from kit.world import CountingClient
-from kube.connection import load_kubeconfig
-from kube.discovery import Discovery, find_all
 from kube.errors import KindNotServed, NoStatus, NotFound
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, Resource
-from kube.transport import Transport
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.discovery import Discovery, find_all
+from kube.runtime.transport import Transport
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ async def test_a_kind_of_the_core_group_has_no_other_version(client: CountingCli
 
 
 async def test_what_is_remembered_is_bounded(client: CountingClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.discovery._MOST_GROUP_VERSIONS", 2)
+    monkeypatch.setattr("kube.runtime.discovery._MOST_GROUP_VERSIONS", 2)
     discovery = Discovery(client)
     for api_version, kind in (("v1", "Pod"), ("apps/v1", "Deployment"), ("batch/v1", "Job")):
         await discovery.find(api_version, kind)

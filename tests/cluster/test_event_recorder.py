@@ -11,10 +11,10 @@ from devcluster.cluster import Cluster
 from kit.objects import CLUSTER_ROLES, config_map, obj, rule
 from kit.rbac import grant, until_granted
 from kit.world import connected
-from kube.client import Client, Selection
-from kube.events import EventRecorder
 from kube.objects import Object, key
 from kube.resources import CONFIG_MAPS, EVENTS
+from kube.runtime.client import Client, Selection
+from kube.runtime.events import EventRecorder
 
 
 @contextlib.asynccontextmanager

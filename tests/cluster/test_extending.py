@@ -19,9 +19,9 @@ from agent.resource_manager.controllers import CONTROLLERS
 from agent.resource_manager.default_account.controller import declare
 from config.resource_manager.controllers import Controllers, DefaultAccount
 from config.resource_manager.schema import ResourceManagerConfiguration
-from kube.transport import Transport
-from kube.client import Client
-from kube.connection import load_kubeconfig
+from kube.runtime.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
 from pathlib import Path
 from test_default_account import test_the_default_account_mounts_no_token_and_is_put_right as test
 

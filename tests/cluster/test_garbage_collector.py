@@ -23,14 +23,14 @@ from kit.kinds import definition, definition_path, serve
 from kit.managed_resources import install_crd
 from kit.objects import obj
 from kit.world import connected, find_at
-from kube.client import Client, Selection
 from kube.clock import parse_time
-from kube.controller import ReconcileError, RequeueAfter
 from kube.errors import NotFound
 from kube.objects import Key, Object, labels, metadata
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
-from kube.server_clock import ServerClock
-from kube.transport import Transport
+from kube.runtime.client import Client, Selection
+from kube.runtime.controller import ReconcileError, RequeueAfter
+from kube.runtime.server_clock import ServerClock
+from kube.runtime.transport import Transport
 
 ROUND = Key("", "round")
 RESOURCES = {"configmap": CONFIG_MAPS, "secret": SECRETS}

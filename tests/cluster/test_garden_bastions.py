@@ -17,9 +17,9 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.cache import Caches, Store, View
 from kube.clock import format_time
 from kube.objects import Object, annotations
+from kube.runtime.cache import Caches, Store, View
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -16,10 +16,10 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client
-from kube.loop import ControlLoop
 from kube.objects import Object, finalizers, labels, metadata
 from kube.resources import SECRETS, Resource
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
 
 pytestmark = pytest.mark.timeout(600)
 

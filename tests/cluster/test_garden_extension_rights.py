@@ -11,10 +11,10 @@ from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.world import connected
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, controller_of, uid
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, SERVICE_ACCOUNTS
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -21,11 +21,11 @@ from kit.garden_shoots import ShootPlace
 from kit.kubeconfigs import kubeconfig, written
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import connected
-from kube.client import Client
 from kube.errors import Forbidden, KubeError
 from kube.objects import Object, condition
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -21,9 +21,9 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client, Selection
 from kube.objects import Object, labels, metadata
 from kube.paths import at
+from kube.runtime.client import Client, Selection
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -18,11 +18,11 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_seed_sets import SeedSetPlace
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import MERGE_PATCH, Client, Selection
 from kube.errors import Forbidden, Invalid
 from kube.objects import Object, annotations, is_deleting, labels, spec
 from kube.paths import at, with_value
 from kube.resources import CONTROLLER_REVISIONS
+from kube.runtime.client import MERGE_PATCH, Client, Selection
 
 pytestmark = pytest.mark.timeout(900)
 

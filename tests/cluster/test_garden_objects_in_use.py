@@ -40,13 +40,13 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.cache import Caches, Store, View
 from kube.errors import Forbidden
-from kube.events import EventRecorder
-from kube.loop import ControlLoop
 from kube.objects import Object, finalizers
 from kube.resources import Resource
-from kube.watch import ListEnds
+from kube.runtime.cache import Caches, Store, View
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import ListEnds
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -13,10 +13,10 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client
 from kube.clock import format_time, parse_time
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, SECRETS
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -17,9 +17,7 @@ from kit.garden import CONFIRMED, Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client, Selection
 from kube.errors import Forbidden, NotFound
-from kube.loop import ControlLoop
 from kube.objects import Object, annotations, finalizers, is_deleting, labels, mappings, metadata, uid
 from kube.paths import at
 from kube.resources import (
@@ -30,6 +28,8 @@ from kube.resources import (
     RESOURCE_QUOTAS,
     ROLE_BINDINGS,
 )
+from kube.runtime.client import Client, Selection
+from kube.runtime.loop import ControlLoop
 
 pytestmark = pytest.mark.timeout(600)
 

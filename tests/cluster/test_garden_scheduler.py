@@ -22,9 +22,9 @@ from kit.garden_scheduler import reported, run_scheduler, seed_of, set_room, usa
 from kit.garden_shoots import ShootPlace
 from kit.proxied import proxied
 from kit.world import connected
-from kube.client import Client, Selection
 from kube.objects import spec, text
 from kube.resources import CONFIG_MAPS, EVENTS
+from kube.runtime.client import Client, Selection
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -18,11 +18,11 @@ from kit.garden_controllers import run_garden_controllers, until_idle
 from kit.garden_seed_sets import SeedSetPlace
 from kit.prometheus import prometheus
 from kit.world import connected
-from kube.client import Client
 from kube.clock import format_time
-from kube.loop import ControlLoop
 from kube.objects import Object, mapping, resource_version, spec
 from kube.paths import at
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -13,9 +13,9 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client
 from kube.objects import Object, condition, metadata
 from kube.paths import at
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -18,12 +18,12 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists
 from kube.objects import Object, condition, mappings
 from kube.paths import at
 from kube.resources import LEASES, NAMESPACES, Resource
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -13,10 +13,10 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, controller_of, labels, metadata, uid
 from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

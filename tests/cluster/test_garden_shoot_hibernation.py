@@ -13,11 +13,11 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller, until_idle
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client, Selection
-from kube.loop import ControlLoop
 from kube.objects import Object
 from kube.paths import at
 from kube.resources import EVENTS
+from kube.runtime.client import Client, Selection
+from kube.runtime.loop import ControlLoop
 
 pytestmark = pytest.mark.timeout(600)
 

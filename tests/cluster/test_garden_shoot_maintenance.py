@@ -19,12 +19,12 @@ from kit.garden_controllers import run_garden_controller, until_idle
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client, Selection
 from kube.errors import Forbidden, Invalid
-from kube.loop import ControlLoop
 from kube.objects import Object, annotations
 from kube.paths import at
 from kube.resources import EVENTS, Resource
+from kube.runtime.client import Client, Selection
+from kube.runtime.loop import ControlLoop
 from kube.write_mode import WriteMode
 
 pytestmark = pytest.mark.timeout(600)

@@ -17,12 +17,12 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.cache import Store, View, listed, without_managed_fields
-from kube.client import Client
 from kube.clock import format_time, parse_time
-from kube.controller import RequeueAfter
 from kube.objects import Key, Object, annotations, metadata
 from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.cache import Store, View, listed, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.controller import RequeueAfter
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -35,16 +35,16 @@ from kit.objects import (
 )
 from kit.rbac import grant
 from kit.world import World, connected
-from kube.cache import Store
-from kube.client import Client
 from kube.conditions import Condition
-from kube.controller import RequeueAfter
 from kube.errors import KindNotServed, NoStatus, TooManyRequests
-from kube.loop import ControlLoop
 from kube.objects import Key, Object, labels, metadata
 from kube.resources import Resource
-from kube.status import StatusWriter
-from kube.watch import Present
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import RequeueAfter
+from kube.runtime.loop import ControlLoop
+from kube.runtime.status import StatusWriter
+from kube.runtime.watch import Present
 from process.clusters import Cluster as AgentCluster
 
 GROUP = "resources.gardener.cloud"

@@ -21,8 +21,8 @@ from kit.objects import config_map, obj
 from kit.processes.agent import AgentProcess, configuration
 from kit.rig import OWN_CLASS, Agent, Rig
 from kit.world import connected
-from kube.client import Selection
 from kube.objects import Object, uid
+from kube.runtime.client import Selection
 
 WIDGETS = custom_resource("kstatus.example.com", "Widget")
 GADGETS = custom_resource("kstatus.example.com", "Gadget")

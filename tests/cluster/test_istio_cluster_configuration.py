@@ -9,9 +9,9 @@ from kit.eventually import no_problem
 from kit.kinds import definition, kinds_are_served
 from kit.objects import obj
 from kit.world import World
-from kube.client import Client
 from kube.objects import Object, labels, uid
 from kube.resources import SERVICES
+from kube.runtime.client import Client
 
 KINDS = (kinds.DESTINATION_RULES, kinds.ENVOY_FILTERS)
 HTTPS = {"port": 443, "name": "https"}

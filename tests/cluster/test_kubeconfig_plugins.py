@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from kube.client import Client
-from kube.connection import Connection, load_kubeconfig
 from kube.errors import Unreachable
-from kube.kubeconfig import ConfigurationError
 from kube.resources import NAMESPACES
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import Connection, load_kubeconfig
+from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.transport import Transport
 from localprocesses.kubeconfig import kubeconfig
 
 CREDENTIAL = """{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}"""
@@ -71,7 +71,7 @@ def test_what_runs_in_a_cluster_does_not_import_the_library_for_plugins() -> Non
         "for package in (kube, agent):\n"
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"
-        "print('kube.connection' in sys.modules, 'kubernetes_asyncio' in sys.modules)\n"
+        "print('kube.runtime.connection' in sys.modules, 'kubernetes_asyncio' in sys.modules)\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.split() == ["True", "False"]

@@ -11,11 +11,11 @@ from kit.managed_resources import config_map as plain
 from kit.objects import config_map, deployment, service
 from kit.proxied import proxied
 from kit.rig import Rig
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.objects import Object, uid
 from kube.resources import CONFIG_MAPS
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 
 _REPLACE = {keys.DELETE_ON_INVALID_UPDATE: "true"}
 

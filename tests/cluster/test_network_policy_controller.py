@@ -34,9 +34,7 @@ from kit.kinds import definition, kinds_are_served
 from kit.objects import obj, unscheduled_pod
 from kit.proxied import proxied, proxy_to
 from kit.world import WRITES, World, connected
-from kube.client import Client
 from kube.errors import AlreadyExists, KubeError
-from kube.loop import ControlLoop
 from kube.objects import Object, labels, uid
 from kube.resources import (
     CONFIG_MAPS,
@@ -44,7 +42,9 @@ from kube.resources import (
     NETWORK_POLICIES,
     SERVICES,
 )
-from kube.watch import Timings
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import Timings
 
 PFX = keys.NETWORKING_PREFIX
 

@@ -23,10 +23,10 @@ from kit.objects import obj, pod, resource_of, secret, workload
 from kit.proxied import proxied
 from kit.world import Place, connected
 from kube.errors import NotFound
-from kube.loop import ControlLoop
 from kube.objects import Object, annotations, key
 from kube.resources import CSI_NODES, DAEMON_SETS, DEPLOYMENTS, EVENTS, NODES, SERVICE_ACCOUNTS, STATEFUL_SETS, Resource
-from kube.watch import Timings
+from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import Timings
 
 CRITICAL = "node.gardener.cloud/critical-component"
 NOT_READY = {"key": "node.gardener.cloud/critical-components-not-ready", "effect": "NoSchedule"}

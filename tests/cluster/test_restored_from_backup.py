@@ -18,12 +18,12 @@ from kit.objects import config_map
 from kit.processes.webhooks import WebhookProcess, ask, client, pod_review
 from kit.proxied import proxied
 from kit.rig import Agent, Rig
-from kube.cache import Caches, Change, View, without_managed_fields
-from kube.client import Client
 from kube.errors import KubeError, NotFound, OtherPast
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import CONFIG_MAPS
-from kube.watch import Timings
+from kube.runtime.cache import Caches, Change, View, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.watch import Timings
 
 QUICK = Timings(first_back_off=0.05, longest_back_off=0.5)
 MAPS = "/api/v1/namespaces/{}/configmaps"

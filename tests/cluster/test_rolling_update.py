@@ -32,9 +32,9 @@ from kit.webhook_installation import (
     mount_certificate,
 )
 from kit.world import Place
-from kube.client import Client
 from kube.errors import ApiError
 from kube.objects import Object
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -16,10 +16,10 @@ from kit.eventually import eventually, soon
 from kit.objects import rule
 from kit.processes.agent import AgentProcess, configuration
 from kit.rbac import grant, until_granted
-from kube.cache import View
-from kube.connection import load_kubeconfig
 from kube.objects import Object, resource_version
 from kube.resources import CONFIG_MAPS, NAMESPACES
+from kube.runtime.cache import View
+from kube.runtime.connection import load_kubeconfig
 from process.caches import CacheCollector
 from process.clusters import Clusters, Endpoint
 

@@ -28,9 +28,9 @@ from kit.objects import managed_resource, obj, placed, pod, secret
 from kit.processes.agent import AgentProcess, configuration, free_port
 from kit.processes.webhooks import HOST, SECCOMP, WebhookProcess, drop, pod_review, trusting
 from kit.world import Place
-from kube.connection import load_kubeconfig
-from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.kubeconfig import ConfigurationError
 
 PATIENCE = 300.0
 MARK = "hushK7wq2Zx9"

@@ -14,11 +14,11 @@ from kit.eventually import soon
 from kit.objects import managed_resource
 from kit.proxied import proxied
 from kit.world import World
-from kube.cache import Caches, Store
-from kube.client import Client
 from kube.errors import Conflict, NotFound
 from kube.objects import Object, condition, key, metadata
-from kube.status import Advice, Compute, StatusWriter
+from kube.runtime.cache import Caches, Store
+from kube.runtime.client import Client
+from kube.runtime.status import Advice, Compute, StatusWriter
 
 LONG = 600.0
 SHORT = 0.2

@@ -16,10 +16,10 @@ from kit.controllers import counted, run_controller
 from kit.eventually import soon
 from kit.objects import obj, pod
 from kit.tokens import TokenWorld
-from kube.client import Client
-from kube.loop import ControlLoop
 from kube.objects import Object, labels
 from kube.resources import SECRETS
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
 
 PURPOSE = {keys.PURPOSE: "token-invalidator"}
 BOTH = {**PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER: "true"}

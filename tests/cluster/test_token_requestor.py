@@ -28,9 +28,9 @@ from kit.tokens import (
     token_requests,
     until_idle,
 )
-from kube.client import Client
-from kube.loop import ControlLoop
 from kube.objects import annotations, labels, uid
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
 
 PAST = "2020-01-01T00:00:00Z"
 FUTURE = "2099-01-01T00:00:00Z"

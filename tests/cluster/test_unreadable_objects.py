@@ -12,12 +12,12 @@ from kit.kinds import custom_resource, definition, kinds_are_served, serve
 from kit.objects import config_map, obj
 from kit.proxied import QUICK
 from kit.rig import Rig
-from kube.cache import Caches, View, without_managed_fields
-from kube.client import Client, Form, Selection
 from kube.errors import NotFound
 from kube.objects import Object, key
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
-from kube.watch import Timings
+from kube.runtime.cache import Caches, View, without_managed_fields
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.watch import Timings
 from kubectl.transport import PlainTransport
 
 WIDGETS = custom_resource("deep.example.com", "Widget")

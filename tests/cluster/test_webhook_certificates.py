@@ -24,9 +24,9 @@ from kit.eventually import eventually, soon
 from kit.objects import secret
 from kit.proxied import proxied
 from kit.world import Place, World
-from kube.client import Client
 from kube.objects import Object, annotations, metadata
 from kube.resources import SECRETS
+from kube.runtime.client import Client
 from kube.x509 import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, Keeper, Wanted
 from webhooks.certificates.rules import SETTLED

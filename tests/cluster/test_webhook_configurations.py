@@ -13,9 +13,9 @@ from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from kit.objects import secret
 from kit.world import Place
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, metadata
+from kube.runtime.client import Client
 from kube.x509 import make_ca
 from webhooks.certificates.rules import CA_LIFETIME
 from webhooks.configurations import command

@@ -11,13 +11,13 @@ from devcluster.cluster import Cluster as DevCluster
 from kit.eventually import soon
 from kit.objects import config_map, obj, service
 from kit.world import Place
-from kube.cache import Caches
-from kube.client import Client
-from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.objects import Key
-from kube.transport import Transport
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.discovery import Discovery
+from kube.runtime.transport import Transport
 from process.caches import fill
 from process.clusters import Cluster
 from webhooks.handlers import projected_token_mount, system_components_config

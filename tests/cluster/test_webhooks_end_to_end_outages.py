@@ -40,10 +40,10 @@ from kit.webhook_installation import (
     start_command,
 )
 from kit.world import Place
-from kube.client import Client
 from kube.clock import format_time
 from kube.errors import ApiError, ServerFailure
 from kube.objects import Object, annotations
+from kube.runtime.client import Client
 from kube.x509 import is_signed_by, load_certificates, make_ca, make_serving
 from webhooks.certificates.keeper import BUNDLE, CA, CA_KEY, PUBLISHED_AT
 from webhooks.configurations.objects import MUTATING

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.scenario_data import Ref
-from kube.cache import Caches, Store, View, without_managed_fields
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.objects import Key, Object, labels
 from kube.resources import EVENTS
+from kube.runtime.cache import Caches, Store, View, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
 
 _ABOUT = "about"
 

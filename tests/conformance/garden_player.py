@@ -27,11 +27,11 @@ from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
 from kit.signing.requests import csr_object, signing_request
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.errors import AlreadyExists, ApiError, Conflict, KubeError, NotFound, Unreachable
 from kube.objects import Object, annotations, labels
 from kube.resources import SERVICE_ACCOUNTS
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
 
 CORE = "core.gardener.cloud/v1beta1"
 PROJECT = (CORE, "Project")

@@ -26,10 +26,10 @@ import yaml
 from conformance.scenario_data import Ref, Scenario, prepared
 from conformance.scenario_player import Site
 from kit.eventually import soon
-from kube.client import MERGE_PATCH
 from kube.errors import AlreadyExists
 from kube.objects import Object, annotations, labels
 from kube.resources import NAMESPACES
+from kube.runtime.client import MERGE_PATCH
 
 DOMAIN = "resources.gardener.cloud"
 ORIGIN = f"{DOMAIN}/origin"

@@ -22,11 +22,11 @@ from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import connected as admin_of
-from kube.client import MERGE_PATCH, Client, Selection
-from kube.discovery import Discovery
 from kube.errors import AlreadyExists, KindNotServed, KubeError, NoStatus, NotFound
 from kube.objects import Object, is_deleting
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
+from kube.runtime.client import MERGE_PATCH, Client, Selection
+from kube.runtime.discovery import Discovery
 
 S = TypeVar("S", bound=Scenario)
 

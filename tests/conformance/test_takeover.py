@@ -26,9 +26,9 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import connected, find_at
-from kube.discovery import Discovery
 from kube.objects import Object, annotations, finalizers, labels
 from kube.resources import EVENTS
+from kube.runtime.discovery import Discovery
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first test waits for all
 

@@ -27,14 +27,14 @@ from devcluster.faults import (
     unavailable,
 )
 from kit.proxied import proxied
-from kube.cache import Caches, Change, Store, View, without_managed_fields
-from kube.client import Client, Form, Selection
-from kube.connection import load_kubeconfig
 from kube.errors import KubeError
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import CONFIG_MAPS
-from kube.transport import Transport
-from kube.watch import Timings
+from kube.runtime.cache import Caches, Change, Store, View, without_managed_fields
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Timings
 
 QUICK = Timings(server_timeout=3, idle_timeout=1, list_timeout=1, first_back_off=0.02, longest_back_off=0.3)
 PATH = "/configmaps$"

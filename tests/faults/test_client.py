@@ -30,11 +30,6 @@ from devcluster.faults import (
 )
 from devcluster.proxy import FaultProxy
 from kit.objects import obj
-from kube import answers
-from kube.cache import Store, View, without_managed_fields
-from kube.client import Client, Form, Selection
-from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import (
     AlreadyExists,
     AnswerTooLong,
@@ -53,8 +48,13 @@ from kube.errors import (
 )
 from kube.objects import Key, Object, metadata, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, Resource
-from kube.transport import Transport
-from kube.watch import Present, Watcher
+from kube.runtime import answers
+from kube.runtime.cache import Store, View, without_managed_fields
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.discovery import Discovery
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Present, Watcher
 from kubectl.transport import PlainTransport
 from localprocesses.kubeconfig import kubeconfig
 from localprocesses.pki import Authority
@@ -680,7 +680,7 @@ async def test_connections_that_only_a_burst_needed_are_given_up(
     cluster: Cluster, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """Though calls go on: each of ten connections would serve twice in the time after which it is given up."""
-    monkeypatch.setattr("kube.transport._IDLE_SECONDS", 1.0)
+    monkeypatch.setattr("kube.runtime.transport._IDLE_SECONDS", 1.0)
     proxy.write_kubeconfig(tmp_path / "kubeconfig", token=cluster.token)
     burst = Rule(fault=Delay(seconds=1))
     proxy.rules.add(burst)

@@ -10,10 +10,10 @@ from devcluster.proxy import FaultProxy
 from kit.eventually import soon
 from kit.managed_resources import USER_AGENT, ManagedWorld, config_map, control_loop, install_crd
 from kit.proxied import proxied
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.resources import CONFIG_MAPS
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 
 COUNT = 40
 

@@ -59,14 +59,14 @@ from kit.garden_shoots import ShootPlace
 from kit.objects import RBAC_GROUP
 from kit.proxied import QUICK, ImpatientClient, proxied
 from kit.world import connected
-from kube.client import Client
 from kube.clock import format_micro_time, format_time
 from kube.errors import NotFound
-from kube.loop import ControlLoop
 from kube.objects import Object, finalizers, metadata
 from kube.objects import condition as condition_of
 from kube.resources import LEASES, NAMESPACES, SECRETS, Resource
-from kube.watch import Timings
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import Timings
 
 pytestmark = pytest.mark.timeout(600)
 

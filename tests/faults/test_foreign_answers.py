@@ -30,12 +30,12 @@ from kit.crash.sweep import Scene
 from kit.eventually import soon
 from kit.managed_resources import install_crd
 from kit.proxied import proxied
-from kube.cache import Caches
-from kube.cache import Change as Event
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.objects import Key
-from kube.watch import Timings
+from kube.runtime.cache import Caches
+from kube.runtime.cache import Change as Event
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+from kube.runtime.watch import Timings
 from process.caches import fill
 from process.clusters import Cluster
 from webhooks.handlers import projected_token_mount

@@ -19,10 +19,10 @@ from gardener.references.keys import annotation_key
 from kit.eventually import soon
 from kit.objects import obj, unscheduled_pod
 from kit.world import World
-from kube.client import Client
-from kube.controller import ReconcileError, RequeueAfter
 from kube.objects import Key, Object
 from kube.resources import SECRETS
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError, RequeueAfter
 
 LATER = timedelta(hours=1)
 FORBIDDEN = Answer(name="forbidden", code=403, reason="Forbidden", message="not allowed")

@@ -9,10 +9,10 @@ import pytest
 from devcluster.cluster import Cluster
 from kit.managed_resources import ManagedWorld, config_map, install_crd, role, service
 from kit.processes.agent import AgentProcess, configuration
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.objects import Object
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 
 _KINDS = (config_map, service, role)
 

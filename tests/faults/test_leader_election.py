@@ -9,12 +9,12 @@ import pytest
 from devcluster.faults import Reset, Rule, Silence, unavailable
 from devcluster.proxy import FaultProxy
 from kit.eventually import soon
-from kube.client import Client, Selection
-from kube.election import ElectionSettings, LeaderElector, LeadershipLost
 from kube.errors import KubeError
-from kube.events import EventRecorder
 from kube.objects import Object
 from kube.resources import EVENTS, LEASES
+from kube.runtime.client import Client, Selection
+from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost
+from kube.runtime.events import EventRecorder
 
 
 @pytest.fixture

@@ -48,10 +48,10 @@ from kit.managed_resources import (
     service,
 )
 from kit.proxied import QUICK, ImpatientClient, proxied
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.objects import Object, uid
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 
 SHARED = "shared"
 

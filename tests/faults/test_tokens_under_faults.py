@@ -36,9 +36,9 @@ from kit.tokens import (
     token_requests,
     until_idle,
 )
-from kube.client import Client
 from kube.clock import format_time
 from kube.objects import annotations
+from kube.runtime.client import Client
 
 FORBIDDEN = Answer(name="forbidden", code=403, reason="Forbidden", message="you may not")
 NONSENSE = Answer(name="nonsense", code=200, reason="", message="this is no TokenRequest")

@@ -6,10 +6,10 @@ from pathlib import Path
 from devcluster.cluster import Cluster
 from devcluster.faults import Reset, Rule, unavailable
 from kit.proxied import proxied
-from kube.cache import Caches, View, without_managed_fields
-from kube.client import Client
 from kube.resources import CONFIG_MAPS
-from kube.watch import Timings
+from kube.runtime.cache import Caches, View, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.watch import Timings
 
 
 async def test_it_goes_on_soon_though_the_api_server_answers_with_errors_at_first(

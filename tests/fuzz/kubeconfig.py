@@ -16,8 +16,8 @@ from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.rules import contents
 from agent.shared.token_requestor.rules import kubeconfig as written
 from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
-from kube.connection import TokenFile, load_kubeconfig
-from kube.kubeconfig import ConfigurationError
+from kube.runtime.connection import TokenFile, load_kubeconfig
+from kube.runtime.kubeconfig import ConfigurationError
 from kube.yaml import Budget, DialectError, load
 
 _FORBIDDEN = ("subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.connect", "pty.spawn")

@@ -13,10 +13,10 @@ from gardener.managed_resource.merge import MergeError, merge
 from gardener.managed_resource.plan import unrestricted
 from gardener.managed_resource.remedies import unserved_error
 from kit.webhooks.mutating import at_once
-from kube.discovery import find_all
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, group_of
 from kube.resources import DEPLOYMENTS, NAMESPACES, Resource
+from kube.runtime.discovery import find_all
 
 _SECRET = Key("ns", "bundle")
 _NAMES = ("m.yaml", "m.json", "m.yaml.br", "m.br")

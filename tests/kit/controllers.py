@@ -18,14 +18,14 @@ from agent.resource_manager.context import Context
 from agent.resource_manager.health.rules import rules_of
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.schema import ResourceManagerConfiguration
-from kube.cache import Caches
-from kube.client import Client
 from kube.clock import utc_now
-from kube.discovery import Discovery
-from kube.events import EventRecorder
-from kube.loop import ControlLoop
-from kube.transport import Transport
-from kube.watch import Timings
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Timings
 from process.clusters import Cluster
 
 _DRAIN_SECONDS = 30.0

@@ -11,7 +11,7 @@ from devcluster.proxy import FaultProxy
 from kit.managed_resources import install_crd
 from kit.proxied import proxy_to
 from kit.world import World, connected
-from kube.client import Client
+from kube.runtime.client import Client
 
 
 @pytest.fixture

@@ -19,14 +19,14 @@ from gardenapi.api import recognized
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
-from kube.client import Client
 from kube.clock import utc_now
 from kube.errors import KubeError
-from kube.events import EventRecorder
-from kube.loop import ControlLoop
 from kube.objects import Object, key, resource_version
 from kube.resources import Resource
-from kube.watch import Timings
+from kube.runtime.client import Client
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import Timings
 
 Declare: TypeAlias = Callable[[Context], ControlLoop]
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_MANAGER_ACCOUNT}"

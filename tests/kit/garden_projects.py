@@ -23,7 +23,6 @@ from kit.eventually import no_problem
 from kit.garden import CONFIRMED, Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, is_deleting, key, labels, metadata, spec, text, uid
 from kube.paths import at
@@ -37,6 +36,7 @@ from kube.resources import (
     SECRETS,
     Resource,
 )
+from kube.runtime.client import Client
 
 _OF_CLUSTER = (PROJECTS, NAMESPACES, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, CLOUD_PROFILES)
 _OF_NAMESPACES = (ROLE_BINDINGS, RESOURCE_QUOTAS, QUOTAS, SECRET_BINDINGS, SECRETS, CONFIG_MAPS, SHOOTS)

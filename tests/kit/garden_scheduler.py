@@ -17,11 +17,11 @@ from gardener.garden.resources import SEEDS, SHOOTS
 from kit.controllers import cluster_of, loops_at_work
 from kit.garden_shoots import ShootPlace
 from kit.scheduling import ready_status
-from kube.client import Client
-from kube.events import EventRecorder
-from kube.loop import ControlLoop
 from kube.objects import Object, spec, text
 from kube.paths import mapping_at
+from kube.runtime.client import Client
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{SCHEDULER_ACCOUNT}"
 

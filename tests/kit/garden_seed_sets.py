@@ -14,9 +14,9 @@ from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
-from kube.client import Client, Selection
 from kube.objects import Object, spec
 from kube.resources import EVENTS
+from kube.runtime.client import Client, Selection
 
 
 class SeedSetPlace:

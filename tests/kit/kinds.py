@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from devcluster.cluster import Cluster
 from kit.eventually import eventually, soon
-from kube.client import Client
 from kube.errors import NoStatus, NotFound, TooManyRequests
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kube.runtime.client import Client
 
 
 def custom_resource(group: str, kind: str, *, version: str = "v1", namespaced: bool = True) -> Resource:

@@ -33,13 +33,13 @@ from kit.controllers import run_controller
 from kit.eventually import no_problem
 from kit.kinds import wait_until_served
 from kit.world import World
-from kube.client import Client
 from kube.errors import NotFound
-from kube.loop import ControlLoop
 from kube.objects import Object, annotations, condition, is_deleting, key, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS
-from kube.status import StatusWriter
-from kube.watch import Timings
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
+from kube.runtime.status import StatusWriter
+from kube.runtime.watch import Timings
 
 USER_AGENT = "gardener-resource-manager/test"
 """Begins with the name of the field manager that the agent looks for in what it has written."""

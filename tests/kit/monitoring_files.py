@@ -24,7 +24,7 @@ from agent.resource_manager.garbage_collector import metrics as garbage_metrics
 from agent.scheduler.shoot import metrics as scheduler_metrics
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT
-from kube import metrics as kube_metrics
+from kube.runtime import metrics as kube_metrics
 from process.caches import CacheCollector
 from webhooks import metrics as webhook_metrics
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from devcluster.cluster import Cluster
 from devcluster.proxy import FaultProxy
-from kube.client import Client
-from kube.connection import load_kubeconfig
-from kube.transport import Transport
-from kube.watch import Timings
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Timings
 
 QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
 """Of watches, so that silence does not take minutes each time."""

@@ -25,11 +25,11 @@ from kit.controllers import run_controller
 from kit.eventually import soon
 from kit.objects import decoded, encoded, secret
 from kit.world import World
-from kube.client import Client
 from kube.clock import parse_time
-from kube.loop import ControlLoop
 from kube.objects import Key, Object, annotations
-from kube.watch import Timings
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import Timings
 
 PATIENCE = 300.0
 

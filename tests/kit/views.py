@@ -26,11 +26,11 @@ from gardener.health.checks.expressions import Expression
 from gardener.health.checks.registry import _RULES, Rules
 from gardener.managed_resource.autoscaling import scaled_by_hpa, scaled_by_hvpa
 from kit.hostile import Place
-from kube.cache import Caches, Store, View
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.objects import Object, resource_version, uid
 from kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.runtime.cache import Caches, Store, View
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
 from webhooks.garden.lookups import VIEWS, bare
 from webhooks.handlers import system_components_config
 

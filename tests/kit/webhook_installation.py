@@ -20,9 +20,9 @@ from kit.objects import pod
 from kit.processes.agent import PROJECT
 from kit.processes.webhooks import HOST, WebhookProcess
 from kit.world import Place, find_at
-from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
+from kube.runtime.client import Client
 
 NAMESPACE = "garden"
 """Where the server would run."""

@@ -13,12 +13,12 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.objects import Kind, placed, resource_of
-from kube.client import Client, Selection
-from kube.connection import load_kubeconfig
 from kube.errors import Conflict, NotFound
 from kube.objects import Object, condition, metadata
 from kube.resources import Resource
-from kube.transport import Transport
+from kube.runtime.client import Client, Selection
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 
 WRITES = ("create", "update", "patch", "delete")
 

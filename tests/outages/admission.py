@@ -22,11 +22,11 @@ from kit.webhook_installation import (
     mount_certificate,
     replica,
 )
-from kube.client import Client
-from kube.connection import load_kubeconfig
 from kube.errors import KubeError
 from kube.objects import Object
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
 from outages.stage import Outcome
 
 _WEBHOOKS: Object = {"seccompProfile": {"enabled": True}}

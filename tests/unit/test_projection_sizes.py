@@ -12,9 +12,9 @@ import pytest
 
 from kit.hostile import Place, inflated, retained
 from kit.views import SAMPLE, read_by, views
-from kube.cache import Store, View
 from kube.objects import Object
-from kube.watch import ListBegins, Present
+from kube.runtime.cache import Store, View
+from kube.runtime.watch import ListBegins, Present
 
 _SIZE = 60_000
 """Bytes of JSON: enough to pass all limits, which are the worst to be just below."""

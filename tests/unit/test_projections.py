@@ -14,8 +14,8 @@ import pytest
 
 from kit.hostile import Place
 from kit.views import MADE_AT_WORK, SAMPLE, constants, modules, read_by, views
-from kube.cache import View
 from kube.objects import Object
+from kube.runtime.cache import View
 
 ROOT = Path(__file__).parents[2]
 VIEWS = [pytest.param(view, id=name) for name, view in views()]

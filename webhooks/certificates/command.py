@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from config.errors import ConfigError
-from kube.client import Client
 from kube.errors import KubeError
-from kube.kubeconfig import ConfigurationError
 from kube.names import dns_subdomain_problems
 from kube.resources import SECRETS
+from kube.runtime.client import Client
+from kube.runtime.kubeconfig import ConfigurationError
 from process.logging import configure_logging
 from process.printable import printable
 from webhooks.certificates.keeper import CannotKeep, Keeper, Wanted

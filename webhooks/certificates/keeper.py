@@ -11,11 +11,11 @@ from typing import Any
 import structlog
 
 from gardener.keys import GROUP, ORIGIN
-from kube.client import Client
 from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError
 from kube.objects import Object, annotations, labels, metadata
 from kube.resources import SECRETS, Resource
+from kube.runtime.client import Client
 from kube.x509 import Pair, load_certificates, load_pair, make_ca, make_serving, pem
 from webhooks.certificates import files
 from webhooks.certificates.rules import (

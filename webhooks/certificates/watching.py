@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from kube.client import Client, Form, Selection
 from kube.errors import KubeError
 from kube.resources import Resource
-from kube.watch import ListBegins, Watcher
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.watch import ListBegins, Watcher
 from webhooks.certificates.keeper import CannotKeep, Keeper
 
 _AGAIN_AFTER_FAILURE = 30.0

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import yaml
 
 from config.errors import ConfigError
-from kube.client import Client
 from kube.errors import KubeError, NotFound
 from kube.files import read_bounded
-from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
 from kube.resources import SECRETS
+from kube.runtime.client import Client
+from kube.runtime.kubeconfig import ConfigurationError
 from kube.x509 import load_certificates, pem
 from process.printable import printable
 from webhooks.configurations import setting as settings

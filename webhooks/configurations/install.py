@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, annotations, labels, metadata, uid
 from kube.resources import Resource
+from kube.runtime.client import Client
 from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
 from webhooks.rules.registration import Instance
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 from config.resource_manager import COMPONENT, load
 from config.resource_manager.schema import ResourceManagerConfiguration
-from kube.client import Client
-from kube.connection import in_cluster, load_kubeconfig
-from kube.transport import Transport
+from kube.runtime.client import Client
+from kube.runtime.connection import in_cluster, load_kubeconfig
+from kube.runtime.transport import Transport
 from process.version import user_agent, version
 from webhooks.rules.registration import Instance, Mode
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from kube.access_reviews import attributes, is_allowed, review
-from kube.client import Client, Form, Selection
 from kube.objects import Object, key
 from kube.resources import SUBJECT_ACCESS_REVIEWS
+from kube.runtime.client import Client, Form, Selection
 from webhooks.admission import Errored, Refusal, User
 from webhooks.garden.common.write import Limit, Right
 

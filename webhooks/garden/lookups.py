@@ -16,10 +16,10 @@ from gardener.garden.domains import DOMAIN_ANNOTATIONS, domain_and_parents
 from gardener.garden.managed_seeds import routing_gates_off
 from gardener.garden.users import References
 from kube import resources as kubernetes
-from kube.cache import Change, View, without_managed_fields
-from kube.client import Form
 from kube.objects import Key, Object, annotations, labels, mapping, mappings, metadata, spec, text
 from kube.resources import Resource
+from kube.runtime.cache import Change, View, without_managed_fields
+from kube.runtime.client import Form
 from webhooks.garden.common.write import Garden
 from webhooks.state import Lister, State
 

@@ -18,11 +18,11 @@ import msgspec
 from config.resource_manager.webhooks import CRDDeletionProtection
 from gardener import keys
 from gardener.extensions import ALL_EXTENSIONS, BASTIONS, ETCDS
-from kube.client import Client, Form, Selection
 from kube.errors import KindNotServed, KubeError
-from kube.gone_kinds import demand_gone
 from kube.objects import Key, is_truthy
 from kube.resources import Resource
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.gone_kinds import demand_gone
 from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request, ResourceName
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.rules.registration import Rule, having

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from config.resource_manager.webhooks import Webhook
 from gardener.keys import NETWORKING_PREFIX, ROLE, ROLE_SHOOT
-from kube.cache import View
 from kube.objects import Key, Object, spec, string_map, texts
 from kube.resources import CONFIG_MAPS, SERVICES
+from kube.runtime.cache import View
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import COMPONENT, PODS, having, where

@@ -8,9 +8,9 @@ from posixpath import normpath
 
 from config.resource_manager.webhooks import ProjectedTokenMount
 from gardener.keys import GROUP, PROJECTED_TOKEN_EXPIRATION
-from kube.cache import View
 from kube.objects import Key, Object, annotations
 from kube.resources import SERVICE_ACCOUNTS
+from kube.runtime.cache import View
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import PODS, Instance, without

@@ -13,10 +13,10 @@ from agent.controller_manager.bastion.rules import Bastion
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from gardener.garden.resources import BASTIONS
-from kube.cache import Change, Store, View
-from kube.loop import ControlLoop, Queue, enqueue_mapped
 from kube.objects import Key, Object
-from kube.queue import CHANGE, RESYNC
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.queue import CHANGE, RESYNC
 
 _BY_SHOOT = "shoot"
 _PATIENCE_SECONDS = 1.0

@@ -13,12 +13,12 @@ import structlog
 from agent.controller_manager.bastion.rules import TIME_TO_LIVE, Bastion, end, why_useless
 from gardener import keys
 from gardener.garden.resources import BASTIONS, SHOOTS
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import format_time
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 
 _SHORTEST_PAUSE = 1.0
 

@@ -2,9 +2,9 @@
 
 from agent.controller_manager.certificate_signing_request.reconcile import Reconciler, pending
 from agent.controller_manager.context import Context
-from kube.cache import View
-from kube.loop import ControlLoop, enqueue
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+from kube.runtime.cache import View
+from kube.runtime.loop import ControlLoop, enqueue
 
 _REQUESTS_VIEW = View(CERTIFICATE_SIGNING_REQUESTS, pending)
 

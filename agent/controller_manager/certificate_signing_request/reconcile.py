@@ -9,15 +9,15 @@ import structlog
 from agent.controller_manager.certificate_signing_request import rules
 from gardener.garden.resources import SEEDS
 from kube.access_reviews import is_allowed
-from kube.cache import Store, without_managed_fields
-from kube.client import Client
 from kube.clock import parse_time
-from kube.controller import Done, ReconcileError, Result, TerminalError
 from kube.errors import NotFound
 from kube.names import dns_subdomain_problems
 from kube.objects import Key, Object, metadata, text
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
+from kube.runtime.cache import Store, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, Result, TerminalError
 from kube.signing_requests import (
     APPROVED,
     KUBE_APISERVER_CLIENT,

@@ -32,11 +32,11 @@ from gardener.garden.scheduling import waits
 from gardener.garden.shoots import references, seeds_of
 from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER
 from kube.bodies import digest
-from kube.cache import Indexer, View, without_managed_fields
-from kube.client import Form
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, mapping, spec, text
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, Resource
+from kube.runtime.cache import Indexer, View, without_managed_fields
+from kube.runtime.client import Form
 
 BY_PROTECTED = "protected"
 """The index of Secrets and ConfigMaps that are protected for Shoots, by their namespace."""

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from gardener import keys
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, annotations, is_deleting, is_truthy, key, metadata, uid
 from kube.resources import Resource
+from kube.runtime.client import Client
 
 
 async def delete_confirmed(

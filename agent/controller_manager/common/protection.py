@@ -15,14 +15,14 @@ import structlog
 
 from agent.controller_manager.context import Context
 from gardener.keys import GARDENER_FINALIZER
-from kube.cache import Caches, Change, Store, View
-from kube.client import Client, Selection
-from kube.controller import Done, Result
-from kube.events import EventType
-from kube.finalizers import ensure_finalizer, remove_finalizer
-from kube.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
 from kube.objects import Key, Object, finalizers, is_deleting, key, uid
 from kube.repeats import Repeats
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Client, Selection
+from kube.runtime.controller import Done, Result
+from kube.runtime.events import EventType
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

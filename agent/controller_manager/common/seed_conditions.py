@@ -11,13 +11,13 @@ from config.controller_manager.controllers import ConditionThreshold
 from gardener.conditions import progressing_until, softened
 from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import phase_of
-from kube.cache import Change, Store
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
-from kube.loop import Predicate
 from kube.objects import Object, condition, mapping
-from kube.status import Compute, StatusWriter
+from kube.runtime.cache import Change, Store
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import Predicate
+from kube.runtime.status import Compute, StatusWriter
 
 _SOON = 0.05
 """Seconds after a limit is reached until it is exceeded."""

@@ -2,7 +2,7 @@
 
 from gardener.garden.resources import SHOOTS
 from gardener.garden.shoots import selectors_of_users
-from kube.client import Client, Form, Selection
+from kube.runtime.client import Client, Form, Selection
 
 
 async def is_used(client: Client, seed: str) -> bool:

@@ -11,9 +11,9 @@ from agent.controller_manager.common.protection import Protection, Users, enqueu
 from agent.controller_manager.context import Context
 from gardener.garden.users import reason
 from gardener.keys import REGISTRATION_FINALIZER
-from kube.cache import View
-from kube.loop import ControlLoop
 from kube.objects import Key, Object
+from kube.runtime.cache import View
+from kube.runtime.loop import ControlLoop
 
 _WORKERS = 5
 

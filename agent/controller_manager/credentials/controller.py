@@ -24,12 +24,12 @@ from agent.controller_manager.credentials.rules import needed_changes
 from gardener.garden import users
 from gardener.garden.users import References, provider_types
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
-from kube.cache import Caches, Change, Store, View
-from kube.client import Client
-from kube.controller import Done, Result
 from kube.errors import NotFound
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object, metadata
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from agent.controller_manager.context import Context
 from agent.controller_manager.event.rules import last_seen
 from config.controller_manager.controllers import Event
-from kube.cache import Store, View
-from kube.client import Client
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
-from kube.loop import ControlLoop, enqueue, exists
 from kube.objects import Key
 from kube.resources import EVENTS
+from kube.runtime.cache import Store, View
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, enqueue, exists
 
 _EVENTS_VIEW = View(EVENTS, last_seen, streams=True)
 

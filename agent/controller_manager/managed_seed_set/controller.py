@@ -21,8 +21,6 @@ from gardener import keys
 from gardener.garden.managed_seed_set.replicas import health_of, is_seed_ready, managed_seed_state, shoot_state
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.shoots import seeds_of
-from kube.cache import Change, Store
-from kube.loop import ControlLoop, Predicate, enqueue, enqueue_mapped
 from kube.objects import (
     Key,
     Object,
@@ -37,6 +35,8 @@ from kube.objects import (
     text,
     uid,
 )
+from kube.runtime.cache import Change, Store
+from kube.runtime.loop import ControlLoop, Predicate, enqueue, enqueue_mapped
 
 _LONGEST_PASS = 180.0
 _GARDEN = "garden"

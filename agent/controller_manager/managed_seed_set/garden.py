@@ -17,8 +17,6 @@ from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Health, Replica, health_of
 from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
-from kube.cache import Store
-from kube.client import Client, Form, Selection
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import (
     Key,
@@ -34,6 +32,8 @@ from kube.objects import (
     uid,
 )
 from kube.resources import Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client, Form, Selection
 from kube.write_mode import WriteMode
 
 _STATUS_ATTEMPTS = 5

@@ -13,12 +13,12 @@ from agent.controller_manager.managed_seed_set.rules.history import (
     outlived,
 )
 from gardener.garden.managed_seed_set import revisions
-from kube.client import Client, Selection
-from kube.controller import ReconcileError
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, integer, key, mapping, metadata, spec, text, uid
 from kube.paths import mapping_at
 from kube.resources import CONTROLLER_REVISIONS
+from kube.runtime.client import Client, Selection
+from kube.runtime.controller import ReconcileError
 
 _MOST_COLLISIONS = 50
 """In one pass."""

@@ -32,12 +32,12 @@ from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica, o
 from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS
 from gardener.garden.users import listed
 from kube.conditions import conditions_of
-from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
 from kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, refusal_of
-from kube.events import EventRecorder, EventType
-from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, integer, is_deleting, key, mapping, selector_text, spec
 from kube.repeats import Repeats
+from kube.runtime.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
+from kube.runtime.events import EventRecorder, EventType
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 
 _REPORTER = "managedseedset-controller"
 _NUMBERED = frozenset({Action.CREATE_SHOOT, Action.DELETE_MANAGED_SEED, Action.DELETE_SHOOT})

@@ -36,12 +36,12 @@ from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy, is_told_of_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of
-from kube.cache import Change, Store, View
-from kube.loop import ControlLoop, Predicate, enqueue_mapped
 from kube.objects import Key, Object, annotations, controller_of, is_deleting, key, mapping, metadata, text, uid
 from kube.paths import at
 from kube.resources import CONFIG_MAPS
-from kube.status import StatusWriter
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, Predicate, enqueue_mapped
+from kube.runtime.status import StatusWriter
 
 _GATHER_SECONDS = 5.0
 _READ = (keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)

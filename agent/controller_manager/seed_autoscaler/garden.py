@@ -16,9 +16,9 @@ from gardener.garden.managed_seed_set.replicas import Replica
 from gardener.garden.profiles import chosen_from
 from gardener.garden.resources import CLOUD_PROFILES, MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy
-from kube.cache import Store
-from kube.client import Client
 from kube.objects import Key, Object, is_deleting, key, metadata
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
 
 _AT_ONCE = 20
 """Shoots that are looked at until others get a turn."""

@@ -14,7 +14,7 @@ import structlog
 
 from agent.controller_manager.seed_autoscaler.rules.prometheus import Measurement, Samples, error_of, fresh, samples_of
 from config.controller_manager.controllers import SeedResource
-from kube.http import aiohttp
+from kube.runtime.http import aiohttp
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10.0)
 _LONGEST_ANSWER = 4 << 20

@@ -20,12 +20,12 @@ from gardener import keys
 from gardener.garden.users import listed
 from kube.clock import time_or_none
 from kube.conditions import Condition
-from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
 from kube.errors import Conflict, KubeError, NotFound, refusal_of
-from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, condition, is_deleting, is_truthy
 from kube.paths import at
-from kube.status import StatusWriter
+from kube.runtime.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
+from kube.runtime.status import StatusWriter
 
 _REPORTER = "seedautoscaler-controller"
 

@@ -2,8 +2,8 @@
 
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
-from kube.cache import View, without_managed_fields
 from kube.objects import Key, Object, key
+from kube.runtime.cache import View, without_managed_fields
 
 BY_SECRET = "secret"
 """The index of ManagedResources by the keys of the Secrets that they name."""

@@ -17,9 +17,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from kube.cache import Caches, Change, Indexer, Store, View
 from kube.objects import Key, Object, condition, spec
 from kube.resources import BUILT_IN_GROUPS, Resource
+from kube.runtime.cache import Caches, Change, Indexer, Store, View
 
 T = TypeVar("T")
 

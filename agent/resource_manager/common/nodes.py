@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from gardener import keys
-from kube.cache import View
-from kube.client import Form
 from kube.objects import Key, Object, annotations, labels
 from kube.resources import NODES
+from kube.runtime.cache import View
+from kube.runtime.client import Form
 
 ALL_NODES = Key("", "")
 """The key of controllers that look at all Nodes in one pass."""

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 import structlog
 
-from kube.client import Client, Selection
 from kube.clock import parse_time, short_duration
 from kube.errors import KubeError
 from kube.objects import Key, Object
 from kube.resources import EVENTS
+from kube.runtime.client import Client, Selection
 
 HEADING = "-> Events:"
 SHOWN = 5

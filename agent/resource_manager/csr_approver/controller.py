@@ -11,9 +11,9 @@ from agent.resource_manager.csr_approver import metrics
 from agent.resource_manager.csr_approver.lookups import ClusterLookups, warn_without_machines
 from agent.resource_manager.csr_approver.reconcile import Reconciler, Watched
 from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
-from kube.cache import Change, View
-from kube.loop import ControlLoop, enqueue
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+from kube.runtime.cache import Change, View
+from kube.runtime.loop import ControlLoop, enqueue
 
 _REQUESTS = View(CERTIFICATE_SIGNING_REQUESTS, Watched.of)
 

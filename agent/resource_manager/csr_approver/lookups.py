@@ -10,12 +10,12 @@ import structlog
 from agent.resource_manager.csr_approver.rules.client_certificates import Machine
 from gardener import keys
 from gardener.kinds import MACHINES
-from kube.client import Client, Form, Selection
-from kube.discovery import Discovery
 from kube.errors import KindNotServed, KubeError
 from kube.names import dns_subdomain_problems, label_value_problems
 from kube.objects import Object, labels
 from kube.resources import NODES
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.discovery import Discovery
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -18,14 +18,14 @@ from agent.resource_manager.csr_approver.rules.decisions import (
     NoOpinion,
 )
 from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
-from kube.cache import Store, without_managed_fields
-from kube.client import Client
 from kube.clock import parse_time, utc_now
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, KubeError, NotFound
-from kube.events import EventRecorder
 from kube.objects import Key, Object, metadata
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+from kube.runtime.cache import Store, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
 from kube.signing_requests import is_pending, signer_of
 
 _REPORTER = "csr-approver"

@@ -6,8 +6,8 @@ Nothing is watched: what refers to what is read when it is needed, which is seld
 from agent.resource_manager.context import Context
 from agent.resource_manager.garbage_collector import metrics
 from agent.resource_manager.garbage_collector.reconcile import Reconciler
-from kube.loop import ControlLoop
 from kube.objects import Key
+from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:

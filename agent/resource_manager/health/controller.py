@@ -32,13 +32,13 @@ from agent.resource_manager.health.reconcile import LONGEST_PASS, Reconciler
 from agent.resource_manager.health.warnings import Warnings
 from gardener.health.checks.deployment import Bucket, buckets
 from gardener.kinds import MANAGED_RESOURCES
-from kube.cache import Change
-from kube.events import EventRecorder
-from kube.loop import ControlLoop, Queue, enqueue
 from kube.objects import Object
-from kube.queue import CHANGE
 from kube.resources import DEPLOYMENTS, Resource
-from kube.status import StatusWriter
+from kube.runtime.cache import Change
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop, Queue, enqueue
+from kube.runtime.queue import CHANGE
+from kube.runtime.status import StatusWriter
 
 C = TypeVar("C", bound=Check)
 

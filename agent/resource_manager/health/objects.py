@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from agent.resource_manager.common.managed_kinds import Part
 from agent.resource_manager.health.projections import ObjectHealth, Project
 from gardener.health.findings import Reference
-from kube.client import Form
 from kube.errors import KindNotServed, KubeError, NotFound
 from kube.objects import Key, group_of
 from kube.resources import Resource
+from kube.runtime.client import Form
 from process.clusters import Cluster
 
 KindName = tuple[str, str]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gardener.health.checks.deployment import Bucket, PodsWanted, buckets, is_over
-from kube.cache import Caches, Change, Store, View
-from kube.client import Client, Selection
-from kube.loop import ControlLoop, Queue
 from kube.objects import Key, Object, key, label_selector_text, labels
 from kube.resources import PODS
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Client, Selection
+from kube.runtime.loop import ControlLoop, Queue
 
 _LIST_SECONDS = 20.0
 _BY_BUCKET = "bucket"

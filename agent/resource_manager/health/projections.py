@@ -15,9 +15,9 @@ from gardener.health.checks.registry import BUILT_IN, Rules
 from gardener.health.findings import Finding, Reference, health_finding, pods_wanted, progress_finding
 from gardener.keys import ORIGIN
 from gardener.responsibility import parse_origin, unexpected_origin
-from kube.client import Form
 from kube.objects import Key, Object, annotations, key
 from kube.resources import Resource
+from kube.runtime.client import Form
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -20,15 +20,15 @@ from agent.resource_manager.health.conditions import conditions_to_write
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.health.predicates import Eligibility, eligibility
 from gardener.health.findings import Finding, Reference, references
-from kube.cache import Store
 from kube.clock import utc_now
 from kube.conditions import Condition
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
-from kube.events import EventRecorder
 from kube.objects import Key, Object, key
-from kube.queue import RESYNC
-from kube.status import Advice, StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
+from kube.runtime.queue import RESYNC
+from kube.runtime.status import Advice, StatusWriter
 
 LONGEST_PASS = 180.0
 """Seconds; a pass gets as long as the sync period is, but no longer than this."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from agent.resource_manager.common.service_events import warnings_about
 from agent.resource_manager.health.conditions import EVENTS_KEPT_FOR
 from gardener.health.findings import Finding
-from kube.client import Client
 from kube.objects import Key
+from kube.runtime.client import Client
 
 _REMEMBERED = 1000
 

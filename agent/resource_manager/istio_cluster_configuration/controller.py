@@ -17,11 +17,11 @@ from agent.resource_manager.istio_cluster_configuration.rules.projections import
     Service,
 )
 from gardener import keys, kinds
-from kube.cache import Change, Store, View
-from kube.loop import ControlLoop, changed_or_listed, enqueue_mapped
-from kube.metrics import controller_limited_objects
 from kube.objects import Key
 from kube.resources import NAMESPACES, SERVICES
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue_mapped
+from kube.runtime.metrics import controller_limited_objects
 
 
 def _own_namespace(rule: DestinationRule) -> tuple[str, ...]:

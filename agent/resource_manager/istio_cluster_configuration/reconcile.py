@@ -20,14 +20,14 @@ from agent.resource_manager.istio_cluster_configuration.rules.projections import
     decided,
 )
 from gardener import kinds
-from kube.cache import Store
-from kube.client import JSON_PATCH, Client
-from kube.controller import Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
-from kube.events import EventRecorder
-from kube.giving_way import GivingWay
 from kube.objects import Key, Object
 from kube.repeats import Repeats
+from kube.runtime.cache import Store
+from kube.runtime.client import JSON_PATCH, Client
+from kube.runtime.controller import Done, ReconcileError, Result
+from kube.runtime.events import EventRecorder
+from kube.runtime.giving_way import GivingWay
 
 LIMIT_EXCEEDED = "LimitExceeded"
 

@@ -38,7 +38,6 @@ from gardener.managed_resource.messages import apply_error_text, held_text, stri
 from gardener.managed_resource.plan import LARGE, Wanted
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.warnings import ObjectWarnings, basis, dropped_texts, object_warnings
-from kube.client import Client
 from kube.errors import (
     AlreadyExists,
     Conflict,
@@ -53,6 +52,7 @@ from kube.errors import (
 )
 from kube.objects import Object, annotations, is_deleting, metadata, uid
 from kube.resources import Resource
+from kube.runtime.client import Client
 from kube.write_mode import FieldValidation, WriteMode
 
 _ATTEMPTS = 4

@@ -25,8 +25,8 @@ from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Plan, Wanted
 from gardener.managed_resource.warnings import ObjectWarnings, stored_warnings
-from kube.giving_way import GivingWay
 from kube.objects import Key, Object, annotations, condition
+from kube.runtime.giving_way import GivingWay
 from kube.write_mode import FieldValidation
 
 _AT_A_STRETCH = 64

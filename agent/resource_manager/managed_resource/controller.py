@@ -34,11 +34,11 @@ from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
-from kube.cache import Change
-from kube.loop import ControlLoop
 from kube.objects import Key, Object, is_deleting, key
-from kube.queue import CHANGE, REMOVAL, Priority
-from kube.status import StatusWriter
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop
+from kube.runtime.queue import CHANGE, REMOVAL, Priority
+from kube.runtime.status import StatusWriter
 
 _LONGEST_PASS = 180.0
 _SERVED_SOON = 0.1

@@ -8,8 +8,8 @@ from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
 from agent.resource_manager.managed_resource.target import Target
-from kube.client import Client
 from kube.objects import Key
+from kube.runtime.client import Client
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from gardener.managed_resource import dependencies as rules
 from gardener.managed_resource.dependencies import state_of, unmet
 from gardener.managed_resource.messages import cycle_message, refusal_message
 from gardener.responsibility import concerns
-from kube.cache import Change
 from kube.objects import Key, Object, annotations, key
+from kube.runtime.cache import Change
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

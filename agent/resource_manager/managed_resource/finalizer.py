@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from gardener.kinds import MANAGED_RESOURCES
-from kube.cache import Store
-from kube.client import Client
-from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Object, key
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,14 +32,14 @@ from gardener.managed_resource.history import (
 )
 from gardener.managed_resource.history_limit import limit_of
 from gardener.managed_resource.plan import Plan, data_of
-from kube.cache import Caches, Store, View
-from kube.client import Form
-from kube.controller import ReconcileError
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
-from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, key, labels, resource_version, uid
 from kube.repeats import Repeats
 from kube.resources import SECRETS
+from kube.runtime.cache import Caches, Store, View
+from kube.runtime.client import Form
+from kube.runtime.controller import ReconcileError
+from kube.runtime.events import EventRecorder
 
 HISTORY_FAILED, NOT_KEPT = "HistoryFailed", "VersionNotKept"
 """Reasons of Events."""

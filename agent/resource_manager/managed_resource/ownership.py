@@ -38,9 +38,9 @@ from gardener.managed_resource.dependencies import named_dependencies
 from gardener.managed_resource.inventory import PENDING, all_listed
 from gardener.managed_resource.references import key_of_reference
 from gardener.responsibility import Origin, concerns, is_ignored, parse_origin
-from kube.cache import Change
 from kube.errors import Forbidden
 from kube.objects import Key, Object, condition, is_deleting, key, resource_version
+from kube.runtime.cache import Change
 
 
 @dataclass(frozen=True, slots=True)

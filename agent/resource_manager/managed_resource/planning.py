@@ -23,8 +23,8 @@ from gardener.managed_resource.plan import (
 )
 from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
-from kube.discovery import Discovery, find_all
-from kube.limiter import ByteBudget
+from kube.runtime.discovery import Discovery, find_all
+from kube.runtime.limiter import ByteBudget
 
 _OFF_THE_LOOP = 16 * 1024
 """Bytes from which on the work is done in a thread so that requests on the same event loop do not wait for it."""

@@ -10,11 +10,11 @@ from agent.resource_manager.managed_resource.rules.claims import Claims
 from agent.resource_manager.managed_resource.source import Source
 from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, data_of
 from gardener.managed_resource.references import secret_names
-from kube.discovery import Discovery
 from kube.errors import KindNotServed, KubeError
-from kube.limiter import ByteBudget
 from kube.objects import Key, Object, group_of, is_deleting, key
 from kube.resources import Resource
+from kube.runtime.discovery import Discovery
+from kube.runtime.limiter import ByteBudget
 
 LARGE = 1 << 20
 """Bytes to be decoded from which on others go first. Hardly any ManagedResource has as many."""

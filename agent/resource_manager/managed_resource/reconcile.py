@@ -42,10 +42,10 @@ from gardener.managed_resource.warnings import FieldValidationError, annotation_
 from gardener.responsibility import is_ignored, is_responsible, must_wait
 from kube.clock import format_duration
 from kube.conditions import Condition, conditions_of
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, key, metadata
-from kube.queue import LAST
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.queue import LAST
 
 _WAIT_SECONDS = 30.0
 _AT_ONCE = 10

@@ -11,12 +11,12 @@ from agent.resource_manager.managed_resource.rules.volume_claims import VolumeCl
 from gardener.managed_resource.inventory import PENDING, RESOURCES, InventoryDiff, all_listed, shortened
 from gardener.managed_resource.messages import too_many_text
 from gardener.managed_resource.references import sorted_references
-from kube.cache import Store
 from kube.conditions import Condition, with_conditions
-from kube.controller import ReconcileError
 from kube.errors import KubeError, NotFound, TooLarge
 from kube.objects import Key, Object, key
-from kube.status import Compute, StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.controller import ReconcileError
+from kube.runtime.status import Compute, StatusWriter
 
 _SETTLING_SECONDS = 1.0
 

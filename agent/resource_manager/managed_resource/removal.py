@@ -39,11 +39,11 @@ from gardener.managed_resource.removal_rules import (
     without_finalizers,
 )
 from gardener.overview.objects import held_by
-from kube.client import Selection
 from kube.clock import format_duration, parse_duration, parse_time
 from kube.errors import Conflict, Forbidden, KindGone, KindNotServed, KindUnavailable, KubeError, NotFound
 from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
 from kube.resources import Resource
+from kube.runtime.client import Selection
 
 _ATTEMPTS = 3
 HAND_OVER_SECONDS = 0.5

@@ -28,12 +28,12 @@ from gardener.managed_resource.warnings import (
     stored_warnings,
 )
 from kube.conditions import Condition, conditions_of
-from kube.controller import ReconcileError, RequeueAfter, Result
-from kube.events import EventRecorder
-from kube.limiter import Allowance
 from kube.objects import Key, Object, key, metadata
-from kube.queue import RESYNC
 from kube.repeats import Repeats
+from kube.runtime.controller import ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
+from kube.runtime.limiter import Allowance
+from kube.runtime.queue import RESYNC
 
 APPLIED_WITH_WARNINGS = "AppliedWithWarnings"
 """Reason of an Event; the condition keeps that of success."""

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 
 from gardener.managed_resource.autoscaling import Scaled, list_error_text, scaled_by_hpa, scaled_by_hvpa, together
-from kube.cache import Caches, Change, Store, View
-from kube.discovery import Discovery
 from kube.errors import Forbidden, KindNotServed, KindUnavailable
 from kube.objects import Object, group_of
 from kube.resources import Resource
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.discovery import Discovery
 
 _SYNC_SECONDS = 20.0
 _KINDS: tuple[tuple[str, str, str, Callable[[Object], Scaled]], ...] = (

@@ -14,11 +14,11 @@ from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
 from kube.bodies import Bodies
-from kube.cache import Caches, Change, Store, View
-from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version, uid
 from kube.resources import SECRETS
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Client
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ from gardener.managed_resource.difference import content_hash
 from gardener.managed_resource.references import object_key
 from gardener.overview.objects import held_by
 from kube.bodies import Bodies
-from kube.cache import Change
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.errors import KubeError
-from kube.limiter import ByteBudget
 from kube.objects import Key, Object, annotations, is_deleting, labels, metadata, resource_version, uid
 from kube.objects import key as key_of
 from kube.resources import Resource
+from kube.runtime.cache import Change
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+from kube.runtime.limiter import ByteBudget
 
 _MARKS = frozenset({keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY})
 _LARGE_AT_ONCE = 64 << 20

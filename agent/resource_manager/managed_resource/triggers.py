@@ -4,9 +4,9 @@ from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY
 from gardener.managed_resource.conditions import APPLY_PROGRESSING
 from gardener.responsibility import concerns, is_ignored, must_wait
-from kube.cache import Change
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, metadata
-from kube.queue import LAST, RESYNC, Priority
+from kube.runtime.cache import Change
+from kube.runtime.queue import LAST, RESYNC, Priority
 
 _ACTED_ON = (
     keys.IMPERSONATED_SERVICE_ACCOUNT,

@@ -19,11 +19,11 @@ from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING
 from gardener.managed_resource.references import secret_names
 from gardener.responsibility import is_responsible
-from kube.client import Client, Form, Selection
 from kube.clock import format_time
 from kube.errors import Forbidden
 from kube.objects import Key, Object, condition, key, mapping, metadata, spec
 from kube.resources import SECRETS, Resource
+from kube.runtime.client import Client, Form, Selection
 
 _PAUSE = 5
 """Times as long as the look before."""

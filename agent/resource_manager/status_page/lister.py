@@ -15,8 +15,8 @@ from gardener.health.findings import Finding, Reference, missing
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health, HealthStatus, listed_in
 from gardener.responsibility import concerns
-from kube.cache import Store
 from kube.objects import Key, Object, condition, key
+from kube.runtime.cache import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kube.client import Client, Selection
-from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Object, group_of, label_selector_text, metadata, uid
 from kube.resources import EVENTS, PODS, Resource
+from kube.runtime.client import Client, Selection
+from kube.runtime.discovery import Discovery
 
 _SHOWN = 50
 """Events and pods."""

@@ -11,11 +11,11 @@ from functools import partial
 from agent.resource_manager.context import Context
 from agent.resource_manager.token_invalidator.reconcile import Reconciler
 from agent.resource_manager.token_invalidator.rules import Account, Labelled, account_matters
-from kube.cache import Change, Store, View
-from kube.client import Form
-from kube.loop import ControlLoop, enqueue, enqueue_mapped, exists
 from kube.objects import Key
 from kube.resources import SECRETS, SERVICE_ACCOUNTS
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, exists
 
 _BY_ACCOUNT = "account"
 

@@ -14,12 +14,12 @@ from agent.resource_manager.token_invalidator.rules import (
     uses,
 )
 from gardener import keys
-from kube.cache import Store
-from kube.client import Client, Form, Selection
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError
 from kube.objects import Key, metadata
 from kube.resources import PODS, SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 
 IN_USE_SECONDS = 30.0
 """Until it is looked again whether Pods have stopped to use a Secret."""

@@ -27,12 +27,12 @@ from agent.scheduler.shoot.waiting import Waiting
 from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS
 from gardener.garden.scheduling import RegionConfig, Strategy, is_told_of_failure, waits
 from gardener.garden.shoots import seeds_of
-from kube.cache import Change, Store
-from kube.events import EventRecorder
-from kube.loop import ControlLoop, Queue, changed
 from kube.objects import Object, spec
-from kube.queue import CHANGE, RESYNC
 from kube.resources import CONFIG_MAPS
+from kube.runtime.cache import Change, Store
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop, Queue, changed
+from kube.runtime.queue import CHANGE, RESYNC
 
 
 def declare(context: Context) -> ControlLoop:

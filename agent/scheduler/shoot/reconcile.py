@@ -35,10 +35,7 @@ from gardener.garden.scheduling import (
     waits,
 )
 from gardener.garden.shoots import last_operation
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import format_time
-from kube.controller import Done, Requeue, RequeueAfter, Result
 from kube.errors import (
     BadRequest,
     Conflict,
@@ -50,9 +47,12 @@ from kube.errors import (
     Unreachable,
     refusal_of,
 )
-from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, key, metadata, spec
 from kube.resources import Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Requeue, RequeueAfter, Result
+from kube.runtime.events import EventRecorder, EventType
 
 _REPORTER = "shoot-scheduler"
 LONGEST_WAIT = 300.0

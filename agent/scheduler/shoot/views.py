@@ -5,10 +5,10 @@ from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES,
 from gardener.garden.scheduling import RegionConfig, SeedInfo, is_told_of_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of
-from kube.cache import View, without_managed_fields
 from kube.objects import Object, metadata, spec
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, Resource
+from kube.runtime.cache import View, without_managed_fields
 
 NAMESPACE = "garden"
 """Of the region ConfigMaps."""

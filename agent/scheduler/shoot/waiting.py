@@ -2,7 +2,7 @@
 
 from agent.scheduler.shoot import metrics
 from kube.objects import Key
-from kube.queue import CHANGE, WorkQueue
+from kube.runtime.queue import CHANGE, WorkQueue
 
 
 class Waiting:

@@ -12,11 +12,11 @@ from agent.shared.network_policy.rules.policies import Rules
 from agent.shared.network_policy.stores import Stores
 from config.shared import LabelSelector, NetworkPolicy
 from gardener import kinds
-from kube.events import EventRecorder
-from kube.loop import ControlLoop
-from kube.metrics import controller_limited_objects
 from kube.objects import Object
 from kube.resources import SERVICES
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop
+from kube.runtime.metrics import controller_limited_objects
 from process.clusters import Cluster
 
 NAME = "networkpolicy"

@@ -12,9 +12,6 @@ from agent.shared.network_policy.rules.limits import MOST_GATEWAYS, MOST_WATCHES
 from agent.shared.network_policy.rules.policies import GatewayRoute
 from agent.shared.network_policy.rules.projections import Service
 from gardener import kinds
-from kube.cache import Caches, Change, Store, View
-from kube.client import Form
-from kube.loop import ControlLoop, Queue, enqueue_mapped
 from kube.objects import (
     Key,
     Object,
@@ -29,6 +26,9 @@ from kube.objects import (
     texts,
 )
 from kube.resources import PODS
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
 
 _HOST_END = ".svc.cluster.local"
 _MESH = "mesh"

@@ -33,16 +33,16 @@ from agent.shared.network_policy.rules.policies import (
 from agent.shared.network_policy.rules.projections import Existing, Service
 from agent.shared.network_policy.stores import Stores
 from gardener import keys
-from kube.client import JSON_PATCH, Client
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import AlreadyExists, KubeError, NamespaceTerminating, NotFound
-from kube.events import EventRecorder, EventType, clip
-from kube.giving_way import GivingWay
 from kube.objects import Key, Object
 from kube.paths import pointer_step
-from kube.queue import RESYNC
 from kube.repeats import Repeats
 from kube.resources import NETWORK_POLICIES
+from kube.runtime.client import JSON_PATCH, Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder, EventType, clip
+from kube.runtime.giving_way import GivingWay
+from kube.runtime.queue import RESYNC
 
 REPORTER = "networkpolicy-controller"
 

@@ -19,11 +19,11 @@ from agent.shared.network_policy.rules.projections import (
     client_labels,
 )
 from gardener import keys
-from kube.cache import Caches, Change, View
-from kube.client import Form
-from kube.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
 from kube.objects import Key, Object, key
 from kube.resources import INGRESSES, NAMESPACES, NETWORK_POLICIES, PODS, SERVICES
+from kube.runtime.cache import Caches, Change, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
 
 
 def _in_namespace(service: Service) -> tuple[str, ...]:

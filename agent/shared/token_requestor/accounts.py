@@ -7,11 +7,11 @@ watch, the regular review finds that a token is not accepted any more.
 from dataclasses import dataclass, field
 
 from agent.shared.token_requestor.targets import MOST_BY_NAME
-from kube.cache import Caches, Change, Store, View
-from kube.client import Form
-from kube.loop import ControlLoop, Queue
 from kube.objects import Key, uid
 from kube.resources import SERVICE_ACCOUNTS
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, Queue
 
 
 def view_of(account: Key, *, count: int) -> View[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import structlog
 
-from kube.connection import SERVICE_ACCOUNT
-from kube.kubeconfig import ConfigurationError, find_entry, read_kubeconfig
+from kube.runtime.connection import SERVICE_ACCOUNT
+from kube.runtime.kubeconfig import ConfigurationError, find_entry, read_kubeconfig
 
 _REMEMBERED_SECONDS = 60.0
 

@@ -17,10 +17,10 @@ from agent.shared.token_requestor.targets import TargetSecrets
 from agent.shared.token_requestor.tokens import Tokens
 from agent.shared.token_requestor.watched import TokenSecret, label_selector
 from config.shared import TokenRequestor
-from kube.cache import Change, View
-from kube.events import EventRecorder
-from kube.loop import ControlLoop, changed_or_listed, enqueue
 from kube.resources import SECRETS
+from kube.runtime.cache import Change, View
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue
 from process.clusters import Cluster
 
 _LONGEST_BACKOFF = 300.0

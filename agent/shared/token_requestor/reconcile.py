@@ -28,14 +28,14 @@ from agent.shared.token_requestor.tokens import Tokens
 from agent.shared.token_requestor.watched import KUBECONFIG, Data, TokenSecret, decoded, encoded, is_concerned
 from config.shared import TokenRequestor
 from gardener import keys
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import utc_now
-from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
 from kube.errors import ApiError, Conflict, KubeError, NotReady, ServerFailure, TooManyRequests, Unauthorized
-from kube.events import EventRecorder
 from kube.objects import Key, Object, resource_version
 from kube.resources import SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
+from kube.runtime.events import EventRecorder
 from process.redaction import redact_text
 
 INVALID = "TokenRequestInvalid"

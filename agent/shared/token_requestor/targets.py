@@ -8,11 +8,11 @@ pass read or wrote, and the one that the watch brings. Without the right to watc
 import asyncio
 from dataclasses import dataclass
 
-from kube.cache import Caches, Change, Store, View
-from kube.client import Form
-from kube.loop import ControlLoop, Queue
 from kube.objects import Key, resource_version
 from kube.resources import SECRETS
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, Queue
 
 MOST_BY_NAME = 8
 

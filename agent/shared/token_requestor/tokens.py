@@ -8,12 +8,12 @@ import structlog
 
 from agent.shared.token_requestor.rules.renewal import wanted_account
 from agent.shared.token_requestor.rules.token_spec import TokenSpec
-from kube.client import Client
 from kube.clock import parse_time
-from kube.controller import ReconcileError
 from kube.errors import Forbidden, KubeError
 from kube.objects import Object, metadata
 from kube.resources import SERVICE_ACCOUNTS, Resource
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
 from process.redaction import redact_text
 
 TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)

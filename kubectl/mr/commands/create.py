@@ -12,10 +12,10 @@ from gardener.managed_resource.adoption import is_unowned
 from gardener.managed_resource.plan import Plan
 from gardener.managed_resource.references import key_of_reference, secret_names
 from gardener.overview.objects import listed_in
-from kube.client import JSON_PATCH
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, key
 from kube.resources import SECRETS
+from kube.runtime.client import JSON_PATCH
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.mr import files, managed_resources, packing, parameters, preview

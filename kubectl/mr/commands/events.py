@@ -8,9 +8,9 @@ import click
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.events import count, in_order, last_seen
 from gardener.overview.objects import listed_in
-from kube.client import Selection
 from kube.objects import Object
 from kube.resources import EVENTS
+from kube.runtime.client import Selection
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
 from kubectl.output import Output

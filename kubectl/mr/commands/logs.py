@@ -13,10 +13,10 @@ import click
 import orjson
 
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Client, Selection
 from kube.errors import KubeError
 from kube.objects import Key, Object, key, labels
 from kube.resources import PODS
+from kube.runtime.client import Client, Selection
 from kubectl import output
 from kubectl.errors import UserError
 from kubectl.mr import managed_resources, parameters

@@ -10,11 +10,11 @@ from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import suspension
 from gardener.responsibility import is_ignored
-from kube.client import Client
 from kube.clock import format_time
 from kube.errors import KubeError
 from kube.objects import key
 from kube.resources import Resource
+from kube.runtime.client import Client
 from kubectl import output
 from kubectl.mr import managed_resources, parameters
 from kubectl.session import Session, on_cluster

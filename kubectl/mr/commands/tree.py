@@ -10,9 +10,9 @@ from gardener.managed_resource.decode import DecodeResult
 from gardener.managed_resource.references import in_its_namespace, key_of_reference, reference_of
 from gardener.overview.objects import Health, HealthStatus, Live, as_told, listed_in
 from gardener.overview.states import State, message_of, state_of
-from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Object, annotations, key, uid
+from kube.runtime.discovery import Discovery
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
 from kubectl.mr.desired import Contents, read_contents

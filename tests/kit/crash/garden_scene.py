@@ -13,8 +13,8 @@ from kit.garden import Garden
 from kit.garden_controllers import Declare, run_garden_controllers
 from kit.garden_shoots import ShootPlace
 from kit.processes.agent import AgentProcess
-from kube.client import Client
 from kube.clock import utc_now
+from kube.runtime.client import Client
 
 _HEAD = {
     "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",

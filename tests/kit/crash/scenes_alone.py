@@ -14,11 +14,11 @@ from devcluster.cluster import Cluster
 from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.objects import obj
 from kit.processes.agent import AgentProcess, configuration
-from kube.client import Client
-from kube.election import ElectionSettings, LeaderElector, new_identity
-from kube.events import EventRecorder
 from kube.objects import Object, annotations
 from kube.resources import CONFIG_MAPS, LEASES, SECRETS
+from kube.runtime.client import Client
+from kube.runtime.election import ElectionSettings, LeaderElector, new_identity
+from kube.runtime.events import EventRecorder
 from kube.x509 import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.keeper import PUBLISHED_AT, Keeper, Wanted
 from webhooks.certificates.rules import SETTLED

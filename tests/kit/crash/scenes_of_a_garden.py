@@ -37,12 +37,12 @@ from gardener.garden.seeds import LEASE_NAMESPACE, namespace_of
 from kit.crash.garden_scene import PlaceScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden_objects import garden_object
-from kube.client import Selection
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists
 from kube.objects import Object, condition, finalizers, labels, metadata, spec
 from kube.paths import at
 from kube.resources import LEASES, NAMESPACES, SECRETS, Resource
+from kube.runtime.client import Selection
 
 _CORE, _SECURITY = "core.gardener.cloud", "security.gardener.cloud"
 

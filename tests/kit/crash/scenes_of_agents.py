@@ -16,9 +16,9 @@ from kit.crash.sweep import AgentScene, crossing, scenes_of
 from kit.eventually import soon
 from kit.objects import deployment, obj, service, workload
 from kit.tokens import TokenWorld, kubeconfig, token_requestor
-from kube.client import Client
 from kube.objects import annotations, labels, metadata
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NETWORK_POLICIES, SECRETS, STATEFUL_SETS
+from kube.runtime.client import Client
 
 _JWT = re.compile(r"^ey[\w-]+\.[\w-]+\.[\w-]+$")
 

@@ -17,12 +17,12 @@ from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden import CONFIRMED
 from kit.objects import obj
-from kube.client import Client, Selection
 from kube.clock import format_time
 from kube.errors import Conflict, NotFound
 from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
 from kube.paths import at
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, RESOURCE_QUOTAS, ROLE_BINDINGS
+from kube.runtime.client import Client, Selection
 
 
 def _quota(most: str) -> Object:

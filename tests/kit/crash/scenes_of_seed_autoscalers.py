@@ -10,8 +10,8 @@ from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import crossing, scenes_of
 from kit.garden import Garden
 from kit.garden_seed_sets import SeedSetPlace
-from kube.client import Client
 from kube.objects import condition, integer, spec
+from kube.runtime.client import Client
 
 _OF_SEEDS = "seedmanagement.gardener.cloud"
 

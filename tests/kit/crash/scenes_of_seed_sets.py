@@ -17,9 +17,9 @@ from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden import CONFIRMED, Garden
 from kit.garden_seed_sets import SeedSetPlace
-from kube.client import Client, Selection
 from kube.objects import Object, integer, mapping, metadata
 from kube.resources import CONTROLLER_REVISIONS, Resource
+from kube.runtime.client import Client, Selection
 
 _SHOOTS, _OF_SEEDS = "shoots.core.gardener.cloud", "seedmanagement.gardener.cloud"
 

@@ -9,7 +9,7 @@ from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.garden import Garden
 from kit.garden_scheduler import reported, run_scheduler, seed_of, set_room, usable_seed
 from kit.garden_shoots import ShootPlace
-from kube.client import Client
+from kube.runtime.client import Client
 
 
 class ShootIsScheduled(Scene):

@@ -46,8 +46,8 @@ from kit.objects import Kind, obj, resource_of
 from kit.processes.agent import AgentProcess, configuration
 from kit.proxied import proxy_to
 from kit.world import World, connected
-from kube.client import Client
 from kube.objects import Object, key, metadata, resource_version
+from kube.runtime.client import Client
 
 FULL = os.environ.get("CRASH_SWEEP") == "full"
 """Every write of every scene, before and after it, and not only the first of each kind."""

@@ -14,14 +14,14 @@ from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTT
 from config.component import Component
 from config.fields import setting
 from config.overrides import ClusterConnection
-from kube.cache import Change, Store, View
-from kube.client import Client
-from kube.connection import connection_of_kubeconfig
-from kube.controller import Done, Result
-from kube.loop import ControlLoop, Queue, changed_or_listed, enqueue
 from kube.objects import Key, Object, mapping, resource_version
-from kube.queue import CHANGE
 from kube.resources import CONFIG_MAPS, SECRETS
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Client
+from kube.runtime.connection import connection_of_kubeconfig
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, Queue, changed_or_listed, enqueue
+from kube.runtime.queue import CHANGE
 from process.clusters import Clusters, Endpoint
 from process.composition import Composition
 from process.controllers import Controllers

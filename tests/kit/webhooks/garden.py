@@ -16,10 +16,10 @@ from typing import Any, cast
 from gardener.garden.structural import errors, with_defaults
 from kit.webhooks.mutating import state_of
 from kit.webhooks.requests import request_about
-from kube.client import Selection
 from kube.objects import Object, metadata
 from kube.paths import at
 from kube.resources import Resource
+from kube.runtime.client import Selection
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Request, User
 from webhooks.garden.access import Access
 from webhooks.garden.common.descriptor import Kind

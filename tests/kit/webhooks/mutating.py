@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kube.cache import Store, View
 from kube.errors import ApiError, NotFound
 from kube.objects import Object, labels
 from kube.resources import Resource
-from kube.watch import ListBegins, ListEnds, Present
+from kube.runtime.cache import Store, View
+from kube.runtime.watch import ListBegins, ListEnds, Present
 from process.clusters import Cluster
 from webhooks.admission import Answer, Handler, Kind, Mutation, Refusal, Request, ResourceName
 from webhooks.state import State

@@ -13,7 +13,7 @@ from agent.resource_manager.context import Context as ResourceManagerContext
 from agent.scheduler import controllers as scheduler
 from agent.scheduler.context import Context as SchedulerContext
 from agent.table import Table, always
-from kube.loop import ControlLoop
+from kube.runtime.loop import ControlLoop
 
 PROJECT = Path(__file__).parents[3]
 PROGRAMS = (

@@ -16,10 +16,10 @@ from agent.controller_manager.controller_registration.installations.desired impo
     hash_of,
     names_for,
 )
-from kube.cache import Change
 from kube.names import dns_subdomain_problems
 from kube.objects import Key, Object, key
 from kube.paths import with_value
+from kube.runtime.cache import Change
 
 SEED: Object = {"metadata": {"name": "seed", "resourceVersion": "5"}, "spec": {"a": 1}}
 REGISTRATION: Object = {"metadata": {"name": "r", "resourceVersion": "6"}, "spec": {"resources": []}}

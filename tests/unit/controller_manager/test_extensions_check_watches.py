@@ -6,9 +6,9 @@ import pytest
 
 from agent.controller_manager.common.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
 from agent.controller_manager.seed.extensions_check.watched import Watched
-from kube.cache import Change, Store
 from kube.objects import Key, Object
-from kube.watch import Deleted, ListBegins, ListEnds, Present
+from kube.runtime.cache import Change, Store
+from kube.runtime.watch import Deleted, ListBegins, ListEnds, Present
 
 
 class Watches:

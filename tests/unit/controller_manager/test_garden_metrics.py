@@ -14,9 +14,9 @@ from agent.controller_manager.common.api import (
     SHOOTS_VIEW,
 )
 from agent.controller_manager.metrics import GardenCollector
-from kube.cache import Store, View
 from kube.objects import Object
-from kube.watch import ListBegins, ListEnds, Present
+from kube.runtime.cache import Store, View
+from kube.runtime.watch import ListBegins, ListEnds, Present
 
 T1, T2 = "2025-01-01T12:00:00Z", "2025-01-01T12:05:00Z"
 T1_SECONDS, T2_SECONDS = 1735732800.0, 1735733100.0

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from agent.controller_manager.project.lifecycle.rbac import Present, Wanted, wanted_bindings, wanted_roles
 from agent.controller_manager.project.lifecycle.rights import KINDS, Rights
-from kube.cache import Store, View
 from kube.objects import Object
 from kube.resources import Resource
+from kube.runtime.cache import Store, View
 
 RBAC = "rbac.authorization.k8s.io"
 OWNER = {

@@ -17,10 +17,10 @@ from gardener.garden.resources import (
     WORKLOAD_IDENTITIES,
 )
 from kit.garden_objects import shoot
-from kube.cache import Store, View
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
-from kube.watch import ListBegins, ListEnds, Present
+from kube.runtime.cache import Store, View
+from kube.runtime.watch import ListBegins, ListEnds, Present
 
 OWN, OTHER = "garden-dev", "garden-other"
 SECRET_BINDING, CREDENTIALS_BINDING = (

@@ -9,9 +9,9 @@ import pytest
 from agent.controller_manager.shoot.hibernation.controller import concerns_schedules
 from agent.controller_manager.shoot.maintenance.controller import handler
 from kit.garden_objects import shoot
-from kube.cache import Change
 from kube.objects import Key, Object
-from kube.queue import WorkQueue
+from kube.runtime.cache import Change
+from kube.runtime.queue import WorkQueue
 
 KEY = Key("ns", "s")
 NOON = datetime(2024, 1, 16, 12, tzinfo=UTC)

@@ -12,8 +12,8 @@ from kit.objects import obj
 from kit.webhooks.garden import Asked, Reviews
 from kit.webhooks.mutating import state_of
 from kube.objects import Object
+from kube.runtime.watch import Present
 from kube.validation import not_found, required
-from kube.watch import Present
 from webhooks.admission import Allowed, Denied, Failure, Request, User
 from webhooks.garden.access import BELIEVED_SECONDS, MOST_ANSWERS, Access
 from webhooks.garden.common.descriptor import Kind

@@ -9,12 +9,12 @@ import orjson
 import pytest
 from multidict import MultiDict
 
-from kube import answers
-from kube.decoding import InPart
-from kube.encoding import dumps
 from kube.errors import AnswerTooLong, ApiError, NoStatus, NotUnderstood, NotWritable, Unreachable
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
+from kube.runtime import answers
+from kube.runtime.decoding import InPart
+from kube.runtime.encoding import dumps
 
 SECRET, STATUS = {"kind": "Secret", "apiVersion": "v1"}, {"kind": "Status", "apiVersion": "v1"}
 LIST = {"kind": "SecretList", "apiVersion": "v1"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.client import pause_before_retry
+from kube.runtime.client import pause_before_retry
 
 
 @pytest.mark.parametrize(

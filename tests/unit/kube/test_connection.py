@@ -16,7 +16,8 @@ import yaml
 from kit.clock import FakeClock
 from kit.kubeconfigs import kubeconfig as document
 from kit.kubeconfigs import written
-from kube.connection import (
+from kube.objects import Object
+from kube.runtime.connection import (
     Connection,
     Fixed,
     Plugin,
@@ -26,8 +27,7 @@ from kube.connection import (
     in_cluster,
     load_kubeconfig,
 )
-from kube.kubeconfig import ConfigurationError, read_kubeconfig
-from kube.objects import Object
+from kube.runtime.kubeconfig import ConfigurationError, read_kubeconfig
 from localprocesses.pki import Authority
 
 VALID_FIELDS = "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"

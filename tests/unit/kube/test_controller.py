@@ -16,11 +16,20 @@ from structlog.testing import LogCapture
 
 from agent.resource_manager.common.inputs import Inputs
 from kit.eventually import soon
-from kube.controller import Controller, Done, ReconcileError, Requeue, RequeueAfter, Result, TerminalError, failure_of
 from kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Unreachable
 from kube.objects import Key
-from kube.queue import REMOVAL, RESYNC, Priority
 from kube.resources import SECRETS
+from kube.runtime.controller import (
+    Controller,
+    Done,
+    ReconcileError,
+    Requeue,
+    RequeueAfter,
+    Result,
+    TerminalError,
+    failure_of,
+)
+from kube.runtime.queue import REMOVAL, RESYNC, Priority
 
 KEY = Key("default", "thing")
 REFUSED = Forbidden(403, message="it may not be modified")
@@ -456,7 +465,7 @@ async def test_whether_a_look_is_needless_may_fail(logs: LogCapture) -> None:
 
 
 async def test_thousands_of_keys_that_cost_little_leave_others_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.giving_way._LONG_SECONDS", -1.0)
+    monkeypatch.setattr("kube.runtime.giving_way._LONG_SECONDS", -1.0)
     turns: list[int] = []
     others = 0
 

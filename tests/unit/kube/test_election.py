@@ -13,8 +13,10 @@ import structlog
 
 from kit.clock import FakeClock
 from kit.eventually import soon
-from kube.client import Client
-from kube.election import (
+from kube.errors import Conflict, Forbidden, Unreachable
+from kube.objects import Object
+from kube.runtime.client import Client
+from kube.runtime.election import (
     Action,
     ElectionSettings,
     LeaderElector,
@@ -27,8 +29,6 @@ from kube.election import (
     new_identity,
     released_spec,
 )
-from kube.errors import Conflict, Forbidden, Unreachable
-from kube.objects import Object
 
 ME, OTHER = "pod-a_1", "pod-b_2"
 NOW = datetime(2024, 9, 19, 11, 0, 2, 345678, tzinfo=UTC)
@@ -222,7 +222,7 @@ async def for_ever() -> None:
 async def test_a_candidate_that_can_not_watch_the_lease_looks_at_it(
     error: Exception, again: bool, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kube.election._WATCH_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("kube.runtime.election._WATCH_AGAIN_SECONDS", 0.01)
     client = Leases(OTHER, watch=error)
     running = asyncio.create_task(elector(client, clock).run(for_ever))
     await soon(lambda: client.watched > again)
@@ -280,7 +280,7 @@ async def test_the_leader_says_in_the_lease_what_others_should_know(clock: FakeC
 
 
 async def test_who_does_not_stop_leading_keeps_the_lease(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.election._UNWIND_SECONDS", 0.01)
+    monkeypatch.setattr("kube.runtime.election._UNWIND_SECONDS", 0.01)
     client, leading, end = Leases(), asyncio.Event(), asyncio.Event()
 
     async def lead() -> None:

@@ -11,9 +11,9 @@ from prometheus_client import REGISTRY
 from kit.clock import FakeClock
 from kit.eventually import soon
 from kit.objects import reference, secret
-from kube.client import Client
-from kube.events import EventRecorder, Involved, clip, event_name, event_object
 from kube.objects import Object
+from kube.runtime.client import Client
+from kube.runtime.events import EventRecorder, Involved, clip, event_name, event_object
 
 SECRET = secret("garden/secret", uid="1-2-3", resourceVersion="7")
 START = datetime(2024, 9, 19, 10, tzinfo=UTC)

@@ -9,15 +9,15 @@ import orjson
 import pytest
 from aiohttp import web
 
-from kube import giving_way
-from kube.answers import loads as loads_answer
-from kube.cache import Store, View, _feed, without_managed_fields
-from kube.client import Client, Selection
-from kube.connection import Connection, Fixed
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
-from kube.transport import Transport
-from kube.watch import Event, ListBegins, ListEnds, Present
+from kube.runtime import giving_way
+from kube.runtime.answers import loads as loads_answer
+from kube.runtime.cache import Store, View, _feed, without_managed_fields
+from kube.runtime.client import Client, Selection
+from kube.runtime.connection import Connection, Fixed
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Event, ListBegins, ListEnds, Present
 from process.server import HttpServer
 
 ITEMS = 40
@@ -107,7 +107,7 @@ async def test_a_large_list_is_decoded_item_after_item(monkeypatch: pytest.Monke
         decoded.append(len(text))
         return loads(text)
 
-    monkeypatch.setattr("kube.answers.orjson.loads", measured)
+    monkeypatch.setattr("kube.runtime.answers.orjson.loads", measured)
     found = await asked(
         Answering(orjson.dumps({**page, "items": items})), lambda client: client.list_page(CONFIG_MAPS, Selection())
     )

@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 
 from kit.clock import FakeClock
-from kube.client import Client, Selection
-from kube.discovery import Discovery
 from kube.errors import Forbidden, KindGone, KindUnavailable, KubeError, NoStatus, ServerFailure, Unreachable
-from kube.gone_kinds import demand_gone
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.runtime.client import Client, Selection
+from kube.runtime.discovery import Discovery
+from kube.runtime.gone_kinds import demand_gone
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 UNAVAILABLE = ServerFailure(503, message="the server is currently unable to handle the request")

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.hostile import retained
-from kube import kept
-from kube.cache import Change, Store, View, without_managed_fields
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
-from kube.watch import Deleted, ListBegins, ListEnds, Present
+from kube.runtime import kept
+from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.watch import Deleted, ListBegins, ListEnds, Present
 
 FEW, MANY = 3, 20_000
 

@@ -10,8 +10,8 @@ import pytest
 from kit.clock import settle
 from kit.eventually import soon
 from kube.errors import KindBusy, NotFound
-from kube.kind_shares import MOST_OF_A_KIND, MOST_OF_ALL, KindShares, is_late, patience
 from kube.resources import CONFIG_MAPS, Resource
+from kube.runtime.kind_shares import MOST_OF_A_KIND, MOST_OF_ALL, KindShares, is_late, patience
 
 THINGS, OTHERS = (Resource("example.com", "v1", kind, f"{kind.lower()}s", True) for kind in ("Thing", "Other"))
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 
 from kit.eventually import soon
-from kube.crd_waiter import LateKinds
-from kube.discovery import Discovery
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.resources import Resource
+from kube.runtime.crd_waiter import LateKinds
+from kube.runtime.discovery import Discovery
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 GADGETS = Resource("example.com", "v1", "Gadget", "gadgets", namespaced=True)
@@ -42,8 +42,8 @@ class Looking:
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.crd_waiter._AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr("kube.crd_waiter._LOOKS", (0.0, 0.0))
+    monkeypatch.setattr("kube.runtime.crd_waiter._AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("kube.runtime.crd_waiter._LOOKS", (0.0, 0.0))
 
 
 @pytest.mark.parametrize(

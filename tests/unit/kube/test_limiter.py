@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kit.clock import FakeClock, settle
-from kube.limiter import Allowance, ByteBudget, TokenBucket
+from kube.runtime.limiter import Allowance, ByteBudget, TokenBucket
 
 
 @pytest.fixture

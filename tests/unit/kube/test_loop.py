@@ -6,10 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from kube.cache import Caches, Change, Store, View
-from kube.client import Client
-from kube.controller import Done, Result
-from kube.loop import (
+from kube.objects import Key, Object, resource_version
+from kube.resources import CONFIG_MAPS, SECRETS
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import (
     ControlLoop,
     EventHandler,
     changed,
@@ -19,10 +21,8 @@ from kube.loop import (
     enqueue_mapped,
     exists,
 )
-from kube.objects import Key, Object, resource_version
-from kube.queue import CHANGE, RESYNC
-from kube.resources import CONFIG_MAPS, SECRETS
-from kube.watch import ListBegins, ListEnds, Present
+from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.watch import ListBegins, ListEnds, Present
 
 OWN, OTHER = Key("ns", "own"), Key("ns", "other")
 MAPS, SECRET_VERSIONS = View(CONFIG_MAPS, resource_version), View(SECRETS, resource_version)

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kit.clock import FakeClock, Timer, settle
-from kube.queue import CHANGE, LAST, REMOVAL, RESYNC, QueueShutDownError, WorkQueue
+from kube.runtime.queue import CHANGE, LAST, REMOVAL, RESYNC, QueueShutDownError, WorkQueue
 
 
 @pytest.fixture

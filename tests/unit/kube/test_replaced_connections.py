@@ -10,15 +10,15 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from kit.eventually import soon
-from kube.cache import Caches, View
-from kube.client import Client
-from kube.connection import Connection, Fixed
 from kube.errors import Unreachable
-from kube.kubeconfig import ConfigurationError
 from kube.objects import Key, Object, resource_version
 from kube.resources import CONFIG_MAPS
-from kube.transport import Transport
-from kube.watch import Timings
+from kube.runtime.cache import Caches, View
+from kube.runtime.client import Client
+from kube.runtime.connection import Connection, Fixed
+from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Timings
 
 LIST: Object = {"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": "5"}, "items": []}
 ADDED = (

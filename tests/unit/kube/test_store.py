@@ -7,11 +7,11 @@ from typing import Any, cast
 import pytest
 import structlog
 
-from kube.cache import Change, Source, Store, View, _feed, without_managed_fields
-from kube.decoding import InPart
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
-from kube.watch import Deleted, Event, ListBegins, ListEnds, Present
+from kube.runtime.cache import Change, Source, Store, View, _feed, without_managed_fields
+from kube.runtime.decoding import InPart
+from kube.runtime.watch import Deleted, Event, ListBegins, ListEnds, Present
 
 
 def feed(source: Source[Any], *events: Event) -> None:
@@ -180,7 +180,7 @@ def test_a_list_of_one_namespace_says_nothing_of_others() -> None:
 
 
 async def test_a_watch_that_fails_in_its_own_code_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.cache._RESTART_SECONDS", 0.0)
+    monkeypatch.setattr("kube.runtime.cache._RESTART_SECONDS", 0.0)
     listed = asyncio.Event()
 
     class Watcher:

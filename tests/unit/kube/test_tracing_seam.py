@@ -6,8 +6,8 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.trace import INVALID_SPAN, SpanKind, get_current_span
 
-from kube import tracing
 from kube.objects import Key
+from kube.runtime import tracing
 
 HOST = "api.example:6443"
 TRACE, PARENT = 0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.warning_headers import LONGEST, MOST, warning_texts
+from kube.runtime.warning_headers import LONGEST, MOST, warning_texts
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,6 @@ import pytest
 
 from kit.clock import settle
 from kit.eventually import soon
-from kube.cache import Caches, Change, View, without_managed_fields
-from kube.client import Client, Selection
 from kube.errors import (
     BadRequest,
     Forbidden,
@@ -25,7 +23,9 @@ from kube.errors import (
 )
 from kube.objects import Key, Object
 from kube.resources import SECRETS, Resource
-from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
+from kube.runtime.cache import Caches, Change, View, without_managed_fields
+from kube.runtime.client import Client, Selection
+from kube.runtime.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 AWAY, SILENT, EXPIRED = Unreachable("away"), TimedOut("silent"), Gone(410, message="expired")

@@ -10,12 +10,12 @@ from aiohttp.test_utils import RawTestServer
 
 from devcluster.faults import status
 from kit.objects import config_map, obj
-from kube.client import Client, Selection
-from kube.connection import Connection, Fixed
 from kube.errors import NotFound
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES
-from kube.transport import Transport
+from kube.runtime.client import Client, Selection
+from kube.runtime.connection import Connection, Fixed
+from kube.runtime.transport import Transport
 from kubectl.errors import UserError
 from kubectl.mr.kinds import find, matching
 from kubectl.mr.offline import Kinds, OfflineClient, plural_of

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kube.client import Client, Timeout
-from kube.connection import Connection, Fixed
 from kube.errors import Unreachable
+from kube.runtime.client import Client, Timeout
+from kube.runtime.connection import Connection, Fixed
 from kubectl.transport import PlainTransport
 
 OBJECT = b'{"kind": "Thing"}'

@@ -12,10 +12,10 @@ from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.unwatched import Unwatched
 from gardener.kinds import MANAGED_RESOURCES
 from kit.objects import managed_resource, reference
-from kube.cache import Change
 from kube.clock import format_time
 from kube.objects import Key, Object, key
 from kube.resources import SECRETS, Resource
+from kube.runtime.cache import Change
 
 NAMESPACE = "n"
 WRITTEN = 100

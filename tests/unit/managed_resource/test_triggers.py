@@ -6,9 +6,9 @@ import pytest
 
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from kit import objects
-from kube.cache import Change
 from kube.objects import Key, Object
-from kube.queue import LAST, RESYNC
+from kube.runtime.cache import Change
+from kube.runtime.queue import LAST, RESYNC
 
 FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 IGNORE = "resources.gardener.cloud/ignore"

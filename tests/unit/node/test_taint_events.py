@@ -15,14 +15,14 @@ from agent.resource_manager.node.critical_components.reconcile import Reconciler
 from gardener import keys
 from kit.clock import FakeClock
 from kit.objects import obj
-from kube.cache import Store
-from kube.client import Client
-from kube.connection import Connection, Fixed
-from kube.controller import Done, RequeueAfter
-from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object
-from kube.transport import Transport
-from kube.watch import Deleted, Present
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.connection import Connection, Fixed
+from kube.runtime.controller import Done, RequeueAfter
+from kube.runtime.events import EventRecorder, EventType
+from kube.runtime.transport import Transport
+from kube.runtime.watch import Deleted, Present
 
 NODE = Key("", "w1")
 BACKOFF = 10.0

@@ -5,9 +5,9 @@ from unittest.mock import Mock
 
 from prometheus_client import CollectorRegistry
 
-from kube.cache import Store, View, without_managed_fields
 from kube.objects import Key
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.runtime.cache import Store, View, without_managed_fields
 from process.caches import NOT_SYNCED, CacheCollector, problem
 
 KINDS = (SECRETS, CONFIG_MAPS)

@@ -13,11 +13,11 @@ from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kit import kubeconfigs
 from kit.kubeconfigs import written
-from kube.cache import View
-from kube.connection import Connection, Fixed
-from kube.kubeconfig import ConfigurationError
 from kube.objects import Object, resource_version
 from kube.resources import CONFIG_MAPS
+from kube.runtime.cache import View
+from kube.runtime.connection import Connection, Fixed
+from kube.runtime.kubeconfig import ConfigurationError
 from process.caches import SyncChecks
 from process.clusters import Clusters, Endpoint, endpoints, merged, same_cluster
 

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from kit.clock import settle
-from kube.kubeconfig import ConfigurationError
+from kube.runtime.kubeconfig import ConfigurationError
 from process.runner import Groups, Outcome, Runner
 
 LATE = "failed waiting for all runnables to end within grace period of 5s: context deadline exceeded"

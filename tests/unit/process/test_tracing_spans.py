@@ -20,10 +20,10 @@ from opentelemetry.trace import INVALID_SPAN, SpanKind, StatusCode, get_current_
 from config.blocks import Tracing
 from config.errors import ConfigError
 from kit.eventually import soon
-from kube import tracing
-from kube.controller import Controller, Done, Requeue, RequeueAfter, Result, TerminalError
 from kube.errors import Conflict, Forbidden, NotFound
 from kube.objects import Key, Object
+from kube.runtime import tracing
+from kube.runtime.controller import Controller, Done, Requeue, RequeueAfter, Result, TerminalError
 from process import tracing as process_tracing
 from process.tracing import SpanExport, check_installed, log_seldom, parts, provider, traces_url
 from webhooks.admission import Allowed, Answer, Changed, Denied

@@ -24,10 +24,10 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.findings import Finding, Reference
 from gardener.managed_resource.changes import Told
 from kit.objects import conditions, managed_resource
-from kube.cache import Store, View
 from kube.objects import Key, Object
 from kube.resources import SECRETS
-from kube.watch import Event, ListBegins, ListEnds, Present
+from kube.runtime.cache import Store, View
+from kube.runtime.watch import Event, ListBegins, ListEnds, Present
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOSTILE = "\"'><script>alert(1)</script>"

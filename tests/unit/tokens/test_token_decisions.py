@@ -24,8 +24,8 @@ from gardener import keys
 from kit import objects
 from kit.objects import obj
 from kube.clock import parse_duration
-from kube.controller import ReconcileError
 from kube.objects import Key, Object
+from kube.runtime.controller import ReconcileError
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LATER = "2024-05-01T13:00:00Z"

@@ -6,8 +6,8 @@ import pytest
 
 from config.resource_manager.webhooks import CRDDeletionProtection
 from kit.webhooks.mutating import request
-from kube.client import Client
 from kube.objects import Object
+from kube.runtime.client import Client
 from webhooks.admission import Allowed, Answer, Denied, Errored, Kind
 from webhooks.handlers import crd_deletion_protection
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from gardener.kinds import HVPAS
-from kube.cache import View
-from kube.client import Form
 from kube.objects import Object, integer, key, mapping, spec, text
 from kube.resources import HORIZONTAL_POD_AUTOSCALERS, NODES
+from kube.runtime.cache import View
+from kube.runtime.client import Form
 from webhooks.state import State
 
 

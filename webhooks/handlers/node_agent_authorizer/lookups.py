@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 from gardener.keys import NODE_AGENT_SECRET_NAME
 from gardener.kinds import MACHINES
-from kube.client import Client, Form
 from kube.errors import KubeError, NotFound
 from kube.objects import Object, labels, metadata, uid
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES, PODS, SECRETS
+from kube.runtime.client import Client, Form
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
 from webhooks.handlers.node_agent_authorizer.rules import NAMESPACE, LookupFailed
 

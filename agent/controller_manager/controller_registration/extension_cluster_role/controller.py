@@ -17,13 +17,13 @@ from agent.controller_manager.controller_registration.extension_cluster_role.rul
     has_other_role,
     patch_for,
 )
-from kube.cache import Change, Store, View
-from kube.client import Client, Form
-from kube.controller import Done, ReconcileError, Result, TerminalError
 from kube.errors import AlreadyExists
-from kube.loop import ControlLoop, changed, changed_or_listed, enqueue, enqueue_mapped
 from kube.objects import Key, Object
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Client, Form
+from kube.runtime.controller import Done, ReconcileError, Result, TerminalError
+from kube.runtime.loop import ControlLoop, changed, changed_or_listed, enqueue, enqueue_mapped
 
 _WORKERS = 5
 _ROLES_VIEW = View(CLUSTER_ROLES, Role.of, form=Form.METADATA, label_selector=LABEL_SELECTOR)

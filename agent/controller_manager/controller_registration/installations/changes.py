@@ -5,8 +5,8 @@ from typing import Any
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.controller_registration.installations.desired import LABELS, POD_SECURITY, Deployment
 from agent.controller_manager.controller_registration.installations.needs import is_required
-from kube.cache import Change
 from kube.objects import Object, annotations, is_deleting, labels, spec
+from kube.runtime.cache import Change
 
 
 def came_or_went(change: Change[Any]) -> bool:

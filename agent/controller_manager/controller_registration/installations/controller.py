@@ -34,9 +34,9 @@ from agent.controller_manager.controller_registration.installations.desired impo
 from agent.controller_manager.controller_registration.installations.reconcile import Reconciler, Stores
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
-from kube.cache import Change, View
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object, spec, text
+from kube.runtime.cache import Change, View
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 _DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, Deployment.of)
 _ENTRIES_VIEW = View(BACKUP_ENTRIES, Entry.of)

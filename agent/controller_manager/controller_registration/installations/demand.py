@@ -9,9 +9,9 @@ from agent.controller_manager.controller_registration.installations.counted impo
 from agent.controller_manager.controller_registration.installations.needs import ShootNeeds, needs_of_shoot
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain
-from kube.cache import Change, Store
 from kube.objects import Key, Object, spec, text
 from kube.paths import at
+from kube.runtime.cache import Change, Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,12 @@ from agent.controller_manager.controller_registration.installations.needs import
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
-from kube.cache import Store
-from kube.client import Client, Selection
-from kube.controller import Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, is_deleting, key, labels, metadata, spec, text, uid
 from kube.paths import at
+from kube.runtime.cache import Store
+from kube.runtime.client import Client, Selection
+from kube.runtime.controller import Done, ReconcileError, Result
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -29,9 +29,9 @@ from agent.controller_manager.project.activity.reconcile import Moments, Reconci
 from agent.controller_manager.project.activity.rules import of_credentials, of_objects, of_quotas
 from gardener.garden import users
 from gardener.garden.resources import PROJECTS
-from kube.cache import Change
-from kube.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
 from kube.objects import Key, Object
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

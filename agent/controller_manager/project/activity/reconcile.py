@@ -6,14 +6,14 @@ from datetime import datetime
 from agent.controller_manager.common.api import namespace_of_project
 from agent.controller_manager.project.activity.rules import is_news
 from gardener.garden.resources import PROJECTS
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import format_time
-from kube.controller import Done, Result
 from kube.errors import NotFound
 from kube.objects import Key, Object, is_deleting, text
 from kube.paths import at
-from kube.status import StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Result
+from kube.runtime.status import StatusWriter
 
 _FIELD = "lastActivityTimestamp"
 _MOST = 10_000

@@ -20,7 +20,7 @@ TOGETHER = timedelta(minutes=1)
 
 
 def of_objects(old: Object | None, new: Object | None, *, now: datetime, initial: bool) -> datetime | None:
-    """Of Shoots, BackupEntries and bindings; `initial` as `kube.cache.Change` has it."""
+    """Of Shoots, BackupEntries and bindings; `initial` as `kube.runtime.cache.Change` has it."""
     if new is None:
         return now
     if old is None:

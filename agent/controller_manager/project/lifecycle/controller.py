@@ -20,10 +20,10 @@ from agent.controller_manager.project.lifecycle.reconcile import Reconciler, Sto
 from agent.controller_manager.project.lifecycle.rights import BY_PROJECT, KINDS
 from gardener.garden.resources import PROJECTS
 from gardener.keys import GARDENER_FINALIZER
-from kube.cache import Change, Store, View
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object, finalizers, is_deleting, metadata
 from kube.resources import RESOURCE_QUOTAS
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 _OF_METADATA = ("deletionTimestamp", "generation", "labels", "uid")
 

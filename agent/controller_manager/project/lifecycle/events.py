@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, key
 from kube.repeats import Repeats
+from kube.runtime.events import EventRecorder, EventType
 
 REPORTER = "project-controller"
 

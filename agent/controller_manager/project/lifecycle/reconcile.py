@@ -31,15 +31,15 @@ from config.controller_manager.controllers import QuotaConfiguration
 from gardener.garden import users
 from gardener.garden.resources import PROJECTS, SHOOTS
 from gardener.keys import GARDENER_FINALIZER
-from kube.cache import Store
-from kube.client import Client, Form, Selection
-from kube.controller import Done, ReconcileError, Result, TerminalError, failure_of, is_conflict
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound, refusal_of
-from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
 from kube.resources import NAMESPACES, RESOURCE_QUOTAS, Resource
-from kube.status import StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import Done, ReconcileError, Result, TerminalError, failure_of, is_conflict
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.status import StatusWriter
 
 PENDING, READY, FAILED, TERMINATING = "Pending", "Ready", "Failed", "Terminating"
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 from functools import partial
 
 from agent.controller_manager.project.lifecycle.rbac import Present, Wanted, wanted_bindings, wanted_roles
-from kube.cache import Store
-from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Key, Object, key
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
 
 KINDS = (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES)
 BY_PROJECT = "project"

@@ -14,13 +14,13 @@ from agent.controller_manager.project.stale.rules import AUTO_DELETE, SINCE, Dec
 from agent.controller_manager.project.stale.usage import Usage
 from config.controller_manager.controllers import Project
 from gardener.garden.resources import PROJECTS
-from kube.cache import Store
-from kube.client import Client
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
 from kube.objects import Key, Object, is_deleting, mapping, spec, text
 from kube.resources import NAMESPACES
-from kube.status import StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.status import StatusWriter
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -28,10 +28,10 @@ from agent.controller_manager.common.api import (
 from agent.controller_manager.common.rules.credentials import Credentials
 from gardener import keys
 from gardener.garden import users
-from kube.cache import Caches, Store, listed
-from kube.client import Client
-from kube.loop import ControlLoop
 from kube.objects import Key, Object
+from kube.runtime.cache import Caches, Store, listed
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop
 
 _NOT_CREDENTIALS = frozenset({"kubeconfig", "monitoring", "ssh-keypair"})
 """Roles of Secrets."""

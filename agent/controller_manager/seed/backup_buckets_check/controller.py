@@ -10,10 +10,10 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.seed.backup_buckets_check.rules import condition_of, error_of, seed_of
 from gardener.conditions import BACKUP_BUCKETS_READY
 from gardener.garden.resources import SEEDS
-from kube.cache import Change, Store
-from kube.controller import Done, Result
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object, condition
+from kube.runtime.cache import Change, Store
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 
 def declare(context: Context) -> ControlLoop:

@@ -11,10 +11,10 @@ from agent.controller_manager.seed.extensions_check.rules import condition_of
 from agent.controller_manager.seed.extensions_check.watched import Watched
 from gardener.conditions import EXTENSIONS_READY
 from gardener.garden.resources import SEEDS
-from kube.cache import Store
-from kube.controller import Done, Result
-from kube.loop import ControlLoop, enqueue_mapped
 from kube.objects import Key, Object, condition
+from kube.runtime.cache import Store
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, enqueue_mapped
 
 
 def declare(context: Context) -> ControlLoop:

@@ -7,9 +7,9 @@ in it. Versions tell what was before; those of one API group can be compared.
 from agent.controller_manager.common.api import BY_SEED
 from agent.controller_manager.seed.extensions_check.rules import said
 from gardener.conditions import EXTENSIONS_READY
-from kube.cache import Change, Store
 from kube.objects import Key, Object, condition, resource_version, text
 from kube.paths import at
+from kube.runtime.cache import Change, Store
 
 
 class Watched:

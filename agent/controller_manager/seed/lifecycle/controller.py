@@ -17,12 +17,12 @@ from gardener import conditions
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
-from kube.cache import Change, Store, View
 from kube.conditions import conditions_of
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object, condition
 from kube.paths import at
 from kube.resources import LEASES
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 _LEASES_VIEW = View(LEASES, rules.renewal_of, namespace=LEASE_NAMESPACE)
 

@@ -22,13 +22,13 @@ from gardener import keys
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
-from kube.cache import Store
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
-from kube.giving_way import GivingWay
 from kube.objects import Key, Object, annotations
 from kube.resources import LEASES
-from kube.status import StatusWriter
+from kube.runtime.cache import Store
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.giving_way import GivingWay
+from kube.runtime.status import StatusWriter
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

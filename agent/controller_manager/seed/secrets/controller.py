@@ -13,9 +13,9 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.seed.secrets.reconcile import Reconciler
 from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import seed_of
-from kube.cache import Change, Store
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object, is_deleting, labels, metadata
+from kube.runtime.cache import Change, Store
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 _WORKERS = 5
 

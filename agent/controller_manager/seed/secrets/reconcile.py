@@ -12,12 +12,12 @@ from gardener import keys
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import namespace_of
-from kube.cache import Store
-from kube.client import Client
-from kube.controller import Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, controller_of, is_deleting, key, labels, metadata, uid
 from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, Result
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -14,14 +14,14 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.conditions.rules import merged
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import SHOOTS
-from kube.cache import Change, Store
-from kube.client import Client
-from kube.controller import Done, ReconcileError, Result
 from kube.errors import NotFound
-from kube.loop import ControlLoop, Queue, enqueue_mapped
 from kube.objects import Key, Object, mappings, metadata
 from kube.paths import at
-from kube.queue import CHANGE, RESYNC
+from kube.runtime.cache import Change, Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, Result
+from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.queue import CHANGE, RESYNC
 
 _SETTLING_SECONDS = 0.5
 

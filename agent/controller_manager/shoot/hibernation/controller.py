@@ -10,9 +10,9 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.hibernation.reconcile import Reconciler
 from gardener.garden.hibernation import is_possible, schedules
 from gardener.garden.resources import SHOOTS
-from kube.cache import Change
-from kube.loop import ControlLoop, enqueue
 from kube.objects import Object
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, enqueue
 from process.version import version
 
 

@@ -8,14 +8,14 @@ import structlog
 
 from gardener.garden.hibernation import Activation, Entry, due, earliest, entries, gives_up, upcoming
 from gardener.garden.resources import SHOOTS
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import format_time
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import Forbidden, Invalid, NotFound, refusal_of
-from kube.events import EventRecorder
 from kube.objects import Key, Object, is_deleting, key, metadata
 from kube.paths import at
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
 
 _REPORTER = "shoot-hibernation-controller"
 _HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to schedule")

@@ -13,10 +13,10 @@ from agent.controller_manager.shoot.maintenance.reconcile import Reconciler
 from gardener.garden.maintenance.plan import Restarts
 from gardener.garden.maintenance.schedule import Uniform, is_asked_for, seconds_at_start, time_window
 from gardener.garden.resources import SHOOTS
-from kube.cache import Change
-from kube.loop import ControlLoop, EventHandler, Queue
 from kube.objects import Object, is_deleting
-from kube.queue import CHANGE, RESYNC
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, EventHandler, Queue
+from kube.runtime.queue import CHANGE, RESYNC
 
 
 def declare(context: Context, uniform: Uniform = random.uniform) -> ControlLoop:

@@ -22,14 +22,14 @@ from gardener.garden.maintenance.report import MAINTENANCE_FAILED, begun, descri
 from gardener.garden.maintenance.schedule import Uniform, is_asked_for, is_due, seconds_until_next
 from gardener.garden.profiles import chosen_from, profile_of
 from gardener.garden.resources import SHOOTS
-from kube.cache import Store
-from kube.client import Client
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge, refusal_of
-from kube.events import EventRecorder
 from kube.objects import Key, Object, is_deleting, key, metadata, spec
 from kube.paths import mapping_at
 from kube.resources import Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
 from kube.write_mode import WriteMode
 
 _REPORTER = "shoot-maintenance-controller"

@@ -23,9 +23,9 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.quota.reconcile import Reconciler
 from agent.controller_manager.shoot.quota.rules import concerns
 from gardener.garden.resources import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
-from kube.cache import Change, Store
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object
+from kube.runtime.cache import Change, Store
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 _BINDINGS = {BY_CREDENTIALS_BINDING: CREDENTIALS_BINDINGS_VIEW, BY_SECRET_BINDING: SECRET_BINDINGS_VIEW}
 

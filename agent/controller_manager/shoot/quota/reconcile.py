@@ -15,15 +15,15 @@ from agent.controller_manager.shoot.quota import rules
 from gardener import keys
 from gardener.garden import dual_approval, lifetimes, users
 from gardener.garden.resources import QUOTAS, SHOOTS
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import format_time
-from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
 from kube.errors import NotFound
-from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata
 from kube.repeats import Repeats
 from kube.resources import Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
+from kube.runtime.events import EventRecorder
 
 REASON = "ClusterLifetimeExpiring"
 _REPORTER = "shoot-quota-controller"

@@ -12,11 +12,11 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.reference.reconcile import Reconciler
 from agent.controller_manager.shoot.reference.rules import concerns
 from gardener.garden.resources import SHOOTS
-from kube.cache import Change, Store, View
-from kube.client import Form
-from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, Resource
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 
 _CONFIG_MAPS_VIEW = View(
     CONFIG_MAPS, Credentials.of, form=Form.METADATA, indexes=((BY_PROTECTED, protected_in),), streams=True

@@ -13,12 +13,12 @@ from agent.controller_manager.common.rules.credentials import Credentials
 from gardener import keys
 from gardener.garden.resources import SHOOTS
 from gardener.garden.shoots import is_abandoned, references
-from kube.cache import Store
-from kube.client import Client
-from kube.controller import Done, ReconcileError, Result
-from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.resources import Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, Result
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

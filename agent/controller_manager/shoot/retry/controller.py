@@ -7,9 +7,9 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.retry.reconcile import Reconciler
 from agent.controller_manager.shoot.retry.rules import progress
 from gardener.garden.resources import SHOOTS
-from kube.cache import Change
-from kube.loop import ControlLoop, enqueue
 from kube.objects import Object
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, enqueue
 
 
 def declare(context: Context) -> ControlLoop:

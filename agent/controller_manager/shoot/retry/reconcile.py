@@ -15,10 +15,10 @@ from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.garden.resources import SHOOTS
 from gardener.garden.shoots import met_rate_limit
-from kube.cache import Store
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, metadata
+from kube.runtime.cache import Store
+from kube.runtime.controller import Done, RequeueAfter, Result
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -6,12 +6,12 @@ from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.status_label.rules import needed_labels
 from gardener.garden.resources import SHOOTS
-from kube.cache import Change, Store
-from kube.client import Client
-from kube.controller import Done, Result
 from kube.errors import NotFound
-from kube.loop import ControlLoop, enqueue
 from kube.objects import Key, Object, metadata
+from kube.runtime.cache import Change, Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, enqueue
 
 
 def declare(context: Context) -> ControlLoop:

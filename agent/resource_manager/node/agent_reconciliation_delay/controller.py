@@ -7,9 +7,9 @@ from functools import partial
 from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
 from agent.resource_manager.context import Context
 from agent.resource_manager.node.agent_reconciliation_delay.reconcile import QUIET_SECONDS, Reconciler, State
-from kube.cache import Change
-from kube.loop import ControlLoop, Queue
-from kube.queue import CHANGE
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, Queue
+from kube.runtime.queue import CHANGE
 
 
 def declare(context: Context) -> ControlLoop:

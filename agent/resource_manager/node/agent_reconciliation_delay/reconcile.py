@@ -15,12 +15,12 @@ from agent.resource_manager.common.nodes import NodeMetadata
 from agent.resource_manager.node.agent_reconciliation_delay.rules import delays
 from gardener import keys
 from gardener.keys import RECONCILIATION_DELAY
-from kube.cache import Store
-from kube.client import Client, Form, Selection
-from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, Forbidden, KubeError, NotFound
 from kube.objects import Key, annotations, is_truthy, key, label_selector_text, resource_version
 from kube.resources import NODES, SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 
 QUIET_SECONDS = 1.0
 """So long nothing may have changed before delays are computed."""

@@ -17,11 +17,11 @@ from agent.resource_manager.node.critical_components.projections import (
     PodState,
 )
 from agent.resource_manager.node.critical_components.reconcile import Reconciler, Stores, Waits
-from kube.cache import Change, Store
-from kube.loop import ControlLoop, Queue, enqueue_mapped
 from kube.objects import Key
-from kube.queue import CHANGE, RESYNC
 from kube.resources import NODES
+from kube.runtime.cache import Change, Store
+from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.queue import CHANGE, RESYNC
 
 _NEW_NODE_SECONDS = 0.25
 """Several watches bring what there is: what was made just before a Node may come after it."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from agent.resource_manager.node.critical_components.rules import Placement, placement_of
 from gardener import keys
-from kube.cache import View
 from kube.objects import (
     Object,
     annotations,
@@ -22,6 +21,7 @@ from kube.objects import (
     uid,
 )
 from kube.resources import CSI_NODES, DAEMON_SETS, NODES, PODS
+from kube.runtime.cache import View
 
 NAMESPACE = "kube-system"
 """Components elsewhere don't count."""

@@ -12,14 +12,14 @@ import structlog
 
 from agent.resource_manager.node.critical_components.projections import BY_NODE, DaemonSetState, NodeState, PodState
 from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
-from kube.cache import Store
-from kube.client import Client
 from kube.clock import format_duration
-from kube.controller import Done, Requeue, RequeueAfter, Result
 from kube.errors import Conflict, NotFound
-from kube.events import EventRecorder, EventType
 from kube.objects import Key
 from kube.resources import NODES
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Requeue, RequeueAfter, Result
+from kube.runtime.events import EventRecorder, EventType
 
 READY = "NodeCriticalComponentsReady"
 

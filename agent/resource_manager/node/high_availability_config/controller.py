@@ -5,8 +5,8 @@ Node became several, or several one.
 from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
 from agent.resource_manager.context import Context
 from agent.resource_manager.node.high_availability_config.reconcile import TOGETHER_SECONDS, Reconciler
-from kube.cache import Change
-from kube.loop import ControlLoop, enqueue_after
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, enqueue_after
 
 
 def declare(context: Context) -> ControlLoop:

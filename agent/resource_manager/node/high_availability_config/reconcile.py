@@ -13,12 +13,12 @@ import structlog
 
 from agent.resource_manager.common.nodes import NodeMetadata
 from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
-from kube.cache import Caches, Store
-from kube.client import Client, Form, Selection
-from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
 from kube.objects import Key, key, labels
 from kube.resources import DEPLOYMENTS, NAMESPACES, STATEFUL_SETS, Resource
+from kube.runtime.cache import Caches, Store
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import Done, RequeueAfter, Result
 
 TOGETHER_SECONDS = 1.0
 """From a crossing to its pass: until the webhook has seen it, too, and for others that follow."""

@@ -27,13 +27,13 @@ from typing import Any
 
 import structlog
 
-from kube.client import Client, Selection
 from kube.clock import format_micro_time
 from kube.errors import ApiError, Conflict, Forbidden, KubeError
-from kube.events import EventRecorder
-from kube.metrics import leader_election_master_status
 from kube.objects import Object, annotations, metadata, resource_version
 from kube.resources import LEASES
+from kube.runtime.client import Client, Selection
+from kube.runtime.events import EventRecorder
+from kube.runtime.metrics import leader_election_master_status
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

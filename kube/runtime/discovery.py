@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kube import served
-from kube.client import Client, Form, Selection
 from kube.errors import Forbidden, KindGone, KindNotServed, KubeError
-from kube.gone_kinds import DefinedKinds, defined_kinds, demand_not_among
 from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import group_of, metadata
 from kube.resources import BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kube.runtime import served
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.gone_kinds import DefinedKinds, defined_kinds, demand_not_among
 
 _FIRST_REFRESH_SECONDS = 0.1
 _FIRST_CATALOG_SECONDS = 30.0

@@ -4,9 +4,9 @@ from typing import Any
 
 import orjson
 
-from kube.decoding import LEFT_OUT
 from kube.errors import NotWritable
 from kube.objects import Object, key
+from kube.runtime.decoding import LEFT_OUT
 
 _LEFT_OUT = LEFT_OUT.encode()
 

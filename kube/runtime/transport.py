@@ -14,12 +14,13 @@ from typing import Any, Self
 from multidict import CIMultiDict
 from yarl import URL
 
-from kube import errors, metrics, tracing
-from kube.client import Timeout
-from kube.connection import Connection, Rotation
-from kube.http import aiohttp
-from kube.kubeconfig import ConfigurationError
-from kube.server_clock import ServerClock
+from kube import errors
+from kube.runtime import metrics, tracing
+from kube.runtime.client import Timeout
+from kube.runtime.connection import Connection, Rotation
+from kube.runtime.http import aiohttp
+from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.server_clock import ServerClock
 
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
@@ -51,8 +52,8 @@ class AbortingResponse(aiohttp.ClientResponse):
 class Transport:
     """HTTP sessions to one API server, opened when first needed.
 
-    The connection may be replaced (see `kube.connection.Rotation`): new requests use the new credentials. Watches end
-    as if the API server had ended them, so that who watches goes on with the new ones, too.
+    The connection may be replaced (see `kube.runtime.connection.Rotation`): new requests use the new credentials.
+    Watches end as if the API server had ended them, so that who watches goes on with the new ones, too.
 
     A session takes the idle connection that has waited longest. With only one, a few calls a second would keep all
     connections of the largest burst open, each with up to 300 kB of buffers here, and more at the API server. So
@@ -130,7 +131,7 @@ class Transport:
         timeout: Timeout,
         lasting: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """See `kube.client.RoundTripper`. What lasts is neither numbered nor traced."""
+        """See `kube.runtime.client.RoundTripper`. What lasts is neither numbered nor traced."""
         with tracing.NOTHING if lasting else tracing.api_call(method, path, host=self.host) as call:
             headers = tracing.outgoing(call, headers)
             async with self._send(

@@ -14,11 +14,11 @@ What may not be read is not known, and counts as existing.
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from kube import served
-from kube.client import Client, Form, Selection
 from kube.errors import Forbidden, KindUnavailable, NoStatus, NotFound, Unreachable
 from kube.objects import Object, group_of, metadata, spec
 from kube.resources import API_SERVICES, BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kube.runtime import served
+from kube.runtime.client import Client, Form, Selection
 
 DefinedKinds = dict[str, str]
 """By kind what defines it, for messages."""

@@ -3,7 +3,8 @@
 An API server stores what other parsers refuse: ten thousand levels of nesting, in `metadata.managedFields` of any
 object and in custom resources. Others send numbers that are infinite, and text that is no UTF-8. One such object must
 not hide all others, so what can't be read is left out of it, and all else is read: such an object is an `InPart`. What
-was left out is `LEFT_OUT`, which nothing that is written may hold (`kube.encoding`), so that nothing is destroyed.
+was left out is `LEFT_OUT`, which nothing that is written may hold (`kube.runtime.encoding`), so that nothing is
+destroyed.
 
 orjson reads what is usual. Only what it refuses is looked through here, bracket by bracket, in linear time and by turns
 with others on the event loop.
@@ -23,7 +24,7 @@ from typing import Any
 
 import orjson
 
-from kube.giving_way import GivingWay
+from kube.runtime.giving_way import GivingWay
 
 MAX_DEPTH = 200
 """Levels that are kept of an object that nests too deeply; real ones have about fifty."""

@@ -24,14 +24,15 @@ from typing import Any, Never, Protocol, Self
 
 from multidict import CIMultiDict, MultiMapping
 
-from kube import answers, errors, served
-from kube.connection import Connection
-from kube.encoding import dumps
-from kube.kind_shares import KindShares
-from kube.limiter import TokenBucket
+from kube import errors
 from kube.objects import Object, mapping, metadata, spec, text
 from kube.resources import Resource
-from kube.warning_headers import warning_texts
+from kube.runtime import answers, served
+from kube.runtime.connection import Connection
+from kube.runtime.encoding import dumps
+from kube.runtime.kind_shares import KindShares
+from kube.runtime.limiter import TokenBucket
+from kube.runtime.warning_headers import warning_texts
 from kube.write_mode import CARRIED_OUT, WriteMode
 
 JSON = "application/json"
@@ -89,7 +90,7 @@ class Timeout:
 
 
 class RoundTripper(Protocol):
-    """Carries out HTTP requests to one API server, with its credentials. Programs use `kube.transport`."""
+    """Carries out HTTP requests to one API server, with its credentials. Programs use `kube.runtime.transport`."""
 
     @property
     def host(self) -> str:

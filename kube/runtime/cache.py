@@ -1,8 +1,8 @@
 """What is in a cluster, kept in memory by watches and shared between users.
 
 A `Store` holds the objects of one kind, each reduced by a projection to what its users read, within bounds
-(`kube.kept`). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with its
-last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do nothing
+(`kube.runtime.kept`). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with
+its last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do nothing
 else. An object of which something can't be read or understood is logged and remembered (`Store.unread`), and no other
 is affected.
 
@@ -11,9 +11,9 @@ has a smaller resourceVersion than what is known is dropped, also what `observe`
 so that one reads one's writes) if the watch is past it. And what a complete list does not hold is gone, unless it
 was written after the list was made.
 
-A cluster that was restored from a backup has another past, and objects that did get older. If one watch finds that
-(see `kube.watch`), all start over. Until then, `in_doubt`, nothing that comes from the stores may be written; and from
-then on, `other_past`, until all that is remembered beside the stores has been forgotten.
+A cluster that was restored from a backup has another past, and objects that did get older. If one watch finds that (see
+`kube.runtime.watch`), all start over. Until then, `in_doubt`, nothing that comes from the stores may be written; and
+from then on, `other_past`, until all that is remembered beside the stores has been forgotten.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 import structlog
 
-from kube.client import Client, Form, Selection
-from kube.decoding import InPart, nesting_less
 from kube.errors import ApiError, KindNotServed, OtherPast, Unreachable
-from kube.giving_way import GivingWay
-from kube.kept import Packed, bounded
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.resources import Resource
-from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.decoding import InPart, nesting_less
+from kube.runtime.giving_way import GivingWay
+from kube.runtime.kept import Packed, bounded
+from kube.runtime.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class View(Generic[T]):
     Args:
         project: what is kept of an object; it may change and return its argument. Compared by identity.
         indexes: name -> function from the projection to the values under which `by_index` finds it.
-        streams: what there is comes with the watch instead of a list, see `kube.watch`.
+        streams: what there is comes with the watch instead of a list, see `kube.runtime.watch`.
         namespace: the only one that is looked at, whatever those of the caches are; empty: all of these.
         most: bytes that are kept of an object, as MessagePack, unless it is JSON; one that needs more is not known.
         packs: large JSON is packed; not of what only operators write, and many read.

@@ -25,14 +25,14 @@ from typing import assert_never
 import structlog
 from opentelemetry.trace import Span
 
-from kube import tracing
 from kube.clock import format_duration
 from kube.errors import AlreadyExists, Conflict, KubeError
-from kube.giving_way import GivingWay
-from kube.metrics import ControllerMetrics
 from kube.objects import Key
-from kube.queue import Priority, QueueShutDownError, WorkQueue, any_priority
 from kube.resources import Resource
+from kube.runtime import tracing
+from kube.runtime.giving_way import GivingWay
+from kube.runtime.metrics import ControllerMetrics
+from kube.runtime.queue import Priority, QueueShutDownError, WorkQueue, any_priority
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

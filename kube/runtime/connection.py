@@ -26,8 +26,8 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from kube.files import read_bounded
-from kube.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, parse_kubeconfig, read_kubeconfig
 from kube.objects import mappings
+from kube.runtime.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, parse_kubeconfig, read_kubeconfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_FILE_SECONDS = 60.0

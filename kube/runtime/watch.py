@@ -25,7 +25,7 @@ seen, now or (a second list) at the version up to which all was seen. That the p
 an object that exists contradicts what is known of it: its version is not the one that was seen, and not newer than all
 that was seen. Where the first object leaves that open, since it is gone or the API server has forgotten how it was,
 the versions of all are compared. If that leaves it open, too, all is listed anew, and no more than that: of this kind,
-or of all kinds if the version of the list went back (`kube.cache`).
+or of all kinds if the version of the list went back (`kube.runtime.cache`).
 
 Failures end in a jittered exponential back-off that any progress resets. They are logged when they begin and when
 they end, not every time.
@@ -40,7 +40,6 @@ from enum import Enum
 
 import structlog
 
-from kube.client import INITIAL_EVENTS_END, Client, Form, Selection
 from kube.errors import (
     ApiError,
     BadRequest,
@@ -55,9 +54,10 @@ from kube.errors import (
     Unreachable,
     from_status,
 )
-from kube.gone_kinds import demand_gone
 from kube.objects import Key, Object, annotations, key, metadata, resource_version
 from kube.resources import Resource
+from kube.runtime.client import INITIAL_EVENTS_END, Client, Form, Selection
+from kube.runtime.gone_kinds import demand_gone
 
 _FAILURES_ONCE_BACK = 4
 _FAILURES_BEFORE_LIST = 4

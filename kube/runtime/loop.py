@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from kube.cache import Caches, Change, Store, View
-from kube.controller import Controller, Result
-from kube.crd_waiter import LateKinds
-from kube.discovery import Discovery
 from kube.objects import Key
-from kube.queue import CHANGE, RESYNC, Priority, WorkQueue, any_priority
 from kube.resources import Resource
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.controller import Controller, Result
+from kube.runtime.crd_waiter import LateKinds
+from kube.runtime.discovery import Discovery
+from kube.runtime.queue import CHANGE, RESYNC, Priority, WorkQueue, any_priority
 
 T = TypeVar("T")
 

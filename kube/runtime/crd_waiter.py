@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from kube.discovery import Discovery
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.resources import Resource
+from kube.runtime.discovery import Discovery
 
 _AGAIN_SECONDS = 1.0
 _LOOKS = (1.0, 2.0, 4.0, 8.0)

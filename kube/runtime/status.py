@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kube.cache import Store
-from kube.client import Client
 from kube.errors import Conflict
 from kube.objects import Key, Object, key, metadata, resource_version, uid
 from kube.resources import Resource
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
 
 _ATTEMPTS = 5
 _FLUSH_SECONDS = 2.0

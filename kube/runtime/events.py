@@ -24,7 +24,6 @@ from typing import Any, Literal, TypeVar
 
 import structlog
 
-from kube.client import Client
 from kube.clock import format_time, utc_now
 from kube.errors import (
     AlreadyExists,
@@ -36,10 +35,11 @@ from kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from kube.limiter import Allowance
-from kube.metrics import event_recorder_dropped_total
 from kube.objects import Object, metadata
 from kube.resources import EVENTS
+from kube.runtime.client import Client
+from kube.runtime.limiter import Allowance
+from kube.runtime.metrics import event_recorder_dropped_total
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 from multidict import MultiMapping
 
-from kube import decoding, errors
-from kube.giving_way import GivingWay
+from kube import errors
 from kube.objects import Object, integer, metadata
 from kube.resources import BUILT_IN_GROUPS, Resource
+from kube.runtime import decoding
+from kube.runtime.giving_way import GivingWay
 
 if TYPE_CHECKING:
     import msgspec
@@ -109,7 +110,7 @@ def _parsed(body: bytes | memoryview) -> Any:
 
 
 async def _object(body: bytes | memoryview, *, giving_way: GivingWay | None = None) -> Object:
-    """A JSON object, whatever it holds; see `kube.decoding`. Raises NotUnderstood."""
+    """A JSON object, whatever it holds; see `kube.runtime.decoding`. Raises NotUnderstood."""
     try:
         return loads(body)
     except errors.NotUnderstood:

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, Literal, Protocol, TypeVar
 
-from kube.metrics import QueueMetrics
+from kube.runtime.metrics import QueueMetrics
 
 Priority = Literal[0, -50, -100, -200]
 CHANGE: Final = 0

@@ -1,10 +1,10 @@
 """Finalizers of objects: set before anything else is done for an object, removed when nothing is left to do."""
 
-from kube.client import Client
-from kube.controller import ReconcileError
 from kube.errors import KubeError, NotFound
 from kube.objects import Object, finalizers, is_deleting, key, metadata
 from kube.resources import Resource
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
 
 
 async def ensure_finalizer(client: Client, resource: Resource, obj: Object, finalizer: str) -> Object:
