@@ -1,7 +1,7 @@
 """What the agent costs: calls, time, CPU and memory, measured against a control plane of its own.
 
 `python -m benchmarks` starts what it needs, prints tables as it goes, ends everything, and writes the report.
-It is a program, not a test: it judges nothing, and its figures are those of the machine it runs on.
+It is a program, not a test: it has no thresholds, and its figures are those of the machine it runs on.
 
     program         agent and admission server as processes, their CPU and memory
     measuring       what sections have in common: a cluster with an agent, and a meter of what the agent uses
@@ -11,13 +11,13 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     reconciling     creation, change, rest, drift, restart, deletion
     starting        with an empty cluster and with many ManagedResources
     health          conditions that follow workloads
-    followed        what these conditions ought to tell, and since when
+    followed        what these conditions ought to be, and since when
     garbage         a round of the garbage collector
     nodes           many Nodes that join at once
     tokens          tokens of many ServiceAccounts over a lifetime
     webhooks        the admission server under load, against a bare one
     garden          Shoots through the webhooks of the garden API: CPU, memory, `kubectl apply`
-    controlling     the controller manager: Projects, Shoots and Seeds, at rest and when something happens
+    controlling     the controller manager: Projects, Shoots and Seeds, idle and when something happens
     scheduling      the scheduler: many Shoots at once, full Seeds, a place that becomes free
     admission       Pods created through an API server with and without webhooks
     soak            a mixed load for a long time: whether anything grows (soak_load, soak_clients: the load;

@@ -63,7 +63,7 @@ examples:
   python -m benchmarks                                 everything, about an hour; writes the report
   python -m benchmarks --quick                         everything in small, for trying out; only prints
   python -m benchmarks reconcile --sizes 100x10        one section in one size; only prints
-  python -m benchmarks scale --quick                   how cost grows with size; --help tells more
+  python -m benchmarks scale --quick                   how cost grows with size; --help shows more
   python -m benchmarks sharding --count 300            one agent against three that share the work
   python -m benchmarks soak --minutes 45               whether anything grows under a mixed load
 """
@@ -215,7 +215,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=_size, nargs="+", metavar="NxM", help="N ManagedResources of M objects (default: 100x10 500x10)"
     )
-    parser.add_argument("--rest", type=float, metavar="SECONDS", help="how long to watch it at rest (default: 300)")
+    parser.add_argument("--rest", type=float, metavar="SECONDS", help="how long to watch it idle (default: 300)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the report there, whatever was measured")
     options = parser.parse_args(arguments)
     unknown = set(options.sections) - set(_SECTIONS)

@@ -161,5 +161,5 @@ async def _round(client: Client, namespace: str, at_once: int, *, prefix: str, p
 def _pod(name: str, namespace: str) -> Object:
     labels = {"app": "component", "pod-template-hash": "7c9f6d5b8"}
     metadata = {"name": name, "namespace": namespace, "labels": labels}
-    # A scheduler that nobody plays: the API server alone is to be measured.
+    # A scheduler that does not exist: the API server alone is to be measured.
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**pod_spec(), "schedulerName": "none"}}

@@ -1,7 +1,7 @@
 """The bare reference: what a client costs that only creates, replaces and deletes the objects.
 
 `python -m benchmarks.bare KUBECONFIG NAMESPACE COUNT SIZE` does that with aiohttp, uvloop and orjson, 16 at once, and
-prints as JSON the seconds of CPU and of time of each step. It is a process of its own so that its CPU can be told.
+prints as JSON the seconds of CPU and of time of each step. It is a process of its own so that its CPU can be measured.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ from kube.objects import Object
 from kube.runtime.client import Client
 
 _NAMESPACE = "benchmark"
-_NOBODY = "nobody"
+_UNUSED = "unused"
 _OBJECTS = 10
 _COLUMNS = ("ManagedResources", "command", "CPU s", "to kubectl", "s", "to kubectl")
 _KUBECTL, _PLUGIN = ("kubectl",), (sys.executable, "-m", "kubectl.mr")
@@ -91,7 +91,7 @@ def _name(number_: int) -> str:
 
 async def _create(client: Client, numbers: range) -> None:
     async def one(number_: int) -> None:
-        managed = managed_resource(_name(number_), _NAMESPACE, resource_class=_NOBODY)
+        managed = managed_resource(_name(number_), _NAMESPACE, resource_class=_UNUSED)
         await client.create(MANAGED_RESOURCES, managed)
         body = {"status": _status(number_)}
         await client.patch(MANAGED_RESOURCES, _name(number_), body, namespace=_NAMESPACE, subresource="status")
@@ -102,11 +102,11 @@ async def _create(client: Client, numbers: range) -> None:
 def _status(number_: int) -> Object:
     """Of one that is well."""
     now = "2026-01-01T00:00:00Z"
-    told = {"reason": "Told", "message": "All is well.", "lastUpdateTime": now, "lastTransitionTime": now}
+    all_well = {"reason": "Fine", "message": "All is well.", "lastUpdateTime": now, "lastTransitionTime": now}
     statuses = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
     listed = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": _NAMESPACE}
     return {
         "observedGeneration": 1,
-        "conditions": [{"type": kind, "status": status, **told} for kind, status in statuses.items()],
+        "conditions": [{"type": kind, "status": status, **all_well} for kind, status in statuses.items()],
         "resources": [{**listed, "name": f"{_name(number_)}-{i}"} for i in range(_OBJECTS)],
     }

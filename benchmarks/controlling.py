@@ -1,4 +1,4 @@
-"""The controller manager in a garden with many Projects, Shoots and Seeds: at rest, and what single changes cost.
+"""The controller manager in a garden with many Projects, Shoots and Seeds: idle, and what single changes cost.
 
 Every Seed has a Lease that is renewed as gardenlets do it, until one of them stops.
 """
@@ -53,7 +53,7 @@ class _Watched(News):
             caches.acquire(View(kind, without_managed_fields)) for kind in (PROJECTS, SEEDS, SHOOTS)
         )
         for store in (self.projects, self.seeds, self.shoots):
-            store.subscribe(self.tell)
+            store.subscribe(self.notify)
 
     async def synced(self) -> None:
         for store in (self.projects, self.seeds, self.shoots):

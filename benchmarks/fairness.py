@@ -1,8 +1,8 @@
 """How long drift waits while thousands of ManagedResources in another namespace are deleted at once.
 
 Each drift is one of another ManagedResource: repairs of the same one in short succession wait longer and longer on
-purpose. In the same moments a bare client reads and patches a ConfigMap that nobody manages, and the agent is asked
-whether it is ready, which its event loop answers: so a slow agent can be told from a busy machine.
+purpose. In the same moments a bare client reads and patches a ConfigMap that no program manages, and the agent is asked
+whether it is ready, which its event loop answers: so a slow agent can be distinguished from a busy machine.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _REST_SECONDS = 15.0
 _INTERVAL = 0.5
 _DRIFTING = 200
 """In turn: each is left alone for longer than repairs count as a succession."""
-_COLUMNS = ("", "s", "drifts", "put right, s", "bare GET, s", "bare PATCH, s", "/readyz, s")
+_COLUMNS = ("", "s", "drifts", "repaired, s", "bare GET, s", "bare PATCH, s", "/readyz, s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ async def measure(*, count: int) -> Table:
             await observer.until(_all_applied(work, observer), what=f"all in {work.namespace} to be applied")
         await asyncio.sleep(_QUIET_SECONDS)
         numbers = itertools.count()
-        async with _drifting("at rest", agent, drifted, staying, numbers) as rest:
+        async with _drifting("idle", agent, drifted, staying, numbers) as rest:
             await asyncio.sleep(_REST_SECONDS)
         async with _drifting(f"deletion of {count}", agent, drifted, staying, numbers) as deletion:
             await leaving.delete()
@@ -93,7 +93,7 @@ async def _drifting(
         async def begin() -> None:
             while True:
                 for seconds, what in (
-                    (phase.drifts, _put_right(observer, work, next(numbers) % work.count)),
+                    (phase.drifts, _repair(observer, work, next(numbers) % work.count)),
                     (phase.reads, observer.client.get(CONFIG_MAPS, _UNMANAGED, namespace=work.namespace)),
                     (phase.patches, _patch(observer, work.namespace)),
                     (phase.answers, asyncio.to_thread(agent.is_ready)),
@@ -101,9 +101,9 @@ async def _drifting(
                     tasks.create_task(_timed(seconds, what))
                 await asyncio.sleep(_INTERVAL)
 
-        beginning = tasks.create_task(begin())
+        starting = tasks.create_task(begin())
         yield phase
-        beginning.cancel()
+        starting.cancel()
 
 
 async def _timed(seconds: list[float], what: Awaitable[object]) -> None:
@@ -112,9 +112,9 @@ async def _timed(seconds: list[float], what: Awaitable[object]) -> None:
     seconds.append(time.monotonic() - began)
 
 
-async def _put_right(observer: Observer, work: Workload, number: int) -> None:
+async def _repair(observer: Observer, work: Workload, number: int) -> None:
     changed = await work.drift(number)
-    await observer.until(lambda: observer.is_put_right(changed, "1"), what=f"{key(changed)} to be put right")
+    await observer.until(lambda: observer.is_repaired(changed, "1"), what=f"{key(changed)} to be repaired")
 
 
 async def _patch(observer: Observer, namespace: str) -> None:

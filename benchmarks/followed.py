@@ -1,7 +1,7 @@
-"""Follows workloads and ManagedResources by watches, and compares: what the conditions ought to tell, and since when.
+"""Follows workloads and ManagedResources by watches, and compares: what the conditions ought to be, and since when.
 
-What they ought to tell is computed from the objects by the same rules as in the agent, at the moment when a watch tells
-this process of an object. So a condition is as late as its own event comes after that.
+The expected conditions are computed from the objects by the same rules as in the agent, when a watch reports an object
+to this process. So a condition is as late as its own event comes after that.
 """
 
 import time
@@ -102,7 +102,7 @@ class Follower(News):
         stores: list[Store[Any]] = [self._managed, self._pods, *self._workloads]
         for store in stores:
             await store.synced.wait()
-            store.subscribe(self.tell)
+            store.subscribe(self.notify)
         self._managed.subscribe(self._managed_changed)
         self._pods.subscribe(self._pod_changed)
         for store in self._workloads:
@@ -115,7 +115,7 @@ class Follower(News):
         return {name.name: checksum for name, (_, checksum, _) in self._managed.items()}
 
     def count(self, *, status: dict[str, str] = _SETTLED, other_than: dict[str, str] | None = None) -> int:
-        """How many ManagedResources tell so, of objects that are so, and with another checksum than that."""
+        """How many ManagedResources say so, of objects that are so, and with another checksum than that."""
         before = other_than or {}
         return sum(
             all(
@@ -138,7 +138,7 @@ class Follower(News):
         self.seen.changes += 1
         now, name = time.monotonic(), change.key.name
         if not _is_applied(old):
-            # What is told from now on could not be told before.
+            # What is reported from now on could not be reported before.
             self._applied_at[name] = now
             return
         for type_, latencies in self.seen.latencies.items():

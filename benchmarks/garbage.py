@@ -43,11 +43,11 @@ async def measure(*, candidates: int) -> Table:
         left = used | {_name(obj) for obj in young}
         meter = Meter(agent, audit)
         of = f"{len(used) + len(unused)}, {len(used)} of them in use"
-        rows = [(of, *await _round(agent, meter, len(used | unused)), await _verdict(client, left, unused))]
+        rows = [(of, *await _round(agent, meter, len(used | unused)), await _outcome(client, left, unused))]
         await asyncio.to_thread(agent.stop)
         await asyncio.sleep(_MINIMUM_AGE)
         of = f"{len(left)}, all but {_YOUNG} in use"
-        rows.append((of, *await _round(agent, meter, len(left)), await _verdict(client, used, left - used)))
+        rows.append((of, *await _round(agent, meter, len(left)), await _outcome(client, used, left - used)))
     note = (
         f"In {_NAMESPACES} namespaces, in use by {', '.join(_USER)}. {_YOUNG} more are too young in the first round."
         " CPU from the start of the process."
@@ -71,7 +71,7 @@ async def _round(agent: Agent, meter: Meter, count: int) -> Sequence[str]:
     return report.calls(phase.calls), number(ended - began), number(phase.cpu, 2), phase.memory
 
 
-async def _verdict(client: Client, left: set[Name], gone: set[Name]) -> str:
+async def _outcome(client: Client, left: set[Name], gone: set[Name]) -> str:
     present = {
         Name(kind, metadata(obj)["namespace"], metadata(obj)["name"])
         for kind, resource in RESOURCES.items()
@@ -135,7 +135,7 @@ def _user(number_: int, used: Name) -> Object:
         "StatefulSet": {"replicas": 0, "serviceName": "s", **workload},
         "DaemonSet": workload,
         "Job": job,
-        "Pod": {**spec, "schedulerName": "nobody"},
+        "Pod": {**spec, "schedulerName": "unused"},
         "CronJob": {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": job}},
         "ManagedResource": {"class": "nobodys", "secretRefs": [{"name": used.name}]},
         "Prometheus": {"volumes": [], **place},

@@ -1,6 +1,6 @@
-"""How long nobody leads when the leader ends: two agents with the Lease settings of the manifests, and one change.
+"""How long there is no leader when the leader ends: two agents with the Lease settings of the manifests, a change.
 
-The leader is ended, cleanly or by `kill -9`, and a Secret is changed after that. The Lease tells when the successor has
+The leader is ended, cleanly or by `kill -9`, and a Secret is changed after that. The Lease says when the successor has
 taken it, and the audit log of the API server when it wrote the object that the Secret describes.
 """
 

@@ -1,4 +1,4 @@
-"""Conditions follow what happens to workloads: how fast, with how many calls, and at rest with none."""
+"""Conditions follow what happens to workloads: how fast, with how many calls, and idle with none."""
 
 import asyncio
 import contextlib
@@ -161,7 +161,7 @@ def _objects(name: str, version: _Version) -> list[Object]:
     containers = [{"name": "c", "image": version.image}]
     bodies: dict[str, Object] = {}
     for resource in WORKLOADS:
-        # Each kind has pods of its own; the label `app` tells whose they are.
+        # Each kind has pods of its own; the label `app` says whose they are.
         labels = {"app": name, "kind": resource.kind}
         pod: Object = {"containers": containers, "terminationGracePeriodSeconds": 0}
         template = {"metadata": {"labels": labels}, "spec": pod}

@@ -81,12 +81,12 @@ async def passed(agent: Program, passes: int, controller: str = "managedresource
 
 
 class News:
-    """Waits until something holds, and looks whenever it is told of a change."""
+    """Waits until something holds, and looks whenever it is notified of a change."""
 
     def __init__(self) -> None:
         self._news = asyncio.Event()
 
-    def tell(self, _: object) -> None:
+    def notify(self, _: object) -> None:
         """To be subscribed to stores."""
         self._news.set()
 

@@ -27,7 +27,7 @@ class Policies(News):
     def __init__(self, caches: Caches) -> None:
         super().__init__()
         self._store = caches.acquire(View(NETWORK_POLICIES, uid, form=Form.METADATA))
-        self._store.subscribe(self.tell)
+        self._store.subscribe(self.notify)
 
     async def are(self, count: int, *, among_them: Key | None = None, within: float = _PATIENCE_SECONDS) -> float:
         """Returns the moment when there are so many."""
@@ -86,7 +86,7 @@ class _Phases:
         ports = {"spec": {"ports": [{"port": 80, "targetPort": 9}]}}
         label = {"metadata": {"labels": {"unrelated": "x"}}}
         yield await self._row("from nothing", self._start, pairs, fresh=True)
-        yield await self._row(f"{rest:.0f} s at rest", lambda: asyncio.sleep(rest), pairs)
+        yield await self._row(f"{rest:.0f} s idle", lambda: asyncio.sleep(rest), pairs)
         yield await self._row("a namespace more", lambda: client.create(NAMESPACES, namespace("bench-more")), grown)
         yield await self._row("a namespace relabelled", lambda: client.patch(NAMESPACES, "bench-1", label), grown)
         yield await self._row(

@@ -1,7 +1,7 @@
 """Many Nodes that join at once: when their taints go, how the delays of their agents are spread, and what that costs.
 
 Each Node has pods of three critical DaemonSets, made by the DaemonSet controller, bound by the scheduler and run by a
-played kubelet. A watch tells when the last of them became ready, and when the taint was gone.
+played kubelet. A watch shows when the last of them became ready, and when the taint was gone.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class _Seen(News):
         self.delays: dict[str, str | None] = {}
 
     def node(self, change: Change[NodeState]) -> None:
-        self.tell(change)
+        self.notify(change)
         if change.new is not None:
             self.delays[change.key.name] = change.new.delay
             if not change.new.has_taint:

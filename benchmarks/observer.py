@@ -14,7 +14,7 @@ from kube.runtime.client import Client
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class Progress:
     """What is kept of a ManagedResource."""
 
     applied: bool
@@ -22,9 +22,9 @@ class State:
     listed: int
 
 
-def _state(obj: Object) -> State:
+def _state(obj: Object) -> Progress:
     status = obj.get("status") or {}
-    return State(
+    return Progress(
         applied=(condition(obj, "ResourcesApplied") or {}).get("status") == "True",
         checksum=status.get("secretsDataChecksum") or "",
         listed=len(status.get("resources") or []),
@@ -43,9 +43,9 @@ class Observer(News):
         self.client = client
         self._managed = caches.acquire(View(MANAGED_RESOURCES, _state))
         self._config_maps = caches.acquire(View(CONFIG_MAPS, _version)) if objects else None
-        self._managed.subscribe(self.tell)
+        self._managed.subscribe(self.notify)
         if self._config_maps is not None:
-            self._config_maps.subscribe(self.tell)
+            self._config_maps.subscribe(self.notify)
 
     async def synced(self) -> None:
         await self._managed.synced.wait()
@@ -66,7 +66,7 @@ class Observer(News):
     def managed(self) -> int:
         return len(self._managed)
 
-    def is_put_right(self, drifted: Object, version: str) -> bool:
+    def is_repaired(self, drifted: Object, version: str) -> bool:
         """Whether a ConfigMap was changed again since it was as given, and is of this version now."""
         if self._config_maps is None:
             return False

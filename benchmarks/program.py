@@ -262,7 +262,7 @@ def bare_server(directory: Path) -> Process:
 def admission_server(
     cluster: Cluster, directory: Path, webhooks: Mapping[str, Any], *, kubeconfig: Path | None = None
 ) -> Process:
-    """With metrics, and logging as usual; reaches the cluster as its administrator unless told otherwise."""
+    """With metrics, and logging as usual; reaches the cluster as its administrator by default."""
     port, probes, metrics = free_ports(3)
     config = {
         **{name: CONFIG[name] for name in ("apiVersion", "kind", "leaderElection")},

@@ -73,7 +73,7 @@ async def _drift(observer: Observer, work: Workload, drifted: int) -> list[float
         began = time.monotonic()
         changed = await work.drift(index)
         at = await observer.until(
-            lambda: observer.is_put_right(changed, "2"), what=f"{key(changed)} to be put right", within=_DRIFT_SECONDS
+            lambda: observer.is_repaired(changed, "2"), what=f"{key(changed)} to be repaired", within=_DRIFT_SECONDS
         )
         return at - began
 

@@ -1,4 +1,4 @@
-"""What a process holds and does, as the kernel and its own `/metrics` tell it."""
+"""What a process holds and does, as the kernel and its own `/metrics` report it."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """`python -m benchmarks scale`: how the agent's cost grows with what it looks after.
 
-One curve for each way to grow, with several points each; the slopes are fitted, and told with the pictures. Points that
-would take too long are told as such.
+One curve for each way to grow, with several points each; the slopes are fitted, and reported with the pictures. Points
+that would take too long are marked as such.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from benchmarks.scale_points import Bounds, Measure, Missed, Point, by_count, by
 from process.printable import printable
 
 _COLUMNS = (
-    *("", "objects", "s", "calls", "CPU s", "peak MiB", "at rest MiB", "CPU s at rest"),
+    *("", "objects", "s", "calls", "CPU s", "peak MiB", "idle MiB", "CPU s idle"),
     *("ready again s", "reconciled s", "CPU s", "peak MiB"),
 )
 
@@ -44,7 +44,7 @@ CURVES = (
 _COSTS: Mapping[str, Callable[[Point], float]] = {
     "CPU, s": lambda point: point.cpu,
     "calls": lambda point: float(point.calls),
-    "memory at rest, MiB": lambda point: point.resident,
+    "idle memory, MiB": lambda point: point.resident,
     "restart: CPU, s": lambda point: point.restart_cpu,
 }
 """What is fitted and drawn."""
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:
-    """The report; nothing is judged."""
+    """The report; it has no thresholds."""
     parts = [_introduction(machine.description())]
     for curve in CURVES:
         if not options.curves or curve.name in options.curves:
@@ -100,10 +100,10 @@ def _section(curve: Curve, found: Sequence[Point | Missed], images: Path) -> str
     from benchmarks import plots  # only a program that draws pays for it
 
     points = [each for each in found if isinstance(each, Point)]
-    notes = [f"{name}: {_told(points, cost)}." for name, cost in _COSTS.items()]
+    notes = [f"{name}: {_in_words(points, cost)}." for name, cost in _COSTS.items()]
     calls = max((point.rest_calls for point in points), default=0)
     writes = max((point.restart_writes for point in points), default=0)
-    notes.append(f"At most {calls} calls at rest, {writes} writes by a restart.")
+    notes.append(f"At most {calls} idle calls, {writes} writes by a restart.")
     notes += [f"{each.count} not reached: {each.why}." for each in found if isinstance(each, Missed)]
     text = str(Table(f"By the number of {curve.unit}", _COLUMNS, [_row(point) for point in points], [" ".join(notes)]))
     if len(points) < 2:
@@ -123,7 +123,7 @@ def _titled(name: str, drawn: Sequence[tuple[float, float]]) -> str:
     return f"{name}; slope {fit.exponent:.2f}" if fit is not None else name
 
 
-def _told(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
+def _in_words(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
     """Its exponent, over all and in the last step, and what one object more costs."""
     pairs = [(point.count, cost(point)) for point in points]
     fit, last = fits.power(pairs), fits.steps(pairs)[-1:]

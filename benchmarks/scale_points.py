@@ -1,7 +1,7 @@
 """What the agent costs with so many things of a sort: each point with a control plane and an agent of its own.
 
 All points have the same steps: everything comes into being, rest, a restart. A point that takes longer than it may is
-told as such, with how far it came.
+marked as such, with how far it came.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Point:
     count: int
     """Of what grows."""
     objects: int
-    """Of all that is looked after."""
+    """Of all that is managed."""
     seconds: float
     calls: int
     cpu: float
@@ -115,7 +115,7 @@ async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
     ):
         news, store = News(), caches.acquire(View(NODES, nodes.node_state))
         await store.synced.wait()
-        store.subscribe(news.tell)
+        store.subscribe(news.notify)
         await asyncio.to_thread(cluster.stop_controllers)
         components = await nodes.make_components(client)
 

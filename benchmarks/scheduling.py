@@ -1,6 +1,6 @@
 """The scheduler: how fast Shoots get Seeds and what that costs, whether Seeds fill up exactly, and who waits for room.
 
-Seeds are ready, and nobody works on the Shoots that they get.
+Seeds are ready, and no gardenlet works on the Shoots that they get.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ class _Watched(News):
     def __init__(self, caches: Caches) -> None:
         super().__init__()
         self.shoots = caches.acquire(View(SHOOTS, without_managed_fields))
-        self.shoots.subscribe(self.tell)
+        self.shoots.subscribe(self.notify)
 
     def placed(self) -> Counter[str]:
         """Number of Shoots by their Seed; empty: those that have none."""
         return Counter(text(mapping(shoot["spec"]).get("seedName")) for _, shoot in self.shoots.items())
 
-    def told(self) -> int:
+    def refused(self) -> int:
         """How many say that there is no Seed for them."""
         return sum(at(shoot, "status", "lastOperation", "state") == "Pending" for _, shoot in self.shoots.items())
 
@@ -99,7 +99,7 @@ async def _race() -> list[Sequence[str]]:
         meter.start()
         await each_of(range(_OF_FULL), lambda index: client.create(SHOOTS, shoot_in(_NAMESPACE, f"s-{index}")))
         left = _OF_FULL - _FULL * _PLACES
-        end = await watched.until(lambda: watched.told() == left == watched.placed()[""], what="Seeds to be full")
+        end = await watched.until(lambda: watched.refused() == left == watched.placed()[""], what="Seeds to be full")
         full = await meter.stop("full", at=end)
         most = max(count for seed, count in watched.placed().items() if seed)
         meter.start()

@@ -43,7 +43,7 @@ _COLUMNS = ("", "", "Seeds (most)", "used %", "added", "removed", "waited", "med
 
 @dataclass(frozen=True, slots=True)
 class Shoot:
-    """Seconds from the beginning of the year."""
+    """Seconds from the start of the year."""
 
     created: float
     lifetime: float

@@ -1,6 +1,6 @@
 """`python -m benchmarks sharding`: one agent against several that share the work, by namespace or by class.
 
-Each agent has a user of its own, so the API server's audit log tells who wrote what. The same ManagedResources are
+Each agent has a user of its own, so the API server's audit log shows who wrote what. The same ManagedResources are
 given to one agent, to several that watch a namespace each, and to several of which each has a class.
 """
 
@@ -26,7 +26,7 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from process.printable import printable
 
-_COLUMNS = ("", "agent", "ManagedResources", "s", "calls", "CPU s", "at rest MiB", "calls at rest", "restart CPU s", "")
+_COLUMNS = ("", "agent", "ManagedResources", "s", "calls", "CPU s", "idle MiB", "idle calls", "restart CPU s", "")
 _REST = 20.0
 _QUIET = 5.0
 
@@ -37,7 +37,7 @@ class Setup:
 
     Args:
         classes: of the ManagedResources of each namespace; empty: the default one.
-        agents: for each its user, and what it is told beside what all are told.
+        agents: for each its user, and its configuration beside what all have.
     """
 
     name: str
@@ -58,7 +58,7 @@ def setups(namespaces: Sequence[str]) -> list[Setup]:
 
 
 def shard(name: str, *, namespaces: Sequence[str] = (), resource_class: str = "") -> dict[str, Any]:
-    """What an agent is told so that it keeps to its share: a Lease of its own, and which share it is.
+    """The configuration of an agent that keeps to its share: a Lease of its own, and which share it is.
 
     One with a class of its own needs a label of its own as well, or it holds the objects of all classes in memory.
     """
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:
-    """The table; nothing is judged."""
+    """The table; it has no thresholds."""
     agents, count = options.agents, options.count // options.agents
     namespaces = [f"shard-{index}" for index in range(agents)]
     began = machine.description()["load at the start"]
@@ -108,8 +108,8 @@ async def _measure(
         audit = stack.enter_context(contextlib.closing(cluster.audit()))
         works = await _works(observer, setup, namespaces, count, size)
         agents: dict[str, Agent] = {}
-        for user, told in setup.agents.items():
-            sections = dict(told)
+        for user, configured in setup.agents.items():
+            sections = dict(configured)
             controllers = sections.pop("controllers", None)
             kubeconfig = cluster.kubeconfig_for(user, ["system:masters"])
             agents[user] = stack.enter_context(
@@ -160,7 +160,7 @@ async def _run(
     cpu = {user: agent.cpu_seconds() - before[user] for user, agent in agents.items()}
     mark = audit.mark()
     await asyncio.sleep(_REST)
-    at_rest = Counter(call.user for call in await asyncio.to_thread(audit.calls, since=mark))
+    idle = Counter(call.user for call in await asyncio.to_thread(audit.calls, since=mark))
     memory = {user: agent.resident_mib() for user, agent in agents.items()}
     restarts = await _restart(agents, total // len(agents))
     return [
@@ -172,7 +172,7 @@ async def _run(
             str(sum(call.user == user for call in made)),
             number(cpu[user], 2),
             number(memory[user], 0),
-            str(at_rest[user]),
+            str(idle[user]),
             number(restarts[user], 2),
             str(shared_writes(made, user)),
         )

@@ -1,7 +1,7 @@
 """`python -m benchmarks soak`: whether anything grows that should not, in the agent and in the admission server.
 
 A steady mixed load for as long as is wanted, at a rate that one small instance of each bears easily, with watches and
-connections that break off now and then. All levels are sampled, checked by `soak_rules`, drawn and told.
+connections that break off now and then. All levels are sampled, checked by `soak_rules`, drawn and reported.
 
     rest ──▶ load: warm-up, then what is checked for growth ──▶ all that came is deleted ──▶ rest
 """
@@ -29,14 +29,14 @@ from benchmarks.soak_report import Outcome
 from benchmarks.webhooks import prepare
 from benchmarks.workload import install_crd
 from devcluster.cluster import Cluster
-from devcluster.faults import Ending
+from devcluster.faults import WatchEnd
 from devcluster.proxy import FaultProxy
 
 _BASE = Path(__file__).parents[1] / "manifests/base"
 _PERIOD = 5.0
 _REST = 90.0
 _SETTLE = 60.0
-_ENDINGS = (Ending.CLOSED, Ending.EXPIRED, Ending.RESET, Ending.TRUNCATED)
+_WATCH_ENDS = (WatchEnd.CLOSED, WatchEnd.EXPIRED, WatchEnd.RESET, WatchEnd.TRUNCATED)
 _BREAK_PERIOD = 60.0
 
 CONTROLLERS = {
@@ -143,7 +143,7 @@ class _Soak:
             done=self._flow.done,
             failed=self._flow.failed,
             injected=self._proxy.injected,
-            writes_at_rest=writes,
+            idle_writes=writes,
             averages=self._averages,
         )
 
@@ -162,7 +162,7 @@ class _Soak:
         if random.random() < 0.2:  # noqa: S311 - not a secret
             self._proxy.drop_all_connections()
         else:
-            self._proxy.end_watches(random.choice(_ENDINGS))  # noqa: S311 - not a secret
+            self._proxy.end_watches(random.choice(_WATCH_ENDS))  # noqa: S311 - not a secret
 
     def _writes(self, seconds: float) -> dict[tuple[str, str], int]:
         """What both processes write in that time."""

@@ -116,7 +116,7 @@ class Load:
         )
 
     async def stand(self) -> None:
-        """Make what stays from the beginning to the end."""
+        """Make what stays from the start to the end."""
         await create_namespace(self._client, NAMESPACE)
         for number in range(_CLIENTS):
             await self._client.create(NAMESPACES, namespace(f"client-{number}"))
@@ -217,7 +217,7 @@ class Load:
         await self._standing.drift(next(self._drifts) % (_STANDING * (_OBJECTS - 3)))
 
     async def _litter(self) -> None:
-        """One more that nobody refers to; the agent removes it."""
+        """One more without references to it; the agent removes it."""
         name = f"garbage-{next(self._candidates)}"
         labels = {GARBAGE_COLLECTABLE: "true"}
         await self._client.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}})

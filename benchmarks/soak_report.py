@@ -8,13 +8,13 @@ from pathlib import Path
 
 from benchmarks.report import Table, number
 from benchmarks.sampling import SERIES, Curve, Sample
-from benchmarks.soak_rules import Finding, between, judge, unexpected
+from benchmarks.soak_rules import Finding, assess, between, unexpected
 
 _WARM_UP = 0.25
 """Share of the load that is not checked."""
 _COLUMNS = (
-    *("level", "at rest before", "under load", "highest"),
-    *("growth an hour", "growth", "allowed", "at rest after"),
+    *("level", "idle before", "under load", "highest"),
+    *("growth an hour", "growth", "allowed", "idle after"),
 )
 
 _CUT = (
@@ -26,7 +26,7 @@ EXPECTED: Mapping[str, Sequence[str]] = {
         _CUT,
         # Namespaces go while policies are made in them.
         r"because it is being terminated|namespaces \S+ not found",
-        # A ManagedResource and its Secret are deleted at the same moment, and told by different watches.
+        # A ManagedResource and its Secret are deleted at the same moment, and reported by different watches.
         r"could not read secret 'churn-",
         # The load changes a Secret at the moment in which its token is written.
         r"Operation cannot be fulfilled on secrets",
@@ -55,7 +55,7 @@ class Outcome:
     done: Counter[str]
     failed: Counter[str]
     injected: Counter[str]
-    writes_at_rest: Mapping[tuple[str, str], int]
+    idle_writes: Mapping[tuple[str, str], int]
     """Of both processes."""
     averages: Sequence[float]
     """The load of the machine."""
@@ -75,7 +75,7 @@ def section(outcome: Outcome, host: Mapping[str, str], *, images: Path) -> str:
     parts = [_introduction(outcome, host)]
     for each in outcome.processes:
         file = images / f"soak-{each.name}.png"
-        title = f"{each.name}: {outcome.minutes:g} minutes of mixed load; at rest where it is shaded"
+        title = f"{each.name}: {outcome.minutes:g} minutes of mixed load; idle where it is shaded"
         shaded = [(outcome.marks[begin] / 60, outcome.marks[end] / 60) for begin, end in _RESTS]
         panels = [
             plots.Panel(name, {name: _in_minutes(curve(each.samples))}, below="minutes", shaded=shaded)
@@ -92,22 +92,22 @@ _RESTS = (("rest before", "load"), ("rest after", "end"))
 def _introduction(outcome: Outcome, host: Mapping[str, str]) -> str:
     measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     averages = sorted(outcome.averages)
-    averages_told = f"{averages[0]:.0f} to {averages[-1]:.0f}, median {averages[len(averages) // 2]:.0f}"
+    averages_in_words = f"{averages[0]:.0f} to {averages[-1]:.0f}, median {averages[len(averages) // 2]:.0f}"
     result = "nothing grows, and all levels return" if is_good(outcome) else "NOT as it should be, see below"
     return f"""\
 # Soak: {outcome.minutes:g} minutes of mixed load
 
 Measured until {measured} at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd, the API server and
-the load share; load of the machine {averages_told}. Result: **{result}**.
+the load share; load of the machine {averages_in_words}. Result: **{result}**.
 
 *Growth*: median of the slopes between all pairs of samples, times the time of the load without its first
-{_WARM_UP:.0%}. *Allowed*: growth that counts as none. *At rest after*: four minutes after everything was deleted.
-Writes of both processes at rest, without Leases: {_writes(outcome)}.
+{_WARM_UP:.0%}. *Allowed*: growth that counts as none. *Idle after*: four minutes after everything was deleted.
+Writes of both processes idle, without Leases: {_writes(outcome)}.
 """
 
 
 def _writes(outcome: Outcome) -> str:
-    counted = sorted(outcome.writes_at_rest.items())
+    counted = sorted(outcome.idle_writes.items())
     return ", ".join(f"{count} {verb} of {resource}" for (verb, resource), count in counted) or "none"
 
 
@@ -129,8 +129,8 @@ def _table(process: Process, marks: Mapping[str, float]) -> Table:
             )
         )
     complaints = _complaints(process)
-    told = "; ".join(f"{count} x {message}" for message, count in complaints.most_common(10)) or "none"
-    notes.append(f"Manifest: {process.limits}. Unexpected errors in {len(process.log)} log lines: {told}.")
+    messages = "; ".join(f"{count} x {message}" for message, count in complaints.most_common(10)) or "none"
+    notes.append(f"Manifest: {process.limits}. Unexpected errors in {len(process.log)} log lines: {messages}.")
     expected = _errors(process) - complaints
     if expected:
         notes.append(
@@ -152,7 +152,9 @@ def _findings(process: Process, marks: Mapping[str, float]) -> list[Finding]:
     found = []
     for series, curve_of in SERIES.items():
         curve = curve_of(process.samples)
-        found.append(judge(series, between(curve, *load), before=between(curve, *before), after=between(curve, *after)))
+        found.append(
+            assess(series, between(curve, *load), before=between(curve, *before), after=between(curve, *after))
+        )
     return found
 
 

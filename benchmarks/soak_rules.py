@@ -2,7 +2,7 @@
 
 Under load a level has to be flat once the process has warmed up: its slope is the median of the slopes between all
 pairs of points (Theil and Sen), which a tenth of wild points does not move, and what it would grow by in the time that
-was measured has to be within a tolerance. At rest after the load, levels have to be what they were at rest before it.
+was measured has to be within a tolerance. Idle after the load, levels have to be what they were idle before it.
 """
 
 import json
@@ -95,8 +95,8 @@ def between(curve: Curve, begin: float, end: float) -> Curve:
     return [(at, value) for at, value in curve if begin <= at <= end]
 
 
-def judge(series: str, curve: Curve, *, before: Curve = (), after: Curve = ()) -> Finding:
-    """Args: curve: under load, without the time to warm up; before, after: at rest."""
+def assess(series: str, curve: Curve, *, before: Curve = (), after: Curve = ()) -> Finding:
+    """Args: curve: under load, without the time to warm up; before, after: idle."""
     values = [value for _, value in curve] or [0.0]
     middle = statistics.median(values)
     found = slope(curve)

@@ -75,7 +75,7 @@ class _Issued(News):
 
     def _changed(self, change: Change[bool]) -> None:
         self.count += bool(change.new) - bool(change.old)
-        self.tell(change)
+        self.notify(change)
 
 
 def _has_token(obj: Object) -> bool:

@@ -145,5 +145,5 @@ def _round(server: Process, load: Load, script: Path, *, connections: int, secon
 def _milliseconds(output: str, name: str) -> float:
     found = re.search(rf"{name}\s+([\d.]+)(us|ms|s)", output)
     if found is None:
-        raise LocalProcessError(f"wrk tells no latency: {output}")
+        raise LocalProcessError(f"wrk reports no latency: {output}")
     return float(found[1]) * _UNITS[found[2]]

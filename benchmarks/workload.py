@@ -66,7 +66,7 @@ def secret_of(name: str, namespace: str, documents: bytes) -> Object:
 
 
 def managed_resource(name: str, namespace: str, *, resource_class: str = "") -> Object:
-    """Of the default class unless told otherwise."""
+    """Of the default class unless another is given."""
     spec: Object = {"secretRefs": [{"name": name}]}
     if resource_class:
         spec["class"] = resource_class

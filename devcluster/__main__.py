@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from devcluster.cluster import Cluster
 from devcluster.demo import stage
 from devcluster.demo.garden import GardenDemo
-from devcluster.demo.story import Story
+from devcluster.demo.resource_manager import ResourceManagerDemo
 from devcluster.garden.box import Garden
 from kube.errors import KubeError
 from localprocesses import assets, versions
@@ -117,7 +117,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    stage.run(GardenDemo if options.garden else Story, name=options.name, once=options.once)
+    stage.run(GardenDemo if options.garden else ResourceManagerDemo, name=options.name, once=options.once)
     return 0
 
 

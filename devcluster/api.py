@@ -64,7 +64,7 @@ class Api:
     ) -> Object:
         """Raises kube.errors.ApiError with the server's message, or Unreachable.
 
-        Nobody stands in between here: the API server's text for a path that it does not serve means 'not found', too.
+        No proxy stands in between here: the API server's text for a path that it does not serve means 'not found', too.
         """
         status, answer = self.raw(method, path, body, content_type=content_type, headers=headers)
         try:

@@ -75,7 +75,7 @@ class Audit:
     ) -> list[Call]:
         """The calls since the mark; `user_agent` is a prefix, no `verbs` are all verbs.
 
-        Calls for leases, and watches, count only if asked for: what is at rest renews its lease and keeps watching.
+        Calls for leases, and watches, count only if asked for: what is idle renews its lease and keeps watching.
         """
         self._settle()
         return [

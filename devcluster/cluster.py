@@ -33,7 +33,7 @@ from localprocesses.pki import Authority, CertificateFiles, write_private
 from localprocesses.state import directory, is_alive, locked, start_lock, sweep
 
 _START_SECONDS, _END_SECONDS = 180.0, 60.0
-"""On a machine that does much else; on one at rest 4 and 1."""
+"""On a machine that does much else; on an idle one 4 and 1."""
 _ETCD_SECONDS = 20.0
 _numbers = itertools.count(1)
 
@@ -44,7 +44,7 @@ class Cluster:
     def __init__(
         self, *, name: str | None = None, nodes: int = 0, owner: int | None = None, release: str | None = None
     ) -> None:
-        """`owner` is the id of the process to live as long as: this one unless told otherwise, 0 for none.
+        """`owner` is the id of the process to live as long as: this one by default, 0 for none.
 
         `release` is that of Kubernetes, as `1.30.14`; by default what `find_or_build` finds.
         """
@@ -167,7 +167,7 @@ class Cluster:
         self._wait_for("the API server to reach etcd", self._is_stored)
 
     def stop_controllers(self) -> None:
-        """Ends the controller manager and the scheduler; from now on nobody does their work."""
+        """Ends the controller manager and the scheduler; from now on their work is not done."""
         for name in (CONTROLLER_MANAGER, SCHEDULER):
             supervisor.ask(self.state, "stop", name=name, kill=True)
 
@@ -313,7 +313,7 @@ class Cluster:
         return status == 200
 
     def _is_stored(self) -> bool:
-        """Single objects are always read from etcd, whereas readiness is told from memory for a while."""
+        """Single objects are always read from etcd, whereas readiness is answered from memory for a while."""
         self.api.get("/api/v1/namespaces/default")
         return True
 

@@ -18,7 +18,7 @@ which the client can't know.
 
 Faults of a watch that was opened (an event is one line of JSON):
 
-    EndWatch        the stream breaks off, in one of the ways of `Ending`
+    EndWatch        the stream breaks off, in one of the ways of `WatchEnd`
     RepeatEvents    every event comes twice
     LateEvents      events come late, in their order
 """
@@ -225,7 +225,7 @@ class Trickle:
     name: ClassVar[str] = "trickle"
 
 
-class Ending(StrEnum):
+class WatchEnd(StrEnum):
     """How the stream of a watch ends."""
 
     CLOSED = "watch-closed"
@@ -242,10 +242,10 @@ class Ending(StrEnum):
     @property
     def last_words(self) -> bytes:
         """What the client still reads."""
-        if self is Ending.EXPIRED:
+        if self is WatchEnd.EXPIRED:
             error = {"type": "ERROR", "object": status(code=410, reason="Expired", message=_EXPIRED)}
             return json.dumps(error).encode() + b"\n"
-        if self is Ending.TRUNCATED:
+        if self is WatchEnd.TRUNCATED:
             return b'{"type":"MODIFIED","object":{"kind":"Conf'
         return b""
 
@@ -257,7 +257,7 @@ class EndWatch:
     With neither it ends as soon as it was opened.
     """
 
-    how: Ending
+    how: WatchEnd
     after_events: int | None = None
     after_seconds: float | None = None
 
@@ -406,7 +406,7 @@ def each_twice(block: bytes) -> bytes:
 
 
 class LineJoiner:
-    """Cuts a stream at ends of lines: keeps the beginning of a line until the rest has come."""
+    """Cuts a stream at ends of lines: keeps the first part of a line until the rest has come."""
 
     def __init__(self, *, limit: int) -> None:
         self._limit = limit

@@ -1,6 +1,6 @@
 """A reverse proxy that stands between a Kubernetes client and a real API server, and injects faults.
 
-Nobody can order a real API server to lose an answer or to fall silent, so tests put this proxy in front of
+A real API server can't be ordered to lose an answer or to fall silent, so tests put this proxy in front of
 it. It ends TLS on both sides, passes bytes on as they come, and asks its rules once per request; a request
 that no rule takes goes through untouched. Whatever breaks upstream breaks downstream: the proxy hides nothing.
 
@@ -9,10 +9,10 @@ that no rule takes goes through untouched. Whatever breaks upstream breaks downs
         proxy.rules.add(
             Rule(fault=throttled(retry_after=1), methods=("POST",), path="/secrets$", times=3),
             Rule(fault=Reset(carried_out=True), methods=("PUT", "PATCH"), probability=0.1),
-            Rule(fault=EndWatch(how=Ending.SILENT, after_events=5), path="/managedresources$"),
+            Rule(fault=EndWatch(how=WatchEnd.SILENT, after_events=5), path="/managedresources$"),
         )
         ...  # run the client
-        proxy.end_watches(Ending.EXPIRED)
+        proxy.end_watches(WatchEnd.EXPIRED)
         assert proxy.injected["throttled"] == 3
         proxy.rules.clear()
 
@@ -44,7 +44,6 @@ from yarl import URL
 from devcluster.faults import (
     Answer,
     Delay,
-    Ending,
     EndWatch,
     Fault,
     Foreign,
@@ -57,6 +56,7 @@ from devcluster.faults import (
     Silence,
     Trickle,
     Truncated,
+    WatchEnd,
     each_twice,
     first_lines,
 )
@@ -102,10 +102,10 @@ class _OpenWatch:
 
     path: str
     deadline: asyncio.Timeout
-    ending: Ending | None
+    watch_end: WatchEnd | None
 
-    def end(self, how: Ending) -> None:
-        self.ending = how
+    def end(self, how: WatchEnd) -> None:
+        self.watch_end = how
         self.deadline.reschedule(asyncio.get_running_loop().time())
 
 
@@ -202,7 +202,7 @@ class FaultProxy:
         self._tls = _serving_tls(authority)
         await self.resume()
 
-    def end_watches(self, how: Ending, *, path: str = "") -> int:
+    def end_watches(self, how: WatchEnd, *, path: str = "") -> int:
         """End the watches that are open now and whose path fits the regular expression; how many."""
         ended = [w for w in self._watches if re.search(path, w.path) and not w.deadline.expired()]
         for watch in ended:
@@ -263,16 +263,16 @@ class FaultProxy:
             )
             entry.status = answer.status
             await response.prepare(http)
-            ending = None
+            watch_end = None
             if isinstance(fault, Trickle):
                 await self._trickle(response, answer, fault)
             elif events:
-                ending = await self._relay_watch(response, answer, entry.request, fault)
+                watch_end = await self._relay_watch(response, answer, entry.request, fault)
             else:
                 async for chunk in answer.content.iter_any():
                     await response.write(chunk)
-        if ending is not None:
-            return await self._end_watch(http, response, ending)
+        if watch_end is not None:
+            return await self._end_watch(http, response, watch_end)
         await response.write_eof()
         return response
 
@@ -299,18 +299,18 @@ class FaultProxy:
 
     async def _relay_watch(
         self, response: web.StreamResponse, answer: aiohttp.ClientResponse, request: Request, fault: Fault | None
-    ) -> Ending | None:
+    ) -> WatchEnd | None:
         """Pass events on until the server ends the watch (None) or a fault does."""
         plan = fault if isinstance(fault, EndWatch) else None
         deadline = asyncio.timeout(plan.after_seconds if plan else None)
-        watch = _OpenWatch(path=request.path, deadline=deadline, ending=plan.how if plan else None)
+        watch = _OpenWatch(path=request.path, deadline=deadline, watch_end=plan.how if plan else None)
         self._watches.add(watch)
         try:
             async with deadline:
                 due = await self._relay_events(response, answer.content, fault)
-                return watch.ending if due else None
+                return watch.watch_end if due else None
         except TimeoutError:
-            return watch.ending
+            return watch.watch_end
         finally:
             self._watches.discard(watch)
 
@@ -340,12 +340,14 @@ class FaultProxy:
                 return True
         return False
 
-    async def _end_watch(self, http: web.BaseRequest, response: web.StreamResponse, how: Ending) -> web.StreamResponse:
+    async def _end_watch(
+        self, http: web.BaseRequest, response: web.StreamResponse, how: WatchEnd
+    ) -> web.StreamResponse:
         self.injected[how.value] += 1
         await response.write(how.last_words)
-        if how is Ending.RESET:
+        if how is WatchEnd.RESET:
             _reset(http.transport)
-        if how in {Ending.RESET, Ending.SILENT}:
+        if how in {WatchEnd.RESET, WatchEnd.SILENT}:
             return await _silence()
         await response.write_eof()
         return response

@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """pytest-xdist: tells a worker, before it starts, which run it belongs to."""
+    """pytest-xdist: lets a worker know, before it starts, which run it belongs to."""
     node.workerinput[_WORKER_INPUT] = os.getpid()
 
 

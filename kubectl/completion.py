@@ -16,7 +16,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 _NO_FILES = ":4"
 
 
-def tell_kubectl(app: click.Command, program: str) -> None:
+def print_completions(app: click.Command, program: str) -> None:
     *words, incomplete = sys.argv[1:] or [""]
     for item in ShellComplete(app, {}, program, _variable(program)).get_completions(words, incomplete):
         # Files are of the type 'file' and have no names.

@@ -13,7 +13,7 @@ class UserError(Exception):
 
 
 def not_found(kind: str, name: str, known: Iterable[str], *, where: str, remedy: str) -> UserError:
-    """Something that does not exist; names that are nearly the same are told.
+    """Something that does not exist; the message suggests similar names.
 
     Names are compared alone: what all share, their namespace, would make all of them similar.
 

@@ -48,7 +48,7 @@ class Plugin:
     def load(self, name: str) -> click.Command:
         command: click.Command = copy.copy(import_module(f"{self.package}.{name}").command)
         if structlog := sys.modules.get("structlog"):
-            # Nobody who types a command reads logs; what matters becomes an error. To import it takes 50 ms, with rich.
+            # Logs are for programs: here what is important becomes an error. To import it takes 50 ms, with rich.
             structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         command.name, command.help = name, f"{self.commands[name]}\n\n{cleandoc(command.help or '')}"
         return command
@@ -68,16 +68,16 @@ class Plugin:
 
     def complete(self, app: click.Group) -> None:
         """What the program `kubectl_complete-NAME` does."""
-        from kubectl.completion import tell_kubectl
+        from kubectl.completion import print_completions
 
-        tell_kubectl(app, self.program)
+        print_completions(app, self.program)
 
     def _exit_code(self, app: click.Group) -> int:
         try:
             app(prog_name=self.program)
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else 0
-        except Exception as error:  # noqa: BLE001 - what a defect tells may hold what others wrote
+        except Exception as error:  # noqa: BLE001 - the message of a defect may hold what others wrote
             from kubectl.output import crashed
 
             crashed(self.program, error)

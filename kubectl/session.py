@@ -128,7 +128,7 @@ def end(code: int) -> None:
 
 
 def guarded(work: Callable[[], int], *, error_code: int) -> int:
-    """The exit code of the work; what a user can do something about is told on stderr."""
+    """The exit code of the work; errors that a user can do something about are printed to stderr."""
     try:
         return work()
     except (UserError, ConfigurationError, KubeError) as error:
@@ -200,7 +200,7 @@ def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
         known += names
         name = where.context or str(document.get("current-context") or "")
         if name in names:
-            return file, _context(document, name, names[name], is_told_whom=bool(where.user))
+            return file, _context(document, name, names[name], has_user=bool(where.user))
     if where.context:
         raise UserError(
             f"no context {where.context!r} in the kubeconfig", hint=f"there are: {', '.join(known) or 'none'}"
@@ -215,10 +215,10 @@ def candidates(variable: str) -> list[Path]:
     return files or [Path.home() / ".kube" / "config"]
 
 
-def _context(document: Any, name: str, entry: Any, *, is_told_whom: bool) -> Context:
+def _context(document: Any, name: str, entry: Any, *, has_user: bool) -> Context:
     inner = entry.get("context") or {}
     users = {str(user.get("name")): user.get("user") or {} for user in mappings(document.get("users"))}
-    if users.get(str(inner.get("user") or ""), {}).get("as") and not is_told_whom:
+    if users.get(str(inner.get("user") or ""), {}).get("as") and not has_user:
         # Going on would mean to act as somebody else than was meant.
         raise UserError(
             f"the context {name!r} impersonates another user, which is not supported", hint="impersonate by --as"

@@ -126,7 +126,7 @@ class _Channel:
         self._lock = threading.Lock()
         self._has_thread = False
         self._is_given_up = False
-        """Nobody waits any more; with the thread, the last of both closes the connection."""
+        """No caller waits any more; with the thread, the last of both closes the connection."""
 
     @property
     def is_done(self) -> bool:
@@ -201,7 +201,7 @@ class _Channel:
                 self._has_thread = False
                 if self._is_given_up:
                     self.close()
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 loop.call_soon_threadsafe(lambda: None if result.done() else deliver())
 
         self._has_thread = True

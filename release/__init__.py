@@ -8,5 +8,5 @@
     checksums           of all files
 
 `plan` says which commands there are, `bases` and `oci` pack, `__main__` does one after the other. Nothing here names a
-registry: that is told.
+registry: that is an option.
 """

@@ -55,7 +55,7 @@ def _json(value: object) -> bytes:
 
 
 def _archive(files: Mapping[str, bytes]) -> bytes:
-    """In a fixed order, of nobody, and without times."""
+    """In a fixed order, without owners and times."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path, content in sorted(files.items()):

@@ -61,7 +61,7 @@ class Webhooks:
         self.program.run("certificates", "--once", "--dns-name", HOST, "--directory", str(self._certificates))
 
     def install(self) -> None:
-        """Tells the API server about what to ask, where, and whom to trust."""
+        """Registers at the API server what to ask, where, and whom to trust."""
         ca = f"{self._namespace}/gardener-resource-manager-ca"
         self.program.run("configurations", "--url", self._url, "--ca-secret", ca, "--install")
 

@@ -80,8 +80,8 @@ class ControllerScenes(Demo):
                 "the newer version",
                 lambda: at(self._get(SHOOTS, name, namespace), "spec", "kubernetes", "version") == _NEWER,
             )
-            told = text(at(self._get(SHOOTS, name, namespace), "status", "lastMaintenance", "description"))
-            step.outcome = f"the Shoot was maintained: {told}"
+            description = text(at(self._get(SHOOTS, name, namespace), "status", "lastMaintenance", "description"))
+            step.outcome = f"the Shoot was maintained: {description}"
 
     def _let_a_deletion_wait_for_its_last_user(self) -> None:
         profile, shoot = self._second_shoot()
@@ -89,8 +89,8 @@ class ControllerScenes(Demo):
         self._wait_for("the profile to be protected", lambda: bool(self._api.get(path)["metadata"].get("finalizers")))
         self._command(f"kubectl delete cloudprofile {key(profile).name}")
         self._api.delete(path)
-        self._wait_for("an Event that tells why it stays", lambda: bool(self._told(key(profile).name)))
-        self._screen.show(self._told(key(profile).name))
+        self._wait_for("an Event that says why it stays", lambda: bool(self._event_about(key(profile).name)))
+        self._screen.show(self._event_about(key(profile).name))
         where = key(shoot)
         self._command(f"kubectl delete shoot {where.name} --namespace={where.namespace}     # confirmed before")
         with self._screen.step("waiting for the profile to go") as step:
@@ -168,7 +168,7 @@ class ControllerScenes(Demo):
     def _status(self, resource: Resource, name: str, condition_type: str, namespace: str = "") -> str:
         return text(mapping(condition(self._get(resource, name, namespace), condition_type)).get("status"))
 
-    def _told(self, name: str) -> str:
+    def _event_about(self, name: str) -> str:
         """The message of the last Event about an object that is in no namespace."""
         events = self._api.get(EVENTS.path(namespace="default"))["items"]
         return next((text(each["message"]) for each in reversed(events) if each["involvedObject"]["name"] == name), "")

@@ -83,7 +83,7 @@ class GardenDemo(ControllerScenes, SeedScenes):
   kubectl get shoots,credentialsbindings --namespace=garden-dev{missing}
   kubectl explain shoot.spec --recursive
   kubectl annotate shoot tulip --namespace=garden-dev gardener.cloud/operation=reconcile
-  kubectl delete shoot tulip --namespace=garden-dev     # it is refused: nobody has confirmed it
+  kubectl delete shoot tulip --namespace=garden-dev     # it is refused: it is not confirmed
   kubectl scale managedseedset botany --namespace=garden --replicas=3     # what is not needed goes again
   kubectl gardener why shoot tulip --namespace=garden-dev     # where the plugin is installed
   kubectl auth can-i --list --namespace=garden-dev --as=ann

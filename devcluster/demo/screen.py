@@ -20,7 +20,7 @@ _GAP = "   "
 
 @dataclass(slots=True)
 class Step:
-    """What is said when it is done; the text of its beginning unless something better is known."""
+    """What is said when it is done; the text at its start unless something better is known."""
 
     outcome: str
 
@@ -30,15 +30,15 @@ class Screen:
         self._redraws = sys.stderr.isatty()
 
     @contextmanager
-    def step(self, beginning: str, *, timed: bool = True) -> Iterator[Step]:
-        """Tells that something takes place, how it went and, if `timed`, how long it took; errors are passed on."""
-        step = Step(beginning)
+    def step(self, title: str, *, timed: bool = True) -> Iterator[Step]:
+        """Shows that something takes place, how it went and, if `timed`, how long it took; errors are passed on."""
+        step = Step(title)
         start = time.monotonic()
-        self._draw(f"… {printable(beginning)}")
+        self._draw(f"… {printable(title)}")
         try:
             yield step
         except Exception:
-            self._finish(_colored("✘", _RED, sys.stderr.isatty()), beginning, start if timed else None)
+            self._finish(_colored("✘", _RED, sys.stderr.isatty()), title, start if timed else None)
             raise
         except BaseException:
             self._draw("")

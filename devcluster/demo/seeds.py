@@ -83,7 +83,7 @@ class SeedScenes(Demo):
                 "the Shoot to have a Seed", lambda: bool(self._seed_of(_WAITING)), explain=self._what_the_set_says
             )
             step.outcome = f"{_WAITING} is on {self._seed_of(_WAITING)}"
-        self._wait_for("the set to be at rest", lambda: self._has_ready(2), explain=self._what_the_set_says)
+        self._wait_for("the set to be in its steady state", lambda: self._has_ready(2), explain=self._what_the_set_says)
         self._show_table("kubectl get seeds", SEEDS.path())
 
     def _let_the_seed_go(self) -> None:
@@ -124,7 +124,7 @@ class SeedScenes(Demo):
         return f"the SeedAutoscaler says: {self._get(SEED_AUTOSCALERS, _NAME, _GARDEN).get('status')}"
 
     def _rescaled(self, size: int) -> str:
-        """What an Event tells of the change to this size; empty: there was none."""
+        """What an Event says about the change to this size; empty: there was none."""
         events = self._api.get(f"{EVENTS.path(namespace=_GARDEN)}?fieldSelector=reason=SuccessfulRescale")["items"]
         messages = (text(event["message"]) for event in events)
         return next((message for message in messages if message.startswith(f"New size: {size};")), "")

@@ -5,7 +5,7 @@ from typing import Never
 from kubectl.plugin import Plugin
 
 COMMANDS = {
-    "why": "Tell what an object waits for, what is wrong with it, and what comes next.",
+    "why": "Show what an object waits for, what is wrong with it, and what comes next.",
     "kubeconfig": "Make a kubeconfig for a Shoot, valid for a short time.",
 }
 

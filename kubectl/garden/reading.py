@@ -34,7 +34,7 @@ Explained = Iterable[Finding]
 
 
 async def explained(reader: Reader, resource: Resource, own: Key, now: datetime) -> Explained:
-    """All that is to be told of an object. Raises UserError: it does not exist."""
+    """All findings about an object. Raises UserError: it does not exist."""
     obj = await reader.demand(resource, own)
     if explain := _EXPLAINED.get(resource):
         return await explain(reader, obj, now)

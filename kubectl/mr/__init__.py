@@ -3,7 +3,7 @@
 commands/    a module a command: its flags, and what it reads; thin
 parameters   the flags that commands share
 live         objects as they are in the cluster, and their health
-agents       what their Leases tell of them
+agents       what their Leases say about them
 desired      objects as they ought to be: out of Secrets, by the rules of the agent
 preview      what the agent would do to objects, by dry runs
 revisions    versions that were applied, and are kept

@@ -1,4 +1,4 @@
-"""Agents, as their Leases tell of them."""
+"""Agents, as their Leases describe them."""
 
 from gardener import keys
 from gardener.responsibility import class_of, handles

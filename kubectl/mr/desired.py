@@ -84,7 +84,7 @@ def values_of(secret: Object) -> dict[str, bytes]:
 
 
 def managed_by_of(managed_resource: Object) -> str:
-    """The value of the label that the agent in charge gives to objects, as its status tells."""
+    """The value of the label that the agent in charge gives to objects, as its status says."""
     for reference in (managed_resource.get("status") or {}).get("resources") or []:
         value = (reference.get("labels") or {}).get(keys.MANAGED_BY)
         if value:
@@ -126,7 +126,7 @@ class Merging:
         )
 
     def _origin(self, live: Object | None) -> str:
-        """With the id of the source cluster, if the object tells one: only the agent knows it."""
+        """With the id of the source cluster, if the object has one: only the agent knows it."""
         own = f"{self._key.namespace}/{self._key.name}"
         present = annotations(live or {}).get(keys.ORIGIN) or ""
         try:

@@ -65,8 +65,8 @@ def _kustomized(directory: Path) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise UserError(f"{' '.join(command)} {directory} was not done within {_KUSTOMIZE_SECONDS:.0f} s") from error
     if built.returncode:
-        told = built.stderr.decode(errors="replace").strip()
-        raise UserError(f"{' '.join(command)} {directory} failed:", details=told.splitlines())
+        errors = built.stderr.decode(errors="replace").strip()
+        raise UserError(f"{' '.join(command)} {directory} failed:", details=errors.splitlines())
     return built.stdout
 
 

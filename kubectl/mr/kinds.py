@@ -21,7 +21,7 @@ async def find(client: Client, name: str) -> Resource:
         answer = await client.read(path, accept=AGGREGATED)
         if answer.get("kind") != "APIGroupDiscoveryList":
             raise UserError(
-                "the API server is too old to tell all its kinds at once: it needs Kubernetes 1.27 or newer"
+                "the API server is too old to list all its kinds at once: it needs Kubernetes 1.27 or newer"
             )
         groups += answer.get("items") or []
     found = matching(name, groups)

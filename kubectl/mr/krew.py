@@ -75,7 +75,7 @@ def manifest(entries: list[dict[str, Any]], *, release: str, homepage: str) -> d
             "shortDescription": "See and steer ManagedResources",
             "description": (
                 "Lists ManagedResources with their state, shows what belongs to one as a tree, compares it with what\n"
-                "is there, tells what to do about a failure, and suspends, resumes, creates and renders them.\n"
+                "is there, says what to do about a failure, and suspends, resumes, creates and renders them.\n"
             ),
             "platforms": sorted(entries, key=lambda one: sorted(one["selector"]["matchLabels"].items())),
         },

@@ -24,12 +24,12 @@ class KindMissing(UserError):
 
 
 async def named(session: Session, name: str) -> Object:
-    """Raises UserError that tells similar names."""
+    """Raises UserError with similar names."""
     return await demand(session, session.key(name))
 
 
 async def demand(session: Session, wanted: Key) -> Object:
-    """Raises UserError that tells similar names."""
+    """Raises UserError with similar names."""
     return await find(session, wanted) or await _missing(session, wanted)
 
 

@@ -1,7 +1,7 @@
 """Manifests into Secrets, as small as they get: one Brotli stream a Secret, as many Secrets as it takes.
 
 A Secret holds 1 MiB. What does not fit is split between documents. Immutable Secrets have the hash of their content in
-their names: new content is a new Secret, so nobody ever sees half of a change.
+their names: new content is a new Secret, so no reader ever sees half of a change.
 """
 
 import base64

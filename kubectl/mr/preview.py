@@ -1,6 +1,6 @@
 """What the agent would do to objects, found out by dry runs of its own writes.
 
-Each object is merged as the agent would merge it, and the API server tells what it would become, defaults and webhooks
+Each object is merged as the agent would merge it, and the API server says what it would become, defaults and webhooks
 included, and what it warns of. So there are no differences where there is nothing to do. What would be removed, and
 what stays, is decided by the agent's rules.
 """
@@ -71,13 +71,13 @@ class Difference:
     warnings: Sequence[str] = ()
 
     def json(self) -> Object:
-        told: Object = {"name": self.name, "what": self.what}
+        data: Object = {"name": self.name, "what": self.what}
         if self.changes:
-            told["changes"] = [change.json() for change in self.changes]
+            data["changes"] = [change.json() for change in self.changes]
         if self.warnings:
-            told["warnings"] = list(self.warnings)
+            data["warnings"] = list(self.warnings)
         field = "problem" if self.what in FAILURES else "reason"
-        return told | ({field: self.reason} if self.reason else {})
+        return data | ({field: self.reason} if self.reason else {})
 
 
 async def differences(session: Session, managed_resource: Object, secrets: Sequence[Object]) -> list[Difference]:
@@ -182,7 +182,7 @@ class _Look:
         return holder is not None and name in map(key_of_reference, listed_in(holder))
 
     async def _dry_run(self, wanted: Wanted, live: Object | None) -> tuple[Object, Sequence[str]]:
-        """What a write of the agent would make of it, and what is to be told of that."""
+        """What a write of the agent would make of it, and the difference to report."""
         assert wanted.resource is not None
         merged = self.merging.merged(wanted, live)
         mode = WriteMode(self.validation, dry_run=True, field_manager=FIELD_MANAGER)
@@ -274,5 +274,5 @@ _COUNTED = {**_WORDS, What.RELEASED: "would be left"}
 
 def summary(found: Sequence[Difference]) -> str:
     counts = {what: sum(difference.what is what for difference in found) for what in _COUNTED}
-    told = ", ".join(f"{count} {_COUNTED[what]}" for what, count in counts.items() if count)
-    return f"{counted(len(found), 'object')}: {told}"
+    counts_in_words = ", ".join(f"{count} {_COUNTED[what]}" for what, count in counts.items() if count)
+    return f"{counted(len(found), 'object')}: {counts_in_words}"

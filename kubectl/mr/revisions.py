@@ -71,7 +71,7 @@ def current(revisions: Sequence[Object], managed_resource: Object) -> int:
 
 
 def json_of(revision: Object, *, applied: int) -> Object:
-    """What there is to tell of it, without its content."""
+    """What is shown of it: all but its content."""
     notes = annotations(revision)
     found: Object = {
         "revision": number_of(revision),

@@ -163,14 +163,14 @@ def _display() -> Iterator[Draw]:
         return
     last: list[str] = []
 
-    def tell(found: Sequence[Progress]) -> None:
+    def show(found: Sequence[Progress]) -> None:
         lines = [rendered(line, colors=False) for line in picture([p for p in found if not p.reached])]
         if lines != last:
             for line in lines:
                 output.waiting(line)
             last[:] = lines
 
-    yield tell
+    yield show
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def by_address(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 async def problem_with(client: Client, entry: Entry) -> str:
-    """Why it can't be reached, as far as can be told from here; empty if it can. Raises KubeError."""
+    """Why it can't be reached, as far as can be seen from here; empty if it can. Raises KubeError."""
     if entry.service is None:
         return await _problem_with_url(entry)
     namespace, name = entry.service
@@ -84,7 +84,7 @@ async def problem_with(client: Client, entry: Entry) -> str:
 
 
 async def _problem_with_url(entry: Entry) -> str:
-    """A TLS handshake tells, with the trust that the API server has."""
+    """A TLS handshake shows it, with the trust that the API server has."""
     parts = urlsplit(entry.url)
     try:
         trust = ssl.create_default_context(cadata=entry.ca_bundle.decode() if entry.ca_bundle else None)

@@ -7,7 +7,7 @@ from kubectl.plugin import Plugin
 COMMANDS = {
     "history": "List the revisions of a ManagedSeedSet's templates, or show one.",
     "undo": "Go back to former templates.",
-    "status": "Tell whether all replicas are as they are to be, or wait for that.",
+    "status": "Show whether all replicas are as they are to be, or wait for that.",
 }
 
 PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets.commands")

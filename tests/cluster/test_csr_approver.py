@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from agent.resource_manager.csr_approver.controller import declare
 from config.resource_manager.controllers import Controllers, CSRApprover
 from devcluster.cluster import Cluster
-from devcluster.faults import Ending, EndWatch, LateEvents, Rule, internal_error
+from devcluster.faults import EndWatch, LateEvents, Rule, WatchEnd, internal_error
 from gardener.kinds import MACHINES
 from kit.controllers import counted, run_controller
 from kit.eventually import soon
@@ -362,7 +362,7 @@ async def test_what_others_decided_is_not_overruled_by_an_old_memory(world: Sign
     name = await world.ask_for_node()
     async with proxied(world.cluster, tmp_path) as (proxy, _):
         proxy.rules.add(
-            Rule(fault=EndWatch(how=Ending.SILENT), path="/certificatesigningrequests$"),
+            Rule(fault=EndWatch(how=WatchEnd.SILENT), path="/certificatesigningrequests$"),
             Rule(fault=internal_error(), path="/nodes/"),
         )
         async with approver(tmp_path / "kubeconfig"):

@@ -28,8 +28,8 @@ def test_it_shows_what_agent_and_webhooks_do(name: str) -> None:
             assert re.search(rf"^garden +{bundle} +<none> +True +True +False +\d+s$", demo.text, re.MULTILINE), (
                 demo.text
             )
-        assert re.search(r"^✔ spec.replicas was 2, then 0, and was put right after \d+ ms$", demo.text, re.MULTILINE)
-        assert re.search(r"^✔ data.greeting was 'Welcome!', .* was put right after \d+ ms$", demo.text, re.MULTILINE)
+        assert re.search(r"^✔ spec.replicas was 2, then 0, and was repaired after \d+ ms$", demo.text, re.MULTILINE)
+        assert re.search(r"^✔ data.greeting was 'Welcome!', .* was repaired after \d+ ms$", demo.text, re.MULTILINE)
         assert re.search(r"Normal +Reconciled +managedresource/shop", demo.text)
         assert "$ kubectl mr suspend shop -n garden --reason 'trying another greeting'\n" in demo.text
         assert re.search(r"^ +- Go away!$", demo.text, re.MULTILINE), demo.text

@@ -117,7 +117,7 @@ def test_audit_counts_the_calls_of_one_client_by_verb_and_resource(
     api.get(path)
     api.get(path)
     with pytest.raises(Forbidden):
-        api.request("DELETE", f"/api/v1/namespaces/{namespace}/bindings", headers={"Impersonate-User": "nobody"})
+        api.request("DELETE", f"/api/v1/namespaces/{namespace}/bindings", headers={"Impersonate-User": "eve"})
     cluster.api.get(path)
 
     counted = {("create", "configmaps"): 1, ("list", "configmaps"): 2, ("deletecollection", "bindings"): 1}

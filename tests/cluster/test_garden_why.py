@@ -42,7 +42,7 @@ def run(garden: Garden, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["why", *arguments], prog_name="kubectl gardener", env=environment)
 
 
-def told(garden: Garden, *arguments: str) -> list[str]:
+def why(garden: Garden, *arguments: str) -> list[str]:
     """Level, what it is about, and the text with its remedy, a line each."""
     result = run(garden, *arguments)
     assert result.exit_code == 0, result.output
@@ -59,13 +59,13 @@ def place(garden: Garden) -> ShootPlace:
     return ShootPlace(garden)
 
 
-def test_a_shoot_tells_what_comes(garden: Garden, place: ShootPlace) -> None:
+def test_a_shoot_shows_what_comes(garden: Garden, place: ShootPlace) -> None:
     limited_shoot(place)
-    lines = told(garden, "shoot", "s", "-n", place.namespace)
+    lines = why(garden, "shoot", "s", "-n", place.namespace)
     assert has(lines, "next maintenance", 'from "1.30.1" to "1.30.4"')
     assert has(lines, "next hibernation it is awake, and goes to sleep at", "T20:00:00Z")
     assert has(lines, "next expiration", "by a Quota of 30 days", "→ for a day more: kubectl annotate shoot s")
-    assert told(garden, "shoots/s", "-n", place.namespace) == lines
+    assert why(garden, "shoots/s", "-n", place.namespace) == lines
 
 
 def limited_shoot(place: ShootPlace) -> None:
@@ -88,20 +88,20 @@ def limited_shoot(place: ShootPlace) -> None:
     )
 
 
-def test_a_shoot_that_waits_tells_what_excludes_each_seed(garden: Garden, place: ShootPlace) -> None:
+def test_a_shoot_that_waits_names_what_excludes_each_seed(garden: Garden, place: ShootPlace) -> None:
     full = usable_seed(place, "-full", room=0)
     place.shoot("s")
     place.shoot("other", schedulerName="other")
-    lines = told(garden, "shoot", "s", "-n", place.namespace)
+    lines = why(garden, "shoot", "s", "-n", place.namespace)
     assert has(lines, f"blocked seed capacity Seed {full}: seed does not have available capacity for shoots")
     set_room(place, full, 1)
-    assert has(told(garden, "shoot", "s", "-n", place.namespace), f"blocked seed Seed {full}: fits")
-    lines = told(garden, "shoot", "other", "-n", place.namespace)
+    assert has(why(garden, "shoot", "s", "-n", place.namespace), f"blocked seed Seed {full}: fits")
+    lines = why(garden, "shoot", "other", "-n", place.namespace)
     assert has(lines, "waits for the scheduler other")
     assert not has(lines, full)
 
 
-def test_a_deletion_tells_who_holds_it(garden: Garden, place: ShootPlace) -> None:
+def test_a_deletion_names_who_holds_it(garden: Garden, place: ShootPlace) -> None:
     seed = place.seed()
     place.shoot("s", seedName=seed)
     place.patch(SHOOTS, "s", HELD)
@@ -114,26 +114,26 @@ def test_a_deletion_tells_who_holds_it(garden: Garden, place: ShootPlace) -> Non
     place.delete(CLOUD_PROFILES, place.name)
     lost = f"waits for the gardenlet of Seed {seed}, which is lost, to remove the cluster"
     own = f"{place.namespace}/s"
-    lines = told(garden, "shoot", "s", "-n", place.namespace)
+    lines = why(garden, "shoot", "s", "-n", place.namespace)
     assert lines[0].startswith("blocked deletion")
     assert has(lines, lost, f"→ kubectl gardener why seed {seed}")
-    assert has(told(garden, "project", place.name), "blocked deletion", f"waits for Shoot {own}")
-    assert has(told(garden, "cpfl", place.name), "blocked deletion", f"waits for Shoot {own}")
-    assert has(told(garden, "seed", seed), "info users", "a deletion is refused while it has Shoots", own)
+    assert has(why(garden, "project", place.name), "blocked deletion", f"waits for Shoot {own}")
+    assert has(why(garden, "cpfl", place.name), "blocked deletion", f"waits for Shoot {own}")
+    assert has(why(garden, "seed", seed), "info users", "a deletion is refused while it has Shoots", own)
     for kind, name in ((SHOOTS, "s"), (PROJECTS, place.name), (CLOUD_PROFILES, place.name)):
         place.patch(kind, name, FREED)
     assert run(garden, "shoot", "s", "-n", place.namespace).exit_code == 1
 
 
-def test_a_seed_tells_when_it_was_heard_of(garden: Garden, place: ShootPlace) -> None:
+def test_a_seed_shows_its_last_heartbeat(garden: Garden, place: ShootPlace) -> None:
     seed = place.seed()
     place.patch(SEEDS, seed, {"status": {"conditions": [UNKNOWN]}}, status=True)
-    assert has(told(garden, "seed", seed), "problem heartbeat", "has never renewed the Lease")
+    assert has(why(garden, "seed", seed), "problem heartbeat", "has never renewed the Lease")
     renewed = datetime.now(UTC) - timedelta(hours=3)
     with contextlib.suppress(AlreadyExists):
         garden.create(NAMESPACES, LEASE_NAMESPACE)
     garden.create(LEASES, seed, namespace=LEASE_NAMESPACE, spec={"renewTime": format_micro_time(renewed)})
-    lines = told(garden, "seed", seed)
+    lines = why(garden, "seed", seed)
     assert has(lines, "problem heartbeat", format_time(renewed), "ago)")
     assert has(lines, "problem condition GardenletReady is Unknown", "Gardenlet stopped posting seed status.")
 
@@ -155,8 +155,8 @@ def test_who_is_no_member_any_more_is_named_and_has_no_more_than_a_member(garden
     for more in ("gardener.cloud:system:project-serviceaccountmanager", "cluster-admin"):
         with pytest.raises(Forbidden):
             bind(member, "more", more, eve)
-    told_of = told(garden, "project", place.name)
-    assert has(told_of, "problem rights", f"{place.namespace}/eve gives ClusterRole", f"to User {eve}: no members")
+    findings = why(garden, "project", place.name)
+    assert has(findings, "problem rights", f"{place.namespace}/eve gives ClusterRole", f"to User {eve}: no members")
 
 
 def test_programs_get_all_as_data(garden: Garden, place: ShootPlace) -> None:
@@ -178,7 +178,7 @@ def test_what_may_not_be_read_is_said(garden: Garden, place: ShootPlace) -> None
     result = run(garden, "shoot", "s", "-n", place.namespace, "--as", user)
     assert result.exit_code == 0, result.output
     binding = f"SecretBinding {place.namespace}/{place.name}"
-    assert f"you may not read {binding}, so what depends on that is not told" in result.stderr
+    assert f"you may not read {binding}, so what depends on that is missing here" in result.stderr
     data = json.loads(run(garden, "shoot", "s", "-n", place.namespace, "--as", user, "-o", "json").stdout)
     assert data["unread"] == [binding]
 
@@ -216,7 +216,7 @@ def stable(text: str) -> str:
     return text
 
 
-def test_the_page_shows_what_is_told(garden: Garden, place: ShootPlace) -> None:
+def test_the_page_shows_the_same_findings(garden: Garden, place: ShootPlace) -> None:
     """With UPDATE_DOCS=1 the page is written anew."""
     limited_shoot(place)
     place.shoot("old", seedName=place.name)

@@ -46,7 +46,7 @@ def mr(cluster: Cluster, namespace: str) -> Mr:
 
 
 def managed(name: str) -> Object:
-    return managed_resource(name, spec={"class": "nobody", "secretRefs": []})
+    return managed_resource(name, spec={"class": "unused", "secretRefs": []})
 
 
 @pytest.fixture
@@ -143,8 +143,8 @@ def test_all_are_suspended_and_resumed_at_once(cluster: Cluster, namespace: str,
     for name in ("one", "two"):
         cluster.api.create(path, managed(name))
     mr("suspend", "one", "-r", "the first reason")
-    told = mr("suspend", "--all", "-r", "the second reason").stderr
-    assert f"ManagedResource {namespace}/one is suspended already, by " in told
+    shown = mr("suspend", "--all", "-r", "the second reason").stderr
+    assert f"ManagedResource {namespace}/one is suspended already, by " in shown
     assert annotations(cluster.api.get(f"{path}/one"))["resources.gardener.cloud/ignore-reason"] == "the first reason"
     assert annotations(cluster.api.get(f"{path}/two"))["resources.gardener.cloud/ignore-reason"] == "the second reason"
     assert mr("reconcile", "--all").stderr.count("is suspended: left out") == 2
@@ -162,17 +162,17 @@ def test_somebody_else_is_impersonated(cluster: Cluster, namespace: str, mr: Mr)
     assert "shop" in mr("get", "--as", "jane", "--as-group", "one", "--as-group", "system:masters").stdout
 
 
-def test_whoever_may_do_nothing_is_told_so(cluster: Cluster, namespace: str, mr: Mr) -> None:
-    nobody = cluster.kubeconfig_for("nobody")
-    result = mr("get", code=1, kubeconfig=nobody)
-    assert 'User "nobody" cannot list resource "managedresources"' in result.stderr
+def test_a_user_without_permissions_gets_the_refusal(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    eve = cluster.kubeconfig_for("eve")
+    result = mr("get", code=1, kubeconfig=eve)
+    assert 'User "eve" cannot list resource "managedresources"' in result.stderr
     assert "► ask for this permission" in result.stderr
-    checked = mr("check", code=1, kubeconfig=nobody)
+    checked = mr("check", code=1, kubeconfig=eve)
     assert "you may not list managedresources, patch managedresources, get secrets" in checked.stdout
     assert "? ManagedResources: you may not read them" in checked.stdout
 
 
-def test_an_api_server_that_does_not_answer_is_told_in_words(tmp_path: Path, mr: Mr, cluster: Cluster) -> None:
+def test_an_api_server_that_does_not_answer_is_an_error_in_words(tmp_path: Path, mr: Mr, cluster: Cluster) -> None:
     document = yaml.safe_load(cluster.kubeconfig.read_text())
     document["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
     path = tmp_path / "config"
@@ -182,11 +182,11 @@ def test_an_api_server_that_does_not_answer_is_told_in_words(tmp_path: Path, mr:
 
 def test_create_refuses_what_exists_and_updates_on_demand(cluster: Cluster, namespace: str, mr: Mr) -> None:
     one, two = (yaml.safe_dump(config_map(name)) for name in ("one", "two"))
-    mr("create", "made", "-f", "-", "--class", "nobody", stdin=one)
+    mr("create", "made", "-f", "-", "--class", "unused", stdin=one)
     assert "exists already" in mr("create", "made", "-f", "-", stdin=two, code=1).stderr
-    mr("create", "made", "-f", "-", "--class", "nobody", "--update", stdin=two)
+    mr("create", "made", "-f", "-", "--class", "unused", "--update", stdin=two)
     assert "name: two" in mr("decode", "made").stdout
-    unfit = mr("create", "made", "-f", "-", "--immutable", "--update", "--class", "nobody", stdin=one)
+    unfit = mr("create", "made", "-f", "-", "--immutable", "--update", "--class", "unused", stdin=one)
     assert f"Secret {namespace}/made is not named any more" in unfit.stderr
     found = cluster.api.get(MANAGED_RESOURCES.path(namespace=namespace, name="made"))
     [reference] = found["spec"]["secretRefs"]
@@ -218,7 +218,7 @@ def test_tree_trace_and_diff_for_programs(rig: Rig, mr: Mr) -> None:
     assert "no ManagedResource" in unmanaged.stdout
 
 
-def test_diff_tells_of_secrets_of_the_manifest_without_their_values(rig: Rig, mr: Mr) -> None:
+def test_diff_shows_secrets_of_the_manifest_without_their_values(rig: Rig, mr: Mr) -> None:
     hidden = secret("hidden", stringData={"a": "b1gsecret"})
     rig.write("shop", hidden, config_map("extra"))
     mr("wait", "shop", "--timeout", "60s")
@@ -226,10 +226,10 @@ def test_diff_tells_of_secrets_of_the_manifest_without_their_values(rig: Rig, mr
         changed = base64.b64encode(b"an0therone").decode()
         rig.patch("Secret", "hidden", {"data": {"a": changed}, "metadata": {"labels": {"x": "y"}}})
         rig.write_secret("shop", hidden)
-        told = mr("diff", "shop", code=1).stdout
-        assert f"Secret/{rig.namespace}/hidden would be changed" in told
-        assert f"ConfigMap/{rig.namespace}/extra would be removed" in told
-        everything = told + mr("diff", "shop", "-o", "json", code=1).stdout
+        shown = mr("diff", "shop", code=1).stdout
+        assert f"Secret/{rig.namespace}/hidden would be changed" in shown
+        assert f"ConfigMap/{rig.namespace}/extra would be removed" in shown
+        everything = shown + mr("diff", "shop", "-o", "json", code=1).stdout
         for value in ("b1gsecret", "an0therone", changed, base64.b64encode(b"b1gsecret").decode()):
             assert value not in everything
 
@@ -237,9 +237,9 @@ def test_diff_tells_of_secrets_of_the_manifest_without_their_values(rig: Rig, mr
 def test_objects_of_another_cluster_are_read_there(rig: Rig, mr: Mr) -> None:
     rig.write("shop", config_map("one"))
     mr("wait", "shop", "--timeout", "60s")
-    nobody = rig.cluster.kubeconfig_for("nobody")
-    told = mr("describe", "shop", "--target-kubeconfig", str(nobody)).stdout
-    assert f"ConfigMap/{rig.namespace}/one   Unknown   you may not read it" in told
+    eve = rig.cluster.kubeconfig_for("eve")
+    shown = mr("describe", "shop", "--target-kubeconfig", str(eve)).stdout
+    assert f"ConfigMap/{rig.namespace}/one   Unknown   you may not read it" in shown
     assert "you may not read it" not in mr("describe", "shop").stdout
 
 
@@ -303,7 +303,7 @@ def on_a_terminal(rig: Rig, *arguments: str, **environment: str) -> str:
         while time.monotonic() < deadline:
             try:
                 part = os.read(master, 65536)
-            except OSError:  # Linux: nobody holds the other end any more
+            except OSError:  # Linux: the other end is closed
                 break
             if not part:
                 break

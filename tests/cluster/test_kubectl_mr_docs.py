@@ -3,7 +3,7 @@
 A line `…` on the page stands for any lines. What differs is written anew in full: leave lines out again by hand.
 
 The commands are run in their order, as a reader would type them, with names of namespaces that are as long as those of
-the page, so that columns stay. Before some of them something happens that the page tells of in words.
+the page, so that columns stay. Before some of them something happens that the page says in words.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ EXIT_CODES = {
 }
 
 _VOLATILE = (
-    (re.compile(r"^◎ .*\n", re.MULTILINE), ""),  # what is told while something goes on
+    (re.compile(r"^◎ .*\n", re.MULTILINE), ""),  # what is shown while something goes on
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z"), "TIME"),
     (re.compile(r"\b(\d+[smhd])+( \(x\d+\))?(?![\w.])"), "AGE"),
     (re.compile(r"\bv1\.\d+\.\d+\S*"), "VERSION"),
@@ -81,7 +81,7 @@ class Reader:
         environment = {"KUBECONFIG": str(self.cluster.kubeconfig), "NO_COLOR": "1", "COLUMNS": "80"}
         return CliRunner().invoke(app, arguments, prog_name="kubectl mr", env=environment)
 
-    # --- what the page tells in words
+    # --- what the page says in words
 
     def before(self, command: str) -> None:
         events: dict[str, Callable[[], None]] = {
@@ -89,7 +89,7 @@ class Reader:
             "kubectl mr diff shop -n garden": self._change_by_hand,
             "kubectl mr wait shop -n garden --for deleted --timeout 3s": self._delete_what_is_held,
             "kubectl mr create banner -n garden -f banner.yaml --wait": self._create_by_hand,
-            "kubectl mr events shop -n garden": self._until_repair_is_told,
+            "kubectl mr events shop -n garden": self._until_repair_is_reported,
             "kubectl mr create shop -n garden -f next.yaml --update --wait": self._keep_versions,
             "kubectl mr history shop -n garden": lambda: self._until_kept(2),
         }
@@ -126,12 +126,12 @@ class Reader:
     def _until_kept(self, number: int) -> None:
         eventually(lambda: self.garden.find("Secret", f"shop-history-{number}"), f"revision {number}")
 
-    def _until_repair_is_told(self) -> None:
-        def is_told() -> bool:
+    def _until_repair_is_reported(self) -> None:
+        def is_reported() -> bool:
             events = self.garden.list("Event")
             return any(each["reason"] == "Reconciled" and each["involvedObject"]["name"] == "shop" for each in events)
 
-        eventually(is_told, "the Event Reconciled")
+        eventually(is_reported, "the Event Reconciled")
 
     def _delete_what_is_held(self) -> None:
         self.shop.patch("ConfigMap", "storefront", {"metadata": {"finalizers": ["example.com/hold"]}})

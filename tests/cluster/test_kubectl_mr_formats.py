@@ -20,7 +20,7 @@ from kube.resources import NAMESPACES
 from kubectl.mr.__main__ import COMMANDS, app
 
 TIMES = {"lastUpdateTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-TOLD = {"reason": "R", "message": "Could not", **TIMES}
+REASON = {"reason": "R", "message": "Could not", **TIMES}
 STATES = ("good", "pending", "failed", "unhealthy", "suspended", "deleting", "unreadable", "missing")
 """The names of ManagedResources; each has a ConfigMap of its own name."""
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -45,14 +45,14 @@ webhooks: {seccompProfile: {enabled: true}}
 
 def forms_of(command: str) -> list[str]:
     """Those that its help offers."""
-    told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout
-    offered = re.search(r"--output +[<\[]([a-z|]+)[>\]]", told)
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout
+    offered = re.search(r"--output +[<\[]([a-z|]+)[>\]]", shown)
     return offered[1].split("|") if offered else []
 
 
 @pytest.fixture(scope="module")
 def place(cluster: Cluster, devcluster_run: object) -> Iterator[Place]:
-    """Nobody looks after what is in it, so states stay as they are."""
+    """No agent handles what is in it, so states stay as they are."""
     install_crd(cluster)
     place = Place(cluster, "formats-of-kubectl-mr")
     place.api.create(NAMESPACES.path(), obj("Namespace", place.namespace))
@@ -74,26 +74,26 @@ def _create(place: Place, state: str) -> None:
     about: dict[str, Any] = {"annotations": {IGNORE: "true"}} if state == "suspended" else {}
     if state == "deleting":
         about = {"finalizers": ["example.com/hold"]}
-    created = place.create(managed_resource(state, spec={"class": "nobody"}, **about))
+    created = place.create(managed_resource(state, spec={"class": "unused"}, **about))
     if state in {"good", "failed"}:
         for number in (1, 2):
             of = {**created, "metadata": {**created["metadata"], "annotations": {CHANGE_CAUSE: f"cause {number}"}}}
             place.create(revision_secret(of, number=number, digest=f"d{number}", names=[state], value=b"x"))
-    told = conditions(
+    reported = conditions(
         applied="False" if state in {"failed", "unreadable", "missing"} else "True",
         healthy="False" if state == "unhealthy" else "True",
-        **TOLD,
+        **REASON,
     )
     listed = [
         reference("v1 ConfigMap", f"{place.namespace}/{state}"),
-        reference("nobody.example.com/v1 Kind", f"{place.namespace}/{state}"),
+        reference("unknown.example.com/v1 Kind", f"{place.namespace}/{state}"),
     ]
     if state != "pending":
-        status = {"conditions": told, "resources": listed, "observedGeneration": 1}
+        status = {"conditions": reported, "resources": listed, "observedGeneration": 1}
         place.patch("ManagedResource", state, {"status": status}, subresource="status")
     uid = created["metadata"]["uid"]
     involved = reference("resources.gardener.cloud/v1alpha1 ManagedResource", f"{place.namespace}/{state}", uid=uid)
-    place.create(obj("Event", state, involvedObject=involved, reason="R", message="told", type="Normal"))
+    place.create(obj("Event", state, involvedObject=involved, reason="R", message="text", type="Normal"))
 
 
 CASES = [

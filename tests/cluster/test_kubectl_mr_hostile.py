@@ -25,7 +25,7 @@ ROLE = "evil\x1b[2J\rrole\u202e"
 
 @pytest.fixture
 def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
-    """A failed ManagedResource, its Secret, its objects and what was told of it; the same in a file."""
+    """A failed ManagedResource, its Secret, its objects and its Event; the same in a file."""
     install_crd(cluster)
     place, evil, marks = Place(cluster, namespace), {"evil": EVIL}, {ORIGIN: f"{namespace}/mr"}
     role = obj(ROLES, ROLE, namespace=namespace, annotations=evil)
@@ -33,7 +33,7 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     text = config_map("c", data, namespace=namespace, annotations=evil)
     manifests = yaml.safe_dump_all([role, text], allow_unicode=True)
     opaque = secret("s", {"objects.yaml": f"# {EVIL}\n{manifests}"}, namespace=namespace, annotations=evil)
-    spec: dict[str, Any] = {"class": f"nobody{EVIL}", "secretRefs": [{"name": "s"}], "injectLabels": evil}
+    spec: dict[str, Any] = {"class": f"unused{EVIL}", "secretRefs": [{"name": "s"}], "injectLabels": evil}
     managed = managed_resource("mr", namespace=namespace, annotations=evil, spec=spec)
     place.create(obj(ROLES, ROLE, annotations=marks))
     place.create(config_map("c", {"one": "a\n\x1b"}, annotations=marks))
@@ -59,8 +59,8 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     status = {"conditions": [condition], "resources": listed, "observedGeneration": 1}
     place.patch("ManagedResource", "mr", {"status": status}, subresource="status")
     about = reference(f"{MANAGED_RESOURCES.api_version} ManagedResource", f"{namespace}/mr", uid=uid(created))
-    told = {"type": EVIL, "reason": EVIL, "message": EVIL, "source": {"component": EVIL}}
-    place.create(obj("Event", "e", involvedObject=about, lastTimestamp="2026-01-01T00:00:00Z", **told))
+    event = {"type": EVIL, "reason": EVIL, "message": EVIL, "source": {"component": EVIL}}
+    place.create(obj("Event", "e", involvedObject=about, lastTimestamp="2026-01-01T00:00:00Z", **event))
     file = tmp_path / f"{EVIL.replace('/', '')}.yaml"
     file.write_text(yaml.safe_dump_all([opaque, managed], allow_unicode=True))
     (tmp_path / "config.yaml").write_text(CONFIG)
@@ -153,9 +153,9 @@ def test_no_command_lets_others_write_to_the_terminal(cluster: Cluster, namespac
 
 def test_data_is_exact(cluster: Cluster, namespace: str, objects: Path) -> None:
     for form, load in (("json", json.loads), ("yaml", yaml.safe_load)):
-        (told,) = (load(run(cluster, "get", "mr", "-n", namespace, "-o", form).stdout),)
-        assert told["metadata"]["annotations"]["evil"] == EVIL
-        assert told["status"]["conditions"][0]["message"] == EVIL
+        (shown,) = (load(run(cluster, "get", "mr", "-n", namespace, "-o", form).stdout),)
+        assert shown["metadata"]["annotations"]["evil"] == EVIL
+        assert shown["status"]["conditions"][0]["message"] == EVIL
     # Not to a terminal: as it was written.
     assert EVIL.replace("\r", "\n") in run(cluster, "decode", "s", "-n", namespace).stdout.replace("\r", "\n")
 

@@ -96,9 +96,9 @@ async def test_what_comes_is_followed_and_shown_once(cluster: Cluster, namespace
     assert sorted(others) == ["3 info third", "5 info fifth"]
 
 
-async def test_an_agent_that_is_not_found_is_told(cluster: Cluster, namespace: str) -> None:
+async def test_an_agent_that_is_not_found_is_an_error(cluster: Cluster, namespace: str) -> None:
     install_crd(cluster)
-    Place(cluster, namespace).create(managed_resource("shop", spec={"class": f"of-nobody-{namespace}"}))
+    Place(cluster, namespace).create(managed_resource("shop", spec={"class": f"unused-{namespace}"}))
     environment = {"KUBECONFIG": str(cluster.kubeconfig), "NO_COLOR": "1"}
     command = ["logs", "shop", "-n", namespace, "--agent-namespace", namespace]
     result = await asyncio.to_thread(CliRunner().invoke, app, command, env=environment)

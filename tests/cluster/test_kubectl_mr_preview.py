@@ -27,7 +27,7 @@ class Shop(Place):
         assert result.exit_code == code, (result.output, result.exception)
         return result
 
-    def told(self, *objects: Object, name: str = "shop", code: int = 1) -> dict[str, Object]:
+    def preview(self, *objects: Object, name: str = "shop", code: int = 1) -> dict[str, Object]:
         """By name of the object."""
         printed = self.mr("diff", name, "-f", "-", "-o", "json", stdin=list(objects), code=code).stdout
         return {entry["name"].rpartition("/")[2]: entry for entry in json.loads(printed)}
@@ -40,7 +40,7 @@ class Shop(Place):
         self.create(self.text(name, data, annotations=notes))
 
     def lists(self, managed: str, *names: str) -> None:
-        self.create(managed_resource(managed, spec={"class": "nobody"}))
+        self.create(managed_resource(managed, spec={"class": "unused"}))
         listed = [reference("v1 ConfigMap", f"{self.namespace}/{name}") for name in names]
         self.patch("ManagedResource", managed, {"status": {"resources": listed}}, subresource="status")
 
@@ -69,14 +69,14 @@ def test_what_would_be_created_changed_taken_over_and_removed(shop: Shop) -> Non
     shop.owned("held", by="other")
     shop.owned("left", by="not-any-more")
     before = shop.list("ConfigMap")
-    told = shop.told(
+    shown = shop.preview(
         *(shop.text(name) for name in ("same", "new", "found", "held", "left")),
         shop.text("changed", {"a": "after"}),
         shop.text("ignored", annotations={MODE: MODE_IGNORE}),
         code=2,
     )
-    assert told.pop("same")["what"] == "changed"  # labels and annotations of the agent are missing
-    assert {name: entry["what"] for name, entry in told.items()} == {
+    assert shown.pop("same")["what"] == "changed"  # labels and annotations of the agent are missing
+    assert {name: entry["what"] for name, entry in shown.items()} == {
         "new": "created",
         "changed": "changed",
         "found": "takenOver",
@@ -86,16 +86,16 @@ def test_what_would_be_created_changed_taken_over_and_removed(shop: Shop) -> Non
         "kept": "released",
         "ignored": "released",
     }
-    assert {"path": "data.a", "before": "before", "after": "after"} in told["changed"]["changes"]
-    assert told["found"]["reason"] == "it exists without an owner"
-    assert {"path": "data.a", "before": "before", "after": "b"} in told["found"]["changes"]
-    assert told["left"]["reason"] == f"it was of ManagedResource {shop.namespace}/not-any-more"
-    assert f"is held by ManagedResource {shop.namespace}/other" in told["held"]["problem"]
-    assert KEEP_OBJECT in told["kept"]["reason"]
+    assert {"path": "data.a", "before": "before", "after": "after"} in shown["changed"]["changes"]
+    assert shown["found"]["reason"] == "it exists without an owner"
+    assert {"path": "data.a", "before": "before", "after": "b"} in shown["found"]["changes"]
+    assert shown["left"]["reason"] == f"it was of ManagedResource {shop.namespace}/not-any-more"
+    assert f"is held by ManagedResource {shop.namespace}/other" in shown["held"]["problem"]
+    assert KEEP_OBJECT in shown["kept"]["reason"]
     assert shop.list("ConfigMap") == before
 
 
-def test_values_of_secrets_are_masked_and_unknown_fields_told(shop: Shop) -> None:
+def test_values_of_secrets_are_masked_and_unknown_fields_shown(shop: Shop) -> None:
     shop.create(secret("hidden", {"token": "b1gsecret"}))
     new = deployment("storefront", namespace=shop.namespace)
     new["spec"]["replica"] = 2
@@ -108,19 +108,19 @@ def test_values_of_secrets_are_masked_and_unknown_fields_told(shop: Shop) -> Non
     assert "◎ 2 objects: 1 would be created, 1 would be taken over" in printed.stderr
 
 
-def test_what_the_api_server_refuses_is_told_before(shop: Shop) -> None:
+def test_what_the_api_server_refuses_is_shown_before(shop: Shop) -> None:
     broken = deployment("broken", namespace=shop.namespace)
     broken["spec"]["selector"]["matchLabels"] = {"other": "label"}
     unnamed: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": shop.namespace}}
     elsewhere = config_map("elsewhere", namespace=f"not-{shop.namespace}")
-    unknown = obj("nobody.example.com/v1 Kind", "unknown", namespace=shop.namespace)
-    told = shop.told(broken, elsewhere, unknown, unnamed, shop.text("good"), code=2)
-    assert told.pop("good")["what"] == "created"
-    assert {entry["what"] for entry in told.values()} == {"refused"}
-    assert "is invalid: spec.template.metadata.labels" in told["broken"]["problem"]
-    assert "not found" in told["elsewhere"]["problem"]
-    assert "no matches for kind" in told["unknown"]["problem"]
-    assert len(told) == 4
+    unknown = obj("unknown.example.com/v1 Kind", "unknown", namespace=shop.namespace)
+    shown = shop.preview(broken, elsewhere, unknown, unnamed, shop.text("good"), code=2)
+    assert shown.pop("good")["what"] == "created"
+    assert {entry["what"] for entry in shown.values()} == {"refused"}
+    assert "is invalid: spec.template.metadata.labels" in shown["broken"]["problem"]
+    assert "not found" in shown["elsewhere"]["problem"]
+    assert "no matches for kind" in shown["unknown"]["problem"]
+    assert len(shown) == 4
 
 
 def test_namespaces_and_kinds_may_come_with_the_objects_that_need_them(shop: Shop) -> None:
@@ -136,9 +136,9 @@ def test_namespaces_and_kinds_may_come_with_the_objects_that_need_them(shop: Sho
         ],
     }
     thing = obj(f"{group}/v1 Thing", "one", namespace=space)
-    told = shop.told(obj("v1 Namespace", space), config_map("two", namespace=space), definition, thing)
-    assert {entry["what"] for entry in told.values()} == {"created"}
-    assert len(told) == 4
+    shown = shop.preview(obj("v1 Namespace", space), config_map("two", namespace=space), definition, thing)
+    assert {entry["what"] for entry in shown.values()} == {"created"}
+    assert len(shown) == 4
 
 
 def test_a_kustomization_and_files_are_read_and_no_difference_is_0(shop: Shop, tmp_path: Path) -> None:
@@ -147,12 +147,12 @@ def test_a_kustomization_and_files_are_read_and_no_difference_is_0(shop: Shop, t
     assert "ConfigMap" in shop.mr("diff", "shop", "-f", str(tmp_path / "c.yaml"), code=1).stdout
     printed = shop.mr("diff", "shop", "-k", str(tmp_path), code=1).stdout
     assert printed == f"► ConfigMap/{shop.namespace}/pre-one would be created\n"
-    shop.create(managed_resource("empty", spec={"class": "nobody", "secretRefs": []}))
+    shop.create(managed_resource("empty", spec={"class": "unused", "secretRefs": []}))
     assert "no differences" in shop.mr("diff", "empty", code=0).stderr
     assert "cannot read" in shop.mr("diff", "shop", "-f", str(tmp_path / "none"), code=2).stderr
 
 
-def test_create_as_a_dry_run_tells_the_same_and_creates_nothing(shop: Shop) -> None:
+def test_create_as_a_dry_run_shows_the_same_and_creates_nothing(shop: Shop) -> None:
     shop.create(shop.text("found", {"a": "before"}))
     printed = shop.mr("create", "shop", "-f", "-", "--dry-run", "server", stdin=[shop.text("found"), shop.text("new")])
     assert f"► ConfigMap/{shop.namespace}/found would be taken over\n  it exists without an owner" in printed.stdout

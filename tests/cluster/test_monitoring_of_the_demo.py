@@ -89,7 +89,7 @@ class Workload:
         self._api.create(collection, definition)
 
     def go_on(self) -> None:
-        """Something to put right, to roll out, and to refuse."""
+        """Something to repair, to roll out, and to refuse."""
         self._api.patch("/api/v1/namespaces/shop/configmaps/storefront", {"data": {"greeting": str(time.time())}})
         with contextlib.suppress(Forbidden):
             self._api.delete(f"{admission.TREASURE_DEFINITION}?dryRun=All")

@@ -25,7 +25,7 @@ from config.resource_manager.controllers import Controllers
 from config.shared import IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, Ending, EndWatch, Rule, Silence, internal_error
+from devcluster.faults import Delay, EndWatch, Rule, Silence, WatchEnd, internal_error
 from gardener import keys, kinds
 from gardener.kinds import GATEWAYS, VIRTUAL_SERVICES
 from kit.controllers import counted, run_controller
@@ -466,7 +466,7 @@ async def test_that_a_namespace_went_before_the_watch_told_is_no_error(cluster: 
     async with proxy_to(cluster) as proxy:
         kubeconfig = tmp_path / "kubeconfig"
         proxy.write_kubeconfig(kubeconfig, token=cluster.token)
-        proxy.rules.add(Rule(fault=EndWatch(how=Ending.SILENT), path="/namespaces(/[^/]+)?$"))
+        proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT), path="/namespaces(/[^/]+)?$"))
         async with world_with(cluster, agent_kubeconfig=kubeconfig, timings=Timings(idle_timeout=1.0)) as world:
 
             async def refused() -> str:

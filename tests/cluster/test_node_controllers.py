@@ -16,7 +16,7 @@ from agent.resource_manager.node.critical_components import controller as critic
 from agent.resource_manager.node.high_availability_config import controller as high_availability_config
 from config.resource_manager.controllers import Controllers, NodeAgentReconciliationDelay, NodeCriticalComponents
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, Ending, EndWatch, Rule
+from devcluster.faults import Delay, EndWatch, Rule, WatchEnd
 from kit.controllers import counted, run_controller
 from kit.eventually import eventually, soon
 from kit.objects import obj, pod, resource_of, secret, workload
@@ -227,7 +227,7 @@ async def test_what_others_write_to_the_node_is_not_undone(world: NodePlace, tmp
     node = world.node("n", NOT_READY)
     pod = world.pod(node, "a")
     async with proxied(world.cluster, tmp_path) as (proxy, _):
-        proxy.rules.add(Rule(fault=EndWatch(how=Ending.SILENT), path="/nodes$"))
+        proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT), path="/nodes$"))
         timings = Timings(idle_timeout=1.0)
         kubeconfig = tmp_path / "kubeconfig"
         async with running(

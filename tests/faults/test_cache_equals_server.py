@@ -11,7 +11,6 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.faults import (
     Delay,
-    Ending,
     EndWatch,
     Fault,
     LateEvents,
@@ -20,6 +19,7 @@ from devcluster.faults import (
     Rule,
     Silence,
     Trickle,
+    WatchEnd,
     expired,
     internal_error,
     throttled,
@@ -54,7 +54,7 @@ REQUEST_FAULTS: dict[str, Fault] = {
     "expired credentials": unauthorized(),
 }
 WATCH_FAULTS: dict[str, Fault] = {
-    **{f"watch ends: {how}": EndWatch(how=how, after_events=3) for how in Ending},
+    **{f"watch ends: {how}": EndWatch(how=how, after_events=3) for how in WatchEnd},
     "repeated events": RepeatEvents(),
     "late events": LateEvents(seconds=0.2),
 }
@@ -136,7 +136,7 @@ async def test_a_cache_equals_the_server_after(
         store.subscribe(mirror)
         for _ in range(3):
             await change_at_random(server, namespace, chance, steps=25)
-            proxy.end_watches(chance.choice(list(Ending)))
+            proxy.end_watches(chance.choice(list(WatchEnd)))
         assert proxy.injected.total() > 0
         proxy.rules.clear()
         assert await equals_server(store, mirror, server, namespace)
@@ -152,7 +152,7 @@ async def test_own_writes_are_read_at_once_and_late_answers_bring_nothing_back(
         caches = Caches(client, namespaces=[namespace], timings=QUICK)
         async with caches.use(View(CONFIG_MAPS, without_managed_fields)) as store:
             proxy.rules.add(Rule(fault=LateEvents(seconds=0.5), path=PATH))
-            proxy.end_watches(Ending.CLOSED)
+            proxy.end_watches(WatchEnd.CLOSED)
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine", "namespace": namespace}}
             created = await client.create(CONFIG_MAPS, obj)
             store.observe(created)

@@ -33,7 +33,6 @@ from devcluster.faults import (
     STRANGERS,
     Answer,
     Delay,
-    Ending,
     EndWatch,
     LateEvents,
     RepeatEvents,
@@ -41,6 +40,7 @@ from devcluster.faults import (
     Rule,
     Silence,
     Truncated,
+    WatchEnd,
     expired,
     internal_error,
     throttled,
@@ -98,7 +98,7 @@ MIX = (
     rarely(Silence(carried_out=True), times=3, methods=WRITES),
     rarely(Delay(seconds=0.2, carried_out=True), 0.05),
     rarely(expired(), 0.1, watch=True),
-    *(rarely(EndWatch(how=how, after_events=5), 0.1, watch=True) for how in Ending),
+    *(rarely(EndWatch(how=how, after_events=5), 0.1, watch=True) for how in WatchEnd),
     rarely(RepeatEvents(), 0.2, watch=True),
     rarely(LateEvents(seconds=0.3), 0.3, watch=True),
 )
@@ -177,10 +177,10 @@ async def without_news_of(
     """A controller that has listed all, and whose watch of one kind tells nothing any more."""
     async with proxied(garden.cluster, directory) as (proxy, transport):
         path = f"/{resource.plural}$"
-        proxy.rules.add(Rule(fault=EndWatch(how=Ending.SILENT), path=path, watch=True))
+        proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT), path=path, watch=True))
         client = Client(transport, user_agent="without-news")
         async with run_garden_controllers([declare], client, **options) as (loop,):
-            await soon(lambda: proxy.injected[Ending.SILENT.value], "the watch to fall silent")
+            await soon(lambda: proxy.injected[WatchEnd.SILENT.value], "the watch to fall silent")
             yield proxy, loop
 
 

@@ -14,7 +14,7 @@ from config.resource_manager.webhooks import (
     Webhooks,
 )
 from devcluster.cluster import Cluster as DevCluster
-from devcluster.faults import Ending, Fault
+from devcluster.faults import Fault, WatchEnd
 from kit.crash.answers import ANSWERS, Answers, Strangers
 from kit.crash.scenes_alone import Certificates, InstalledConfigurations, Leadership, RotatedCertificates
 from kit.crash.scenes_managed import Change, Creation, Deletion, HandOverByDeletion, Release
@@ -89,7 +89,7 @@ async def test_the_caches_of_webhooks_lose_nothing_by_it(
                 namespaces.store.subscribe(note)
                 accounts.store.subscribe(note)
             else:
-                proxy.end_watches(Ending.EXPIRED)
+                proxy.end_watches(WatchEnd.EXPIRED)
             cluster.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {"seen": moment[:2]}}})
             await soon(lambda: _is_seen(namespaces, namespace, moment[:2]))  # noqa: B023 - at once
             await soon(lambda: accounts.store.get(Key(namespace, "default")) is not None)

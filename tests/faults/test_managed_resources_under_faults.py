@@ -19,7 +19,6 @@ from devcluster.faults import (
     STRANGERS,
     Answer,
     Delay,
-    Ending,
     EndWatch,
     Fault,
     Foreign,
@@ -29,6 +28,7 @@ from devcluster.faults import (
     Rule,
     Silence,
     Trickle,
+    WatchEnd,
     expired,
     internal_error,
     throttled,
@@ -99,7 +99,7 @@ TROUBLES = {
     "expired watches": Trouble(expired(), methods=("GET",), probability=0.3, watch=True),
     **{
         f"watches that end: {how}": Trouble(EndWatch(how=how, after_events=5), probability=0.7, watch=True, times=None)
-        for how in Ending
+        for how in WatchEnd
     },
     "repeated events": Trouble(RepeatEvents(), probability=1.0, watch=True, times=None),
     "late events": Trouble(LateEvents(seconds=0.3), probability=1.0, watch=True, times=None),

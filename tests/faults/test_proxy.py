@@ -19,7 +19,6 @@ from devcluster.cluster import Cluster
 from devcluster.faults import (
     Answer,
     Delay,
-    Ending,
     EndWatch,
     LateEvents,
     RepeatEvents,
@@ -27,6 +26,7 @@ from devcluster.faults import (
     Rule,
     Silence,
     Trickle,
+    WatchEnd,
     expired,
     internal_error,
     throttled,
@@ -95,7 +95,7 @@ async def session(cluster: Cluster) -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 def direct(cluster: Cluster, session: aiohttp.ClientSession, namespace: str) -> Client:
-    """Past the proxy: tells what the API server really holds."""
+    """Past the proxy: reads what the API server really holds."""
     return Client(session=session, url=cluster.url, namespace=namespace)
 
 
@@ -242,73 +242,73 @@ async def nothing_more_comes(watch: aiohttp.ClientResponse) -> bool:
     return False
 
 
-async def check_shutdown(how: Ending, watch: aiohttp.ClientResponse) -> None:
+async def check_watch_end(how: WatchEnd, watch: aiohttp.ClientResponse) -> None:
     """After all events were read."""
     match how:
-        case Ending.CLOSED:
+        case WatchEnd.CLOSED:
             assert await read_line(watch) == b""
-        case Ending.EXPIRED:
+        case WatchEnd.EXPIRED:
             event = json.loads(await read_line(watch))
             assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
             assert await read_line(watch) == b""
-        case Ending.RESET:
+        case WatchEnd.RESET:
             with pytest.raises(aiohttp.ClientError):
                 await read_line(watch)
-        case Ending.SILENT:
+        case WatchEnd.SILENT:
             assert await nothing_more_comes(watch)
-        case Ending.TRUNCATED:
+        case WatchEnd.TRUNCATED:
             rest = await read_line(watch)
             assert rest.startswith(b'{"type":')
             assert not rest.endswith(b"\n")
 
 
-@pytest.mark.parametrize("how", Ending)
+@pytest.mark.parametrize("how", WatchEnd)
 async def test_a_watch_ends_after_so_many_events(
-    proxy: FaultProxy, client: Client, direct: Client, how: Ending
+    proxy: FaultProxy, client: Client, direct: Client, how: WatchEnd
 ) -> None:
     proxy.rules.add(Rule(fault=EndWatch(how=how, after_events=2), times=1))
     async with client.watch() as watch:
         await add(direct, "a", "b", "c")
-        if how is not Ending.RESET:  # which may overtake events that were not read yet
+        if how is not WatchEnd.RESET:  # which may overtake events that were not read yet
             assert await read_names(watch, 2) == ["a", "b"]
-            await check_shutdown(how, watch)
+            await check_watch_end(how, watch)
         else:
             with pytest.raises(aiohttp.ClientError):
                 await read_names(watch, 3)
     assert proxy.injected == {how.value: 1}
 
 
-@pytest.mark.parametrize("how", Ending)
-async def test_a_watch_ends_as_soon_as_it_is_open(proxy: FaultProxy, client: Client, how: Ending) -> None:
+@pytest.mark.parametrize("how", WatchEnd)
+async def test_a_watch_ends_as_soon_as_it_is_open(proxy: FaultProxy, client: Client, how: WatchEnd) -> None:
     proxy.rules.add(Rule(fault=EndWatch(how=how)))
-    with contextlib.suppress(aiohttp.ClientOSError) if how is Ending.RESET else contextlib.nullcontext():
+    with contextlib.suppress(aiohttp.ClientOSError) if how is WatchEnd.RESET else contextlib.nullcontext():
         async with client.watch() as watch:
             assert watch.status == 200
-            await check_shutdown(how, watch)
+            await check_watch_end(how, watch)
     assert proxy.injected == {how.value: 1}
 
 
 async def test_a_watch_ends_after_some_time(proxy: FaultProxy, client: Client, direct: Client) -> None:
-    proxy.rules.add(Rule(fault=EndWatch(how=Ending.EXPIRED, after_seconds=5)))
+    proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.EXPIRED, after_seconds=5)))
     began = time.monotonic()
     async with client.watch() as watch:
         await add(direct, "a")
         assert await read_names(watch, 1) == ["a"]
-        await check_shutdown(Ending.EXPIRED, watch)
+        await check_watch_end(WatchEnd.EXPIRED, watch)
     assert time.monotonic() - began >= 5
 
 
-@pytest.mark.parametrize("how", Ending)
+@pytest.mark.parametrize("how", WatchEnd)
 async def test_open_watches_can_be_ended_from_outside(
-    proxy: FaultProxy, client: Client, direct: Client, how: Ending
+    proxy: FaultProxy, client: Client, direct: Client, how: WatchEnd
 ) -> None:
     async with client.watch() as watch, client.watch() as other:
         await add(direct, "a")
         assert await read_names(watch, 1) == await read_names(other, 1) == ["a"]
         assert proxy.end_watches(how, path="/configmaps$") == 0
         assert proxy.end_watches(how, path="/secrets$") == 2
-        await check_shutdown(how, watch)
-        await check_shutdown(how, other)
+        await check_watch_end(how, watch)
+        await check_watch_end(how, other)
         assert proxy.end_watches(how) == 0
     assert proxy.injected == {how.value: 2}
 
@@ -332,7 +332,7 @@ async def test_late_events_keep_their_order(proxy: FaultProxy, client: Client, d
 
 
 async def test_a_failed_watch_is_passed_on_untouched(proxy: FaultProxy, client: Client) -> None:
-    proxy.rules.add(Rule(fault=EndWatch(how=Ending.RESET)))
+    proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.RESET)))
     headers = {"Authorization": "Bearer wrong"}
     async with client.session.get(client.path, params={"watch": "1"}, headers=headers) as answer:
         assert answer.status == 401
@@ -349,7 +349,7 @@ async def test_a_watch_in_another_format_is_refused(client: Client) -> None:
 async def test_dropping_connections_resets_open_watches(proxy: FaultProxy, client: Client) -> None:
     async with client.watch() as watch:
         proxy.drop_all_connections()
-        await check_shutdown(Ending.RESET, watch)
+        await check_watch_end(WatchEnd.RESET, watch)
     async with client.get() as answer:
         assert answer.status == 200
 
@@ -357,7 +357,7 @@ async def test_dropping_connections_resets_open_watches(proxy: FaultProxy, clien
 async def test_while_paused_connections_are_refused(proxy: FaultProxy, client: Client) -> None:
     async with client.watch() as watch:
         await proxy.pause()
-        await check_shutdown(Ending.RESET, watch)
+        await check_watch_end(WatchEnd.RESET, watch)
     with pytest.raises(aiohttp.ClientConnectorError) as caught:
         await client.version()
     assert caught.value.errno == errno.ECONNREFUSED
@@ -384,7 +384,7 @@ async def test_closing_ends_silent_streams_at_once(
         shutdown = proxy._server.shutdown
         monkeypatch.setattr(proxy._server, "shutdown", lambda timeout: shutdown(60 * timeout))
         client = Client(session=session, url=proxy.url, namespace=namespace)
-        proxy.rules.add(Rule(fault=Silence(), methods=("POST",)), Rule(fault=EndWatch(how=Ending.SILENT)))
+        proxy.rules.add(Rule(fault=Silence(), methods=("POST",)), Rule(fault=EndWatch(how=WatchEnd.SILENT)))
         creating = asyncio.ensure_future(client.create("a"))
         watch = await session.get(client.path, params={"watch": "1"})
         await soon(lambda: proxy.injected == {"silence": 1, "watch-silent": 1})
@@ -408,9 +408,9 @@ async def test_closing_ends_handshakes_that_are_in_progress(cluster: Cluster) ->
     writer.close()
 
 
-@pytest.mark.parametrize("how", [None, Ending.SILENT])
+@pytest.mark.parametrize("how", [None, WatchEnd.SILENT])
 async def test_a_client_that_gives_up_frees_its_connection(
-    proxy: FaultProxy, client: Client, how: Ending | None
+    proxy: FaultProxy, client: Client, how: WatchEnd | None
 ) -> None:
     if how is not None:
         proxy.rules.add(Rule(fault=EndWatch(how=how)))

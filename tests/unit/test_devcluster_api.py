@@ -13,7 +13,7 @@ from localprocesses.pki import Authority
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers everything; tells how many connections there were."""
+    """Answers everything; counts how many connections there were."""
 
     connections = 0
     closes = False

@@ -60,8 +60,8 @@ def test_the_severity_of_an_alert_is_that_of_its_rule(group: dict[str, list[dict
     [rule for group in RULES for rule in group["rules"] if rule.get("for")],
     ids=lambda rule: rule["alert"],
 )
-def test_an_alert_fires_after_the_time_that_is_told(rule: dict[str, str]) -> None:
+def test_an_alert_fires_after_the_documented_time(rule: dict[str, str]) -> None:
     section = (DOCS / "monitoring.md").read_text().partition(f"#### {rule['alert']}\n")[2].partition("\n#")[0]
-    told = re.findall(r"\bfor (\d+ minutes|half an hour|an hour)\b", flat(section), re.IGNORECASE)
+    times_in_text = re.findall(r"\bfor (\d+ minutes|half an hour|an hour)\b", flat(section), re.IGNORECASE)
     times = {"half an hour": "30m", "an hour": "1h"}
-    assert {times.get(time) or time.replace(" minutes", "m") for time in told} <= {rule["for"]}
+    assert {times.get(time) or time.replace(" minutes", "m") for time in times_in_text} <= {rule["for"]}

@@ -7,7 +7,6 @@ import pytest
 
 from devcluster.faults import (
     Answer,
-    Ending,
     EndWatch,
     Fault,
     LateEvents,
@@ -18,6 +17,7 @@ from devcluster.faults import (
     Rule,
     Rules,
     Silence,
+    WatchEnd,
     expired,
     internal_error,
     throttled,
@@ -43,7 +43,7 @@ EVERYTHING = (GET, LIST, WATCH, POST)
         (Rule(fault=Reset(), user_agent="^agent/"), (GET,)),
         (Rule(fault=Reset(), watch=True), (WATCH,)),
         (Rule(fault=Reset(), watch=False), (GET, LIST, POST)),
-        (Rule(fault=EndWatch(how=Ending.CLOSED)), (WATCH,)),
+        (Rule(fault=EndWatch(how=WatchEnd.CLOSED)), (WATCH,)),
         (Rule(fault=RepeatEvents()), (WATCH,)),
         (Rule(fault=LateEvents(seconds=1)), (WATCH,)),
         (Rule(fault=Reset(), methods=("GET",), path="secrets$", watch=False), (LIST,)),
@@ -137,28 +137,28 @@ def test_throttling_is_plain_text_as_an_overloaded_api_server_sends_it() -> None
 
 
 def test_last_words_of_a_watch() -> None:
-    words = Ending.EXPIRED.last_words
+    words = WatchEnd.EXPIRED.last_words
     assert words.endswith(b"\n")
     event = json.loads(words)
     assert event["type"] == "ERROR"
     assert (event["object"]["kind"], event["object"]["code"], event["object"]["reason"]) == ("Status", 410, "Expired")
-    assert not Ending.TRUNCATED.last_words.endswith(b"\n")
+    assert not WatchEnd.TRUNCATED.last_words.endswith(b"\n")
     with pytest.raises(ValueError, match="Unterminated string"):
-        json.loads(Ending.TRUNCATED.last_words)
-    assert {how.last_words for how in (Ending.CLOSED, Ending.RESET, Ending.SILENT)} == {b""}
+        json.loads(WatchEnd.TRUNCATED.last_words)
+    assert {how.last_words for how in (WatchEnd.CLOSED, WatchEnd.RESET, WatchEnd.SILENT)} == {b""}
 
 
 @pytest.mark.parametrize(
-    ("ending", "events"),
+    ("end", "events"),
     [
-        (EndWatch(how=Ending.CLOSED), 0),
-        (EndWatch(how=Ending.CLOSED, after_events=3), 3),
-        (EndWatch(how=Ending.CLOSED, after_seconds=1.0), None),
-        (EndWatch(how=Ending.CLOSED, after_events=3, after_seconds=1.0), 3),
+        (EndWatch(how=WatchEnd.CLOSED), 0),
+        (EndWatch(how=WatchEnd.CLOSED, after_events=3), 3),
+        (EndWatch(how=WatchEnd.CLOSED, after_seconds=1.0), None),
+        (EndWatch(how=WatchEnd.CLOSED, after_events=3, after_seconds=1.0), 3),
     ],
 )
-def test_a_watch_ends_at_once_unless_events_or_time_are_given(ending: EndWatch, events: int | None) -> None:
-    assert ending.events_to_pass == events
+def test_a_watch_ends_at_once_unless_events_or_time_are_given(end: EndWatch, events: int | None) -> None:
+    assert end.events_to_pass == events
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])

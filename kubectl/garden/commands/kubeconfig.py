@@ -32,7 +32,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 )
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, viewer: bool, expiration: str) -> None:
-    """The kubeconfig goes to stdout, when it expires to stderr. It holds a private key: write it to a file that nobody
+    """The kubeconfig goes to stdout, when it expires to stderr. It holds a private key: write it to a file that no one
     else can read. You need the right to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
     """
     lifetime = timedelta(seconds=seconds_of(expiration))

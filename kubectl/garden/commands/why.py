@@ -49,15 +49,15 @@ async def command(session: Session, *, kind: str, name: str, form: Form | None) 
     else:
         output.show_data(data(resource, own, findings, reader.unread), form)
     for what in reader.unread:
-        output.warn(f"you may not read {what}, so what depends on that is not told")
+        output.warn(f"you may not read {what}, so what depends on that is missing here")
 
 
 def _asked_for(session: Session, kind: str, name: str) -> tuple[Resource, Key]:
     """Raises UserError."""
     called, slash, rest = kind.partition("/")
     if bool(rest) == bool(name):
-        told = "names two objects" if rest else "names no object"
-        raise UserError(f"the command line {told}", hint="for example: kubectl gardener why shoot NAME -n NAMESPACE")
+        problem = "names two objects" if rest else "names no object"
+        raise UserError(f"the command line {problem}", hint="for example: kubectl gardener why shoot NAME -n NAMESPACE")
     resource = kinds.demand(called)
     return resource, Key(session.namespace if resource.namespaced else "", rest if slash else name)
 
@@ -66,10 +66,10 @@ def lines(resource: Resource, own: Key, findings: Sequence[Finding]) -> Iterator
     yield [Word(f"{resource.kind} {own}", BOLD)]
     if not findings:
         yield [Word("nothing is waited for, and nothing is wrong", GREEN)]
-    yield from table([[Word(each.level, _COLORS[each.level]), each.about, _told(each)] for each in findings])
+    yield from table([[Word(each.level, _COLORS[each.level]), each.about, _text(each)] for each in findings])
 
 
-def _told(finding: Finding) -> str:
+def _text(finding: Finding) -> str:
     return f"{finding.text} → {finding.remedy}" if finding.remedy else finding.text
 
 

@@ -1,4 +1,4 @@
-"""One thing that is told of an object, and the words that all kinds share."""
+"""One statement about an object, and the words that all kinds share."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Finding:
     """In a word or two."""
     text: str
     remedy: str = ""
-    """What to do; empty: there is nothing to be done, or nobody knows."""
+    """What to do; empty: there is nothing to be done, or it is not known."""
     at: datetime | None = None
     """When something happens, or has happened; the text has it too, for people."""
     users: Sequence[Users] = ()
@@ -72,7 +72,7 @@ class Finding:
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """The most important first; of equal ones in the order in which they were told."""
+    """The most important first; of equal ones in the order in which they were found."""
     levels = list(Level)
     return sorted(findings, key=lambda finding: levels.index(finding.level))
 
@@ -114,11 +114,11 @@ def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
 
 
 def about_it(resource: Resource, own: Key) -> str:
-    """The command that tells more about another object."""
+    """The command that shows more about another object."""
     return command("gardener why", resource, own)
 
 
-# --- what any object may tell
+# --- findings about an object of any kind
 
 
 def conditions(
@@ -131,11 +131,11 @@ def conditions(
             continue
         kind, reason = text(each.get("type")), one_line(each.get("reason"))
         changed = each.get("lastTransitionTime")
-        told = f"{kind} is {status or 'not said'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
+        message = f"{kind} is {status or 'not said'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
         yield Finding(
             level=Level.PROBLEM,
             about=about,
-            text=told.rstrip(": "),
+            text=message.rstrip(": "),
             remedy=(remedies or {}).get(kind, ""),
             at=time_or_none(changed),
         )
@@ -146,12 +146,12 @@ def deletion_begun(obj: Object) -> datetime | None:
 
 
 def other_finalizers(resource: Resource, obj: Object, names: Iterable[str]) -> Iterator[Finding]:
-    """Of an object in deletion, those finalizers that nothing else is told of."""
+    """Of an object in deletion, those finalizers that no other finding names."""
     for name in names:
         if name in OF_KUBERNETES:
-            told = f"waits for objects that it owns (finalizer {name})"
+            message = f"waits for objects that it owns (finalizer {name})"
             remedy = "wait for the garbage collector; see objects whose ownerReferences name it"
         else:
-            told = f"waits for whoever has set the finalizer {name}"
+            message = f"waits for whoever has set the finalizer {name}"
             remedy = f"see why that program does not remove it: {command('describe', resource, key(obj))}"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy)
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy)

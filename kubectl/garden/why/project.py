@@ -1,4 +1,4 @@
-"""What is told of a Project: phase, namespace, rights of others, what its deletion waits for, whether it is stale."""
+"""Findings about a Project: phase, namespace, rights of others, what its deletion waits for, whether it is stale."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from kubectl.garden.why.finding import (
 )
 
 _HINDERED = ("NamespaceDeletion", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
-"""How conditions of a namespace begin that tell what its deletion waits for, if they are True."""
+"""Prefixes of the conditions of a namespace that say what its deletion waits for, if they are True."""
 _BOUND = (
     (SECRETS, references.secrets),
     (WORKLOAD_IDENTITIES, references.workload_identities),
@@ -100,20 +100,20 @@ def _phase(project: Object, around: Around) -> Iterator[Finding]:
     phase, name = text(at(project, "status", "phase")), namespace_of(project)
     described = command("describe", PROJECTS, key(project))
     if phase == "Failed":
-        told = "phase Failed: the controller manager could not set it up, and goes on trying"
-        yield Finding(level=Level.PROBLEM, about="phase", text=told, remedy=f"see why: {described}")
+        message = "phase Failed: the controller manager could not set it up, and goes on trying"
+        yield Finding(level=Level.PROBLEM, about="phase", text=message, remedy=f"see why: {described}")
     elif phase != "Ready":
-        told = f"phase {phase or 'not set'}: the controller manager has yet to set it up"
+        message = f"phase {phase or 'not set'}: the controller manager has yet to set it up"
         remedy = "if it stays so, see whether the controller manager runs"
-        yield Finding(level=Level.BLOCKED, about="phase", text=told, remedy=remedy)
+        yield Finding(level=Level.BLOCKED, about="phase", text=message, remedy=remedy)
     else:
         yield Finding(level=Level.INFO, about="phase", text=f"Ready, namespace {name}")
     if name and around.is_namespace_known and around.namespace is None:
-        told = f"its namespace {name} does not exist"
-        yield Finding(level=Level.PROBLEM, about="namespace", text=told, remedy=f"see why: {described}")
+        message = f"its namespace {name} does not exist"
+        yield Finding(level=Level.PROBLEM, about="namespace", text=message, remedy=f"see why: {described}")
 
 
-# --- what becomes of those that nobody uses
+# --- what becomes of unused ones
 
 
 def _staleness(project: Object, around: Around, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
@@ -122,23 +122,23 @@ def _staleness(project: Object, around: Around, using: Sequence[Users], now: dat
     begun = time_or_none(status.get("staleSinceTimestamp"))
     ends = time_or_none(status.get("staleAutoDeleteTimestamp"))
     if begun is not None and not (using or exempt):
-        told = f"stale since {when(begun, now)}: nothing in it is used"
-        told += "; not to be deleted yet" if ends is None else f"; it is deleted at {when(ends, now)}"
+        message = f"stale since {when(begun, now)}: nothing in it is used"
+        message += "; not to be deleted yet" if ends is None else f"; it is deleted at {when(ends, now)}"
         yield Finding(
             level=Level.NEXT if ends is None else Level.PROBLEM,
             about="stale",
-            text=told,
+            text=message,
             remedy=f"use it, or exempt it: {_exempting(project)}",
             at=begun if ends is None else ends,
         )
     elif exempt:
-        told = f"never taken for stale: its namespace has the annotation {keys.SKIP_STALE_CHECK}"
-        yield Finding(level=Level.INFO, about="stale", text=told)
+        message = f"never taken for stale: its namespace has the annotation {keys.SKIP_STALE_CHECK}"
+        yield Finding(level=Level.INFO, about="stale", text=message)
     if using:
         yield Finding(level=Level.INFO, about="users", text=f"in use: {together(using)}", users=using)
     if (active := time_or_none(status.get("lastActivityTimestamp"))) is not None:
-        told = f"something was done in it last at {when(active, now)}"
-        yield Finding(level=Level.INFO, about="activity", text=told, at=active)
+        message = f"something was done in it last at {when(active, now)}"
+        yield Finding(level=Level.INFO, about="activity", text=message, at=active)
 
 
 def _exempting(project: Object) -> str:
@@ -154,8 +154,8 @@ def _deletion(project: Object, around: Around, using: Sequence[Users], now: date
     shoots = [each for each in using if each.resource == SHOOTS]
     for each in shoots:
         remedy = f"delete them; begin with: {about_it(SHOOTS, each.keys[0])}"
-        told = f"the deletion{asked} waits for {each}"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun, users=(each,))
+        message = f"the deletion{asked} waits for {each}"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun, users=(each,))
     if not shoots and keys.GARDENER_FINALIZER in present:
         yield from _release(around.namespace, asked, begun)
     names = (name for name in present if name != keys.GARDENER_FINALIZER)
@@ -164,9 +164,9 @@ def _deletion(project: Object, around: Around, using: Sequence[Users], now: date
 
 def _release(namespace: Object | None, asked: str, begun: datetime | None) -> Iterator[Finding]:
     if namespace is None or not is_deleting(namespace):
-        told = f"the deletion{asked} waits for the controller manager"
+        message = f"the deletion{asked} waits for the controller manager"
         remedy = "if it stays so, see whether the controller manager runs"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
         return
     name = key(namespace).name
     held = [
@@ -174,8 +174,8 @@ def _release(namespace: Object | None, asked: str, begun: datetime | None) -> It
         for each in mappings(at(namespace, "status", "conditions"))
         if each.get("status") == "True" and text(each.get("type")).startswith(_HINDERED)
     ]
-    told = f"the deletion{asked} waits for the namespace {name}"
+    message = f"the deletion{asked} waits for the namespace {name}"
     if held:
-        told += f": {'; '.join(held)}"
+        message += f": {'; '.join(held)}"
     remedy = "remove what is left in it" if held else f"see: {command('describe', NAMESPACES, Key('', name))}"
-    yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+    yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)

@@ -101,11 +101,11 @@ def findings(
     if is_deleting(obj):
         yield from _deletion(resource, obj, using, is_complete=is_complete, now=now)
     elif using:
-        told = f"in use, so a deletion would wait: {together(using)}"
-        yield Finding(level=Level.INFO, about="users", text=told, users=using)
+        message = f"in use, so a deletion would wait: {together(using)}"
+        yield Finding(level=Level.INFO, about="users", text=message, users=using)
     else:
-        told = f"{_nothing(is_complete=is_complete)} refers to it{'; it can be deleted' if is_complete else ''}"
-        yield Finding(level=Level.INFO, about="users", text=told)
+        message = f"{_nothing(is_complete=is_complete)} refers to it{'; it can be deleted' if is_complete else ''}"
+        yield Finding(level=Level.INFO, about="users", text=message)
 
 
 def _nothing(*, is_complete: bool) -> str:
@@ -121,17 +121,17 @@ def _deletion(
     if using:
         first = using[0]
         remedy = f"delete them, or have them refer to another one; begin with: {_first(first)}"
-        told = f"the deletion{asked} waits for {together(using)}"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun, users=using)
+        message = f"the deletion{asked} waits for {together(using)}"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun, users=using)
     elif held in present:
         state = "is about to end" if is_complete else "may wait for somebody"
-        told = f"the deletion{asked} {state}: {_nothing(is_complete=is_complete)} refers to it any more"
+        message = f"the deletion{asked} {state}: {_nothing(is_complete=is_complete)} refers to it any more"
         remedy = "if it stays, see whether the controller manager runs"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     yield from other_finalizers(resource, obj, (name for name in present if name != held))
 
 
 def _first(users: Users) -> str:
     own = users.keys[0]
-    tells = users.resource in USERS or users.resource == SHOOTS
-    return about_it(users.resource, own) if tells else command("describe", users.resource, own)
+    has_findings = users.resource in USERS or users.resource == SHOOTS
+    return about_it(users.resource, own) if has_findings else command("describe", users.resource, own)

@@ -1,4 +1,4 @@
-"""What is told of rights in the namespace of a Project that do not come from its members.
+"""Findings about rights in the namespace of a Project that do not come from its members.
 
 Members may bind roles there to anybody, as far as their own rights go, and read tokens of ServiceAccounts. Both stay
 when their membership ends.
@@ -11,7 +11,7 @@ from kube.objects import Key, Object, controller_of, key, mapping, mappings, spe
 from kube.resources import ROLE_BINDINGS, SERVICE_ACCOUNTS
 from kubectl.garden.why.finding import Finding, Level, Users, command
 
-_MOST_TOLD = 20
+_MOST_LISTED = 20
 _MOST_SUBJECTS = 5
 
 
@@ -20,17 +20,17 @@ def findings(project: Object, bindings: Iterable[Object]) -> Iterator[Finding]:
     known = {identity(each) for each in (*members(spec(project)), mapping(spec(project).get("owner")))}
     own = sorted((each for each in bindings if not _is_of(project, each)), key=key)
     with_strangers = [(each, strangers) for each in own if (strangers := _strangers(each, known))]
-    for binding, strangers in with_strangers[:_MOST_TOLD]:
+    for binding, strangers in with_strangers[:_MOST_LISTED]:
         yield _binding(binding, strangers)
-    if more := len(with_strangers[_MOST_TOLD:]):
-        told = f"{more} more RoleBindings have subjects who are no members"
-        yield Finding(level=Level.PROBLEM, about="rights", text=told)
+    if more := len(with_strangers[_MOST_LISTED:]):
+        message = f"{more} more RoleBindings have subjects who are no members"
+        yield Finding(level=Level.PROBLEM, about="rights", text=message)
     accounts = {_account(each) for each in known} | {_account(each) for of in own for each in _subjects(of)}
     here = sorted(each for each in accounts if each.namespace == text(spec(project).get("namespace")) and each.name)
     if here:
-        told = f"{Users(SERVICE_ACCOUNTS, here)}: who knows a token keeps these rights when his membership ends"
+        message = f"{Users(SERVICE_ACCOUNTS, here)}: who knows a token keeps these rights when his membership ends"
         remedy = f"delete those that are not needed any more, such as: {command('delete', SERVICE_ACCOUNTS, here[0])}"
-        yield Finding(level=Level.INFO, about="accounts", text=told, remedy=remedy)
+        yield Finding(level=Level.INFO, about="accounts", text=message, remedy=remedy)
 
 
 def _binding(binding: Object, strangers: list[Identity]) -> Finding:

@@ -1,4 +1,4 @@
-"""What is told of a Seed: whether its gardenlet is there, what is wrong with it, and what its deletion waits for."""
+"""Findings about a Seed: whether its gardenlet is there, what is wrong with it, and what its deletion waits for."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,9 +56,9 @@ def findings(seed: Object, around: Around, *, now: datetime) -> Iterator[Finding
         yield from _deletion(seed, using, now)
     yield from conditions(seed, "conditions", now=now, remedies=_REMEDIES)
     if not mappings(at(seed, "status", "conditions")):
-        told = "no conditions yet: nobody has said anything about it"
+        message = "no conditions yet: neither the gardenlet nor the controller manager has reported on it"
         remedy = "install the gardenlet, and see whether it reaches the garden"
-        yield Finding(level=Level.PROBLEM, about="condition", text=told, remedy=remedy)
+        yield Finding(level=Level.PROBLEM, about="condition", text=message, remedy=remedy)
     if around.is_lease_known:
         yield _heartbeat(seed, around.lease, now)
     if using and not is_deleting(seed):
@@ -68,9 +68,9 @@ def findings(seed: Object, around: Around, *, now: datetime) -> Iterator[Finding
 def _heartbeat(seed: Object, lease: Object | None, now: datetime) -> Finding:
     renewed = time_or_none(spec(lease or {}).get("renewTime"))
     if renewed is None:
-        told = f"the gardenlet has never renewed the Lease {LEASE_NAMESPACE}/{key(seed).name}"
+        message = f"the gardenlet has never renewed the Lease {LEASE_NAMESPACE}/{key(seed).name}"
         remedy = _REMEDIES[types.GARDENLET_READY]
-        return Finding(level=Level.PROBLEM, about="heartbeat", text=told, remedy=remedy)
+        return Finding(level=Level.PROBLEM, about="heartbeat", text=message, remedy=remedy)
     is_late = now - renewed > _LATE
     return Finding(
         level=Level.PROBLEM if is_late else Level.INFO,
@@ -105,9 +105,9 @@ def _deletion(seed: Object, using: Sequence[Users], now: datetime) -> Iterator[F
         )
     if not using and keys.GARDENER_FINALIZER in present:
         lost = ", which is lost" if is_lost(seed) else ""
-        told = f"the deletion{asked} waits for the gardenlet{lost}: it removes what it has put on the Seed"
+        message = f"the deletion{asked} waits for the gardenlet{lost}: it removes what it has put on the Seed"
         remedy = _REMEDIES[types.GARDENLET_READY] if lost else f"see Events: {command('describe', SEEDS, key(seed))}"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     known = {keys.GARDENER_FINALIZER, keys.REGISTRATION_FINALIZER}
     yield from other_finalizers(SEEDS, seed, (name for name in present if name not in known))
 
@@ -117,6 +117,6 @@ def _remedy(resource: Resource, users: Users) -> str:
     if resource == SHOOTS:
         return f"delete them, or move them to another Seed; begin with: {about_it(SHOOTS, first)}"
     if resource == CONTROLLER_INSTALLATIONS:
-        told = "they go when no extension is needed any more, and the gardenlet has removed it"
-        return f"{told}; see conditions: {command('describe', resource, first)}"
+        message = "they go when no extension is needed any more, and the gardenlet has removed it"
+        return f"{message}; see conditions: {command('describe', resource, first)}"
     return f"they go with the Shoots whose backups they hold: {command('describe', resource, first)}"

@@ -1,4 +1,4 @@
-"""What is told of a Shoot: what holds its deletion, what is wrong with it, and what happens to it next."""
+"""Findings about a Shoot: what holds its deletion, what is wrong with it, and what happens to it next."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -99,14 +99,14 @@ def _deletion(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]
     asked = "" if begun is None else f", asked for at {when(begun, now)},"
     if not is_truthy(annotations(shoot).get(keys.CONFIRM_DELETION)):
         remedy = f"confirm it: {command('annotate', SHOOTS, key(shoot), f'{keys.CONFIRM_DELETION}=true')}"
-        told = f"the deletion{asked} waits for a confirmation"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+        message = f"the deletion{asked} waits for a confirmation"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     if keys.GARDENER_FINALIZER in present:
         yield _until_cluster_is_gone(shoot, around, asked, begun)
     elif keys.REFERENCE_PROTECTION in present:
-        told = f"the deletion{asked} is about to end: its cluster is gone"
+        message = f"the deletion{asked} is about to end: its cluster is gone"
         remedy = "if it stays, see whether the controller manager runs"
-        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+        yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     known = {keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION}
     yield from other_finalizers(SHOOTS, shoot, (name for name in present if name not in known))
 
@@ -115,11 +115,11 @@ def _until_cluster_is_gone(shoot: Object, around: Around, asked: str, begun: dat
     name, last = _seed_name(shoot), last_operation(shoot)
     lost = around.seed is not None and seeds.is_lost(around.seed)
     on = f"the gardenlet of Seed {name}" if name else "a gardenlet"
-    told = f"the deletion{asked} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
+    message = f"the deletion{asked} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
     if last.get("type") == "Delete":
-        told += f": {integer(last.get('progress'))} % done, {text(last.get('state')).lower()}"
+        message += f": {integer(last.get('progress'))} % done, {text(last.get('state')).lower()}"
     remedy = about_it(SEEDS, Key("", name)) if lost else ""
-    return Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+    return Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
 
 
 # --- the last operation
@@ -133,12 +133,12 @@ def _operation(shoot: Object, now: datetime) -> Iterator[Finding]:
     changed = time_or_none(last.get("lastUpdateTime"))
     moment = "" if changed is None else f" at {when(changed, now)}"
     if state not in {FAILED, _ERROR}:
-        told = f"{kind} is {state.lower()}, {integer(last.get('progress'))} %: {one_line(last.get('description'))}"
-        yield Finding(level=Level.NEXT, about="operation", text=told.rstrip(": "), at=changed)
+        message = f"{kind} is {state.lower()}, {integer(last.get('progress'))} %: {one_line(last.get('description'))}"
+        yield Finding(level=Level.NEXT, about="operation", text=message.rstrip(": "), at=changed)
         return
     comes, remedy = _retry(shoot)
-    told = f"{kind} failed{moment}; {comes}"
-    yield Finding(level=Level.PROBLEM, about="operation", text=told, remedy=remedy, at=changed)
+    message = f"{kind} failed{moment}; {comes}"
+    yield Finding(level=Level.PROBLEM, about="operation", text=message, remedy=remedy, at=changed)
     for error in last_errors(shoot)[:_MOST_ERRORS] or [{"description": last.get("description")}]:
         yield _error(error)
     if (more := len(last_errors(shoot)) - _MOST_ERRORS) > 0:
@@ -162,8 +162,8 @@ def _retry(shoot: Object) -> tuple[str, str]:
 def _error(error: Object) -> Finding:
     codes = texts(error.get("codes"))
     task = text(error.get("taskID"))
-    told = f"{f'{task}: ' if task else ''}{one_line(error.get('description'))}"
-    return Finding(level=Level.PROBLEM, about="error", text=f"{told} ({', '.join(codes)})" if codes else told)
+    message = f"{f'{task}: ' if task else ''}{one_line(error.get('description'))}"
+    return Finding(level=Level.PROBLEM, about="error", text=f"{message} ({', '.join(codes)})" if codes else message)
 
 
 # --- where it is
@@ -177,28 +177,30 @@ def _place(shoot: Object, around: Around) -> Iterator[Finding]:
     is_on, to_be = text(at(shoot, "status", "seedName")), text(spec(shoot).get("seedName"))
     if not to_be and not is_deleting(shoot):
         other = "" if waits(shoot) else f" {text(spec(shoot).get('schedulerName'))}"
-        told = f"it is on no Seed yet: it waits for the scheduler{other}"
+        message = f"it is on no Seed yet: it waits for the scheduler{other}"
         description = one_line(last_operation(shoot).get("description"))
         remedy = f"see Events: {command('describe', SHOOTS, key(shoot))}"
         if description:
-            told += f", which says: {description}"
-        yield Finding(level=Level.BLOCKED, about="seed", text=told, remedy=remedy)
+            message += f", which says: {description}"
+        yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy=remedy)
         if around.decision is not None:
             yield from _decision(around.decision)
     elif is_on and to_be and is_on != to_be:
-        told = f"it moves from Seed {is_on} to {to_be}"
-        yield Finding(level=Level.NEXT, about="seed", text=told)
+        message = f"it moves from Seed {is_on} to {to_be}"
+        yield Finding(level=Level.NEXT, about="seed", text=message)
     if around.seed is not None and seeds.is_lost(around.seed):
         name = key(around.seed).name
-        told = f"its Seed {name} is lost: nothing is done to it until the gardenlet is back, and its state is not known"
-        yield Finding(level=Level.PROBLEM, about="seed", text=told, remedy=about_it(SEEDS, Key("", name)))
+        message = (
+            f"its Seed {name} is lost: nothing is done to it until the gardenlet is back, and its state is not known"
+        )
+        yield Finding(level=Level.PROBLEM, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
 def _decision(decision: Decision) -> Iterator[Finding]:
     """Why each Seed is left out; first what has passed the most filters."""
     if decision.seed:
-        told = f"Seed {decision.seed}: fits, so the scheduler will choose it or one that fits as well"
-        yield Finding(level=Level.BLOCKED, about="seed", text=told, remedy="if it does not, see whether it runs")
+        message = f"Seed {decision.seed}: fits, so the scheduler will choose it or one that fits as well"
+        yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy="if it does not, see whether it runs")
     order = list(Filter)
     excluded = sorted(decision.excluded.items(), key=lambda each: (-order.index(each[1].by), each[0]))
     for name, exclusion in excluded[:_MOST_SEEDS]:
@@ -219,12 +221,12 @@ def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
         return
     if at(shoot, "spec", "maintenance", "confineSpecUpdateRollout") is True and schedule.current(shoot, now) is None:
         begin = schedule.following(shoot, now).begin
-        told = f"a change waits for the next maintenance window, at {when(begin, now)}"
+        message = f"a change waits for the next maintenance window, at {when(begin, now)}"
         remedy = f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
-        yield Finding(level=Level.BLOCKED, about="change", text=told, remedy=remedy, at=begin)
+        yield Finding(level=Level.BLOCKED, about="change", text=message, remedy=remedy, at=begin)
     elif last_operation(shoot).get("state") in {SUCCEEDED, None, _PENDING}:
-        told = "a change waits for the gardenlet to take it up"
-        yield Finding(level=Level.BLOCKED, about="change", text=told)
+        message = "a change waits for the gardenlet to take it up"
+        yield Finding(level=Level.BLOCKED, about="change", text=message)
 
 
 # --- what comes
@@ -234,9 +236,9 @@ def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Findin
     try:
         ends = lifetimes.end(shoot)
     except ValueError as error:
-        told = f"the annotation {keys.SHOOT_EXPIRATION} is no time: {error}"
+        message = f"the annotation {keys.SHOOT_EXPIRATION} is no time: {error}"
         remedy = f"remove it: {command('annotate', SHOOTS, key(shoot), f'{keys.SHOOT_EXPIRATION}-')}"
-        yield Finding(level=Level.PROBLEM, about="expiration", text=told, remedy=remedy)
+        yield Finding(level=Level.PROBLEM, about="expiration", text=message, remedy=remedy)
         return
     allowed = lifetimes.lifetime(around.quotas)
     if ends is None:
@@ -259,25 +261,25 @@ def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Findin
 def _maintenance(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
     last = mapping_at(shoot, "status", "lastMaintenance")
     if last.get("state") == FAILED:
-        told = f"the last one failed: {one_line(last.get('failureReason')) or one_line(last.get('description'))}"
+        message = f"the last one failed: {one_line(last.get('failureReason')) or one_line(last.get('description'))}"
         remedy = f"remove the cause, then: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
-        yield Finding(level=Level.PROBLEM, about="maintenance", text=told, remedy=remedy)
+        yield Finding(level=Level.PROBLEM, about="maintenance", text=message, remedy=remedy)
     window = schedule.time_window(shoot)
     if not window:
         return
     is_due = schedule.is_due(shoot, now)
     begin = now if is_due else schedule.following(shoot, now).begin
-    told = "is due now" if is_due else f"begins at {when(begin, now)}"
+    message = "is due now" if is_due else f"begins at {when(begin, now)}"
     drawn = None
     if around.profile is not None:
         drawn = plan(shoot, around.profile, now=begin, restarts=Restarts())
-        told += _changes(drawn)
+        message += _changes(drawn)
     remedy = "" if is_due else f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
-    yield Finding(level=Level.NEXT, about="maintenance", text=told, remedy=remedy, at=begin)
+    yield Finding(level=Level.NEXT, about="maintenance", text=message, remedy=remedy, at=begin)
     if drawn is not None and drawn.problem:
         remedy = "have the cloud profile offer the image, or choose another one"
-        told = f"machine images can't be maintained: {drawn.problem}"
-        yield Finding(level=Level.PROBLEM, about="maintenance", text=told, remedy=remedy)
+        message = f"machine images can't be maintained: {drawn.problem}"
+        yield Finding(level=Level.PROBLEM, about="maintenance", text=message, remedy=remedy)
 
 
 def _changes(drawn: Plan) -> str:
@@ -289,19 +291,19 @@ def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
     try:
         scheduled = hibernation.entries(shoot)
     except ValueError as error:
-        told = f"the schedules can't be followed: {error}"
-        yield Finding(level=Level.PROBLEM, about="hibernation", text=told, remedy="correct that field")
+        message = f"the schedules can't be followed: {error}"
+        yield Finding(level=Level.PROBLEM, about="hibernation", text=message, remedy="correct that field")
         return
     sleeps = at(shoot, "spec", "hibernation", "enabled") is True
     following = hibernation.upcoming(scheduled, now=now)
     if following is None:
         if sleeps:
             waking = command("patch", SHOOTS, key(shoot), '-p \'{"spec":{"hibernation":{"enabled":false}}}\'')
-            told = "it sleeps, and no schedule wakes it up"
-            yield Finding(level=Level.INFO, about="hibernation", text=told, remedy=f"wake it up: {waking}")
+            message = "it sleeps, and no schedule wakes it up"
+            yield Finding(level=Level.INFO, about="hibernation", text=message, remedy=f"wake it up: {waking}")
         return
     verb = "goes to sleep" if following.hibernates else "wakes up"
     state = "it sleeps" if sleeps else "it is awake"
     idle = ", which changes nothing" if following.hibernates is sleeps else ""
-    told = f"{state}, and {verb} at {when(following.moment, now)} by its schedule{idle}"
-    yield Finding(level=Level.NEXT, about="hibernation", text=told, at=following.moment)
+    message = f"{state}, and {verb} at {when(following.moment, now)} by its schedule{idle}"
+    yield Finding(level=Level.NEXT, about="hibernation", text=message, at=following.moment)

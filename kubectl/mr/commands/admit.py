@@ -192,7 +192,7 @@ class _Webhooks:
         steps: list[Step] = []
         after = obj
         for entry in self._registrations:
-            if not _concerns(entry, resource, "UPDATE" if old else "CREATE"):
+            if not _matches(entry, resource, "UPDATE" if old else "CREATE"):
                 continue
             if not entry.objects.matches(labels(after)) or not entry.namespaces.matches(of_namespace):
                 what = "object" if entry.namespaces.matches(of_namespace) else "namespace"
@@ -237,7 +237,7 @@ def _name(obj: Object, namespace: str) -> str:
     return f"{obj.get('kind')}/{namespace}/{(obj.get('metadata') or {}).get('generateName') or ''}*"
 
 
-def _concerns(entry: Registration, resource: Resource, operation: str) -> bool:
+def _matches(entry: Registration, resource: Resource, operation: str) -> bool:
     return any(
         operation in rule.operations
         and rule.group == resource.group

@@ -98,7 +98,7 @@ async def _all(session: Session, namespace: str) -> list[Finding]:
         except Forbidden:
             found.append(Finding(Level.UNKNOWN, f"{what}: you may not read them", "ask somebody who may"))
         except (KindNotServed, KindMissing):
-            continue  # what is missing was told by the first check
+            continue  # the first check reported what is missing
         except ApiError as error:
             found.append(Finding(Level.UNKNOWN, f"{what} can't be read: {error}", "see the log of the API server"))
     return found
@@ -152,8 +152,8 @@ async def _agents(look: _Look) -> list[Finding]:
         text = f"no agent has a Lease {LEASE} {_in(namespace)}"
         return [Finding(Level.WARNING, text, "start one; without leader election, all is well")]
     found = [(lease, lease_finding(lease, now)) for lease in leases]
-    look.classes.update(annotations(lease).get(keys.CLASS) for lease, told in found if told.level is Level.GOOD)
-    return [told for _, told in found]
+    look.classes.update(annotations(lease).get(keys.CLASS) for lease, finding in found if finding.level is Level.GOOD)
+    return [finding for _, finding in found]
 
 
 def lease_finding(lease: Object, now: datetime) -> Finding:
@@ -192,13 +192,13 @@ async def _managed_resources(look: _Look) -> list[Finding]:
 
 def warning_findings(names: list[str]) -> list[Finding]:
     text = f"applied with warnings: {short_list(names)}"
-    return [Finding(Level.WARNING, text, "kubectl mr describe tells them")] if names else []
+    return [Finding(Level.WARNING, text, "kubectl mr describe shows them")] if names else []
 
 
 _REMEDIES = {
-    State.FAILED: (Level.BAD, "kubectl mr describe tells what to do"),
-    State.UNHEALTHY: (Level.BAD, "kubectl mr describe tells what to do"),
-    State.SUSPENDED: (Level.WARNING, "kubectl mr resume, if nobody works on them any more"),
+    State.FAILED: (Level.BAD, "kubectl mr describe shows what to do"),
+    State.UNHEALTHY: (Level.BAD, "kubectl mr describe shows what to do"),
+    State.SUSPENDED: (Level.WARNING, "kubectl mr resume, if no one works on them any more"),
 }
 
 

@@ -94,7 +94,7 @@ async def command(
         return 1 if await _preview(session, before, managed, made) else 0
     plan = await _plan(session, managed, made)
     if plan is not None:
-        await _tell_what_is_taken_over(session, before, plan)
+        await _warn_of_adoption(session, before, plan)
     await _store(session, before, made, managed, update=update)
     sizes = f"{size(sum(p.unpacked_bytes for p in packed))} are {size(sum(len(p.value) for p in packed))} compressed"
     output.done(f"ManagedResource {key(managed)} with {counted(sum(p.documents for p in packed), 'object')}; {sizes}")
@@ -106,10 +106,10 @@ async def command(
 
 async def _preview(session: Session, before: Object | None, managed: Object, made: list[Object]) -> bool:
     """Shows what the agent would do; whether something could not be done."""
-    told = await preview.differences(session, {**(before or managed), "spec": managed["spec"]}, made)
-    output.show(preview.lines(told))
-    output.waiting(preview.summary(told))
-    return any(difference.what in preview.FAILURES for difference in told)
+    found = await preview.differences(session, {**(before or managed), "spec": managed["spec"]}, made)
+    output.show(preview.lines(found))
+    output.waiting(preview.summary(found))
+    return any(difference.what in preview.FAILURES for difference in found)
 
 
 async def _plan(session: Session, managed: Object, made: Sequence[Object]) -> Plan | None:
@@ -120,8 +120,8 @@ async def _plan(session: Session, managed: Object, made: Sequence[Object]) -> Pl
         return None
 
 
-async def _tell_what_is_taken_over(session: Session, before: Object | None, plan: Plan) -> None:
-    """Objects that exist, and that nobody owns."""
+async def _warn_of_adoption(session: Session, before: Object | None, plan: Plan) -> None:
+    """Objects that exist without an owner."""
     listed = {key_of_reference(reference) for reference in listed_in(before or {})}
     new = [wanted.reference for wanted in plan.wanted() if wanted.name not in listed and not wanted.problem]
     found = [live for live in await read_all(session.target, new) if live.object and is_unowned(live.object)]

@@ -31,19 +31,19 @@ _EVENTS = 10
 @options.form
 @on_cluster()
 async def command(session: Session, *, name: str, form: Form | None) -> None:
-    """Objects are read to tell their health at this moment."""
+    """Objects are read to show their health at this moment."""
     managed_resource = await managed_resources.named(session, name)
     contents = await _contents(session, managed_resource)
     found = as_told(managed_resource, await read_all(session.target, listed_in(managed_resource)))
     if form is not None:
         output.show_data(data(managed_resource, found), form)
         return
-    told = await read_events(session, [name])
-    output.show(page(managed_resource, contents, found, told[-_EVENTS:], now=datetime.now(UTC)))
+    events = await read_events(session, [name])
+    output.show(page(managed_resource, contents, found, events[-_EVENTS:], now=datetime.now(UTC)))
 
 
 async def _contents(session: Session, managed_resource: Object) -> Contents | None:
-    """None if Secrets may not be read; there is much to tell without them."""
+    """None if Secrets may not be read; much can be shown without them."""
     try:
         return await read_contents(session.source.client, managed_resource)
     except Forbidden:

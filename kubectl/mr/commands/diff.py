@@ -64,12 +64,12 @@ async def _stored(session: Session, name: str) -> tuple[Object, Sequence[Object]
     return managed_resource, contents.secrets
 
 
-def _show(told: Sequence[Difference], form: output.Form | None) -> int:
-    found = [difference for difference in told if difference.what is not What.UNCHANGED]
+def _show(every: Sequence[Difference], form: output.Form | None) -> int:
+    found = [difference for difference in every if difference.what is not What.UNCHANGED]
     if form is not None:
-        output.show_data([difference.json() for difference in told], form)
+        output.show_data([difference.json() for difference in every], form)
     else:
-        output.show(lines(told))
+        output.show(lines(every))
         output.done("no differences") if not found else output.waiting(summary(found))
     if any(difference.what in FAILURES for difference in found):
         return _FAILED

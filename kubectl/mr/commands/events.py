@@ -1,4 +1,4 @@
-"""`kubectl mr events`: what the agent has told about ManagedResources, and others about their objects."""
+"""`kubectl mr events`: Events of ManagedResources and of their objects."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from kubectl.style import GREEN, YELLOW, Line, Word, age, table
 @click.command
 @click.argument("name", required=False, help="Only of this one.", shell_complete=parameters.complete_name)
 @parameters.all_namespaces("all_namespaces")
-@click.option("--objects", is_flag=True, help="Also what was told about its objects; needs a NAME.")
+@click.option("--objects", is_flag=True, help="Also the Events of its objects; needs a NAME.")
 @options.output
 @on_cluster()
 async def command(

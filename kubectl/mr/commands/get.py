@@ -191,7 +191,7 @@ def _is_news(shown: dict[Key, Line], name: Key, line: Line | None) -> bool:
     """Whether a line, None for what was deleted, says something new; that it has become older does not count."""
     if line is None:
         return shown.pop(name, None) is not None
-    told = [*line[:-2], line[-1]]
-    is_new = shown.get(name) != told
-    shown[name] = told
+    compared = [*line[:-2], line[-1]]
+    is_new = shown.get(name) != compared
+    shown[name] = compared
     return is_new

@@ -56,7 +56,7 @@ def _rows(revisions: Sequence[Object], applied: int, now: datetime, *, wide: boo
         notes, number = annotations(revision), number_of(revision)
         cause = notes.get(CHANGE_CAUSE) or ""
         # The annotation of the ManagedResource stays as it is until somebody writes another one.
-        told = cause if cause != before else ""
+        new_cause = cause if cause != before else ""
         before = cause
         yield [
             Word(f"{number} (applied)", GREEN) if number == applied else str(number),
@@ -64,5 +64,5 @@ def _rows(revisions: Sequence[Object], applied: int, now: datetime, *, wide: boo
             digest_of(revision)[:_DIGITS],
             notes.get(keys.SOURCE_SECRETS) or "",
             *([key(revision).name] if wide else []),
-            Word("not kept: too large", YELLOW) if keys.NOT_KEPT in notes else " ".join(told.split()),
+            Word("not kept: too large", YELLOW) if keys.NOT_KEPT in notes else " ".join(new_cause.split()),
         ]

@@ -82,7 +82,7 @@ async def _pods(session: Session, managed_resource: Object, namespace: str) -> l
         if holders:
             break
     else:
-        raise UserError("no agent has a Lease for its class", hint="kubectl mr check tells more; see --agent-namespace")
+        raise UserError("no agent has a Lease for its class", hint="kubectl mr check shows more; see --agent-namespace")
     found: dict[str, Object] = {}
     for holder in holders:
         leader = await session.source.client.find(PODS, holder.name, namespace=holder.namespace)
@@ -181,7 +181,7 @@ def is_about(entry: Entry, about: Key) -> bool:
 
 
 def line_of(entry: Entry) -> Line:
-    """When, how bad, what, and what else there is to tell."""
+    """When, how bad, what, and the other fields."""
     fields = entry.fields
     level = str(fields.get("level") or "")
     rest = (f" {name}={_value(value)}" for name, value in fields.items() if name not in _SAID)

@@ -59,7 +59,7 @@ async def command(session: Session, *, name: str, to: int, dry_run: DryRun | Non
     """With --dry-run server nothing is written, and what the agent would do to the objects is shown as by kubectl mr
     diff. The numbers are those of kubectl mr history.
 
-    Secrets that are immutable, or that somebody else manages, are not written: you are told what to do instead.
+    Secrets that are immutable, or that somebody else manages, are not written: an error says what to do instead.
     """
     patience = seconds_of(timeout)
     managed_resource = await managed_resources.named(session, name)
@@ -147,7 +147,7 @@ def chosen(revisions: Sequence[Object], own: Key, to: int, *, holds_newest: bool
     """
     if not revisions:
         raise UserError(
-            f"no applied version of ManagedResource {own} is kept", hint=f"kubectl mr history {own.name} tells more"
+            f"no applied version of ManagedResource {own} is kept", hint=f"kubectl mr history {own.name} shows more"
         )
     known = ", ".join(str(number_of(each)) for each in revisions)
     if to:
@@ -180,10 +180,10 @@ async def _preview(session: Session, managed_resource: Object, plan: Plan) -> in
     if plan.problem is not None:
         output.warn(f"it can't be done: {plan.problem.lines[0]}")
         output.begin(plan.problem.hint)
-    told = await preview.differences(session, managed_resource, plan.wanted)
-    output.show(preview.lines(told))
-    output.waiting(preview.summary(told)) if told else output.done("no differences")
-    return 1 if any(difference.what in preview.FAILURES for difference in told) else 0
+    found = await preview.differences(session, managed_resource, plan.wanted)
+    output.show(preview.lines(found))
+    output.waiting(preview.summary(found)) if found else output.done("no differences")
+    return 1 if any(difference.what in preview.FAILURES for difference in found) else 0
 
 
 # --- doing it
@@ -238,7 +238,7 @@ async def _suspend(session: Session, own: Key, reason: str) -> None:
     await _annotate(session, own, _RESUMED)
     raise UserError(
         f"nothing was written: no agent has left ManagedResource {own} alone within {_SUSPENDED_SECONDS:.0f} s",
-        hint="kubectl mr check tells which agent is missing",
+        hint="kubectl mr check shows which agent is missing",
     )
 
 

@@ -25,7 +25,7 @@ from kubectl.session import Session, on_cluster
 async def command(
     session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, goal: Goal, timeout: str
 ) -> int:
-    """Tells what is still missing, and which objects block a deletion and why. Exit code 1 if it took too long."""
+    """Shows what is still missing, and which objects block a deletion and why. Exit code 1 if it took too long."""
     patience = seconds_of(timeout)
     demand_selection(names, all_here=all_here, everywhere=everywhere)
     if names:

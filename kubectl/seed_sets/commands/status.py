@@ -26,10 +26,10 @@ async def command(session: Session, *, name: str, watch: bool, timeout: str) -> 
     deadline, last = time.monotonic() + seconds_of(timeout), ""
     while True:
         seed_set = await reading.seed_set_of(session, name)
-        is_done, told = reading.progress_of(seed_set)
-        if told != last:
-            output.show([[f"{key(seed_set)}: {told}"]])
-            last = told
+        is_done, progress = reading.progress_of(seed_set)
+        if progress != last:
+            output.show([[f"{key(seed_set)}: {progress}"]])
+            last = progress
         if is_done or not watch:
             return int(not is_done)
         if time.monotonic() >= deadline:

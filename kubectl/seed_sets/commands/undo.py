@@ -28,12 +28,12 @@ async def command(session: Session, *, name: str, to: int | None) -> None:
     if to is None and len(revisions) == 1:
         raise UserError(f"there is no revision before the newest, {reading.number_of(revisions[0])}")
     revision = revisions[-2] if to is None else reading.of_number(revisions, to)
-    told = f"ManagedSeedSet {key(seed_set)} has the templates of revision {reading.number_of(revision)}"
+    result = f"ManagedSeedSet {key(seed_set)} has the templates of revision {reading.number_of(revision)}"
     if templates_of(seed_set) == templates_in(revision):
-        output.done(f"{told} already")
+        output.done(f"{result} already")
         return
     await session.source.client.replace(MANAGED_SEED_SETS, with_templates(seed_set, revision))
-    output.done(f"{told} again; kubectl mss status {name} --watch waits for the replicas")
+    output.done(f"{result} again; kubectl mss status {name} --watch waits for the replicas")
 
 
 def with_templates(seed_set: Object, revision: Object) -> Object:

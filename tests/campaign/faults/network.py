@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from campaign.stage import Stage
 from devcluster.faults import (
     Delay,
-    Ending,
     EndWatch,
     LateEvents,
     RepeatEvents,
@@ -14,6 +13,7 @@ from devcluster.faults import (
     Rule,
     Silence,
     Trickle,
+    WatchEnd,
     expired,
     internal_error,
     throttled,
@@ -38,9 +38,9 @@ RULES = {
     "trickle": Rule(fault=Trickle(size=512, pause=0.01), probability=0.5),
     "late-events": Rule(fault=LateEvents(seconds=1.0)),
     "repeated-events": Rule(fault=RepeatEvents()),
-    **{how.value: Rule(fault=EndWatch(how=how, after_events=3), probability=0.7) for how in Ending},
+    **{how.value: Rule(fault=EndWatch(how=how, after_events=3), probability=0.7) for how in WatchEnd},
 }
-_SILENT = {"silence", "silence-carried-out", Ending.SILENT.value}
+_SILENT = {"silence", "silence-carried-out", WatchEnd.SILENT.value}
 
 
 @contextlib.asynccontextmanager
@@ -48,7 +48,7 @@ async def requests_fail(stage: Stage, *, cluster: str, trouble: str) -> AsyncIte
     proxy, rule = stage.proxies[cluster], RULES[trouble]
     before = proxy.injected[rule.fault.name]
     # For those that are open, too: watches come anew.
-    proxy.end_watches(Ending.CLOSED)
+    proxy.end_watches(WatchEnd.CLOSED)
     proxy.rules.add(rule)
     try:
         yield lambda: f"{proxy.injected[rule.fault.name] - before} times"
@@ -78,7 +78,7 @@ async def connections_dropped(stage: Stage, *, cluster: str) -> AsyncIterator[No
 @contextlib.asynccontextmanager
 async def watches_end(stage: Stage, *, cluster: str, ending: str) -> AsyncIterator[str]:
     proxy = stage.proxies[cluster]
-    count = proxy.end_watches(Ending(ending))
+    count = proxy.end_watches(WatchEnd(ending))
     try:
         yield f"{count} watches"
     finally:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devcluster.faults import STRANGERS, Ending, EndWatch, Fault, Request, Truncated
+from devcluster.faults import STRANGERS, EndWatch, Fault, Request, Truncated, WatchEnd
 from kit.crash.scenes_alone import Command
 from kit.crash.sweep import (
     USER_AGENT,
@@ -53,7 +53,7 @@ class Strangers(Death):
             return None
         self._seen.add(sort)
         if request.watch and isinstance(self._answer, Truncated):
-            return EndWatch(how=Ending.TRUNCATED)
+            return EndWatch(how=WatchEnd.TRUNCATED)
         return self._answer
 
 
@@ -130,5 +130,5 @@ class Answers(Sweep):
                 strangers.is_armed = True
                 await scene.change()
                 # All has to be listed and watched anew.
-                incarnation.proxy.end_watches(Ending.EXPIRED)
+                incarnation.proxy.end_watches(WatchEnd.EXPIRED)
             await until_idle(scene, incarnation, is_idle)

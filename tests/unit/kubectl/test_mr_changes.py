@@ -1,4 +1,4 @@
-"""What differs between two objects, and that nobody sees what is secret."""
+"""What differs between two objects, and that secrets stay hidden."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from kubectl.mr.changes import described
 from kubectl.style import rendered
 
 
-def told(before: Object, after: Object) -> list[str]:
+def lines_of(before: Object, after: Object) -> list[str]:
     return [rendered(line, colors=False).strip() for change in changes(before, after) for line in described(change)]
 
 
@@ -37,8 +37,8 @@ def named(**values: int) -> Object:
         ({"status": 1, "metadata": {"resourceVersion": "1"}}, {"status": 2, "metadata": {"resourceVersion": "2"}}, []),
     ],
 )
-def test_changes_are_told_by_path(before: Object, after: Object, lines: list[str]) -> None:
-    assert told(before, after) == lines
+def test_changes_are_shown_by_path(before: Object, after: Object, lines: list[str]) -> None:
+    assert lines_of(before, after) == lines
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_what_is_secret_is_masked_in_words_and_for_programs(before: Object, afte
     old, new = ({"apiVersion": "v1", "kind": "Secret", **fields} for fields in (before, after))
     found = list(changes(old, new))
     assert found
-    assert "hidden" not in "\n".join(told(old, new))
+    assert "hidden" not in "\n".join(lines_of(old, new))
     assert "hidden" not in str([change.json() for change in found])
 
 
 def test_labels_of_a_secret_are_no_secret() -> None:
     old, new = (secret("s", labels={"a": value}) for value in "bc")
-    assert told(old, new) == ["metadata.labels.a", "- b", "+ c"]
+    assert lines_of(old, new) == ["metadata.labels.a", "- b", "+ c"]

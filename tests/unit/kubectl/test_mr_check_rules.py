@@ -99,7 +99,7 @@ def test_failures_are_bad(state: State, level: Level) -> None:
         (set(), Level.BAD, "start an agent of this class; -A shows agents in other namespaces"),
     ],
 )
-def test_nobody_looks_at_those_of_another_class(leading: set[str | None], level: Level, remedy: str) -> None:
+def test_no_agent_handles_those_of_another_class(leading: set[str | None], level: Level, remedy: str) -> None:
     (found,) = pending_findings({"seed": ["garden/shop"]}, leading)
     assert (found.level, found.remedy) == (level, remedy)
     assert found.text == "pending, of the class seed: garden/shop"
@@ -110,7 +110,7 @@ def test_suspended_ones_are_not_forgotten() -> None:
     assert [rendered(line, colors=False) for line in lines(found)] == [
         "⚠ 1 of 3 ManagedResources ready",
         "⚠ suspended: a/c",
-        "  ► kubectl mr resume, if nobody works on them any more",
+        "  ► kubectl mr resume, if no one works on them any more",
     ]
 
 
@@ -118,11 +118,11 @@ def test_those_with_warnings_are_named() -> None:
     assert warning_findings([]) == []
     assert [rendered(line, colors=False) for line in lines(warning_findings(["a/b", "a/c"]))] == [
         "⚠ applied with warnings: a/b, a/c",
-        "  ► kubectl mr describe tells them",
+        "  ► kubectl mr describe shows them",
     ]
 
 
-def test_bundles_are_judged_by_the_certificate_that_lasts_longest() -> None:
+def test_bundles_are_assessed_by_the_certificate_that_lasts_longest() -> None:
     made = datetime.now(UTC)
     bundle = make_ca("ca", now=made, lifetime=timedelta(days=365)).certificate_pem
     assert bundle_finding(["x"], b"", NOW).level is Level.WARNING

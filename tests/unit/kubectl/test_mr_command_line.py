@@ -127,7 +127,7 @@ def test_completion_is_installed_once(
         assert [script in line for line in lines].count(True) == 1
 
 
-def test_a_shell_without_completion_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_without_completion_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "/bin/csh")
     result = run("--install-completion")
     assert result.exit_code == 2
@@ -157,14 +157,14 @@ def test_without_the_variable_it_is_the_usual_file(monkeypatch: pytest.MonkeyPat
     ("where", "message", "hint"),
     [({"context": "c"}, "no context 'c'", "there are: a, b"), ({}, "no current context", "--context: a, b")],
 )
-def test_errors_tell_which_contexts_there_are(tmp_path: Path, where: dict[str, Any], message: str, hint: str) -> None:
+def test_errors_list_which_contexts_there_are(tmp_path: Path, where: dict[str, Any], message: str, hint: str) -> None:
     file = kubeconfig(tmp_path / "one", "a", "b")
     with pytest.raises(UserError, match=message) as raised:
         chosen_kubeconfig(Where(kubeconfig=file, **where))
     assert hint in raised.value.hint
 
 
-def test_nobody_is_impersonated_silently(tmp_path: Path) -> None:
+def test_no_user_is_impersonated_silently(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path / "one", "a", current="a", user={"as": "somebody"})
     with pytest.raises(UserError, match="impersonates"):
         chosen_kubeconfig(Where(kubeconfig=file))
@@ -190,7 +190,7 @@ def test_a_timeout_that_is_no_duration_is_not_taken_for_a_defect(tmp_path: Path,
     assert "► write a duration such as 90s, 5m or 1h30m" in result.stderr
 
 
-def test_names_that_are_nearly_right_are_told() -> None:
+def test_names_that_are_nearly_right_are_suggested() -> None:
     def hint(name: str) -> str:
         return not_found("ManagedResource", name, ["shop", "other"], where="a-long-namespace/", remedy="look").hint
 
@@ -199,33 +199,33 @@ def test_names_that_are_nearly_right_are_told() -> None:
 
 
 def test_it_is_called_as_kubectl_calls_it() -> None:
-    told = run("descibe", "x").stderr + run("describe").stderr + run("get", "--help").stdout + run("--help").stdout
-    assert "Usage: kubectl mr describe" in told
-    assert "Usage: kubectl mr get [OPTIONS] [NAME]..." in told
-    assert "kubectl-mr" not in told
+    shown = run("descibe", "x").stderr + run("describe").stderr + run("get", "--help").stdout + run("--help").stdout
+    assert "Usage: kubectl mr describe" in shown
+    assert "Usage: kubectl mr get [OPTIONS] [NAME]..." in shown
+    assert "kubectl-mr" not in shown
     command = [sys.executable, "-m", "kubectl.mr", "descibe"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "Try 'kubectl mr --help' for help" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "shown"),
     [
         (("--version",), 0, "kubectl mr "),
         (("descibe",), 2, "No such command"),
         (("get", "--kubeconfig", "/nonexistent"), 1, "there is no kubeconfig"),
     ],
 )
-def test_the_process_ends_with_the_code_of_the_command_and_all_that_it_told(
-    arguments: tuple[str, ...], code: int, told: str
+def test_the_process_ends_with_the_code_of_the_command_and_all_its_output(
+    arguments: tuple[str, ...], code: int, shown: str
 ) -> None:
     command = [sys.executable, "-m", "kubectl.mr", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
-    assert told in done.stdout + done.stderr
+    assert shown in done.stdout + done.stderr
 
 
-def test_it_tells_its_version() -> None:
+def test_it_shows_its_version() -> None:
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"kubectl mr {version()}\n")
 
@@ -303,7 +303,7 @@ def test_render_takes_managed_resources_with_their_secrets() -> None:
     assert "names Secrets that are not in the files: hello" in alone.stderr
 
 
-def test_render_tells_fields_that_a_definition_does_not_have() -> None:
+def test_render_reports_fields_that_a_definition_does_not_have() -> None:
     kind = custom_resource("example.com", "Widget")
     crd = definition(kind)
     crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}}
@@ -313,7 +313,7 @@ def test_render_tells_fields_that_a_definition_does_not_have() -> None:
     assert result.stderr == '⚠ Widget/shop/w: unknown field "spce"\n'
 
 
-def test_render_tells_what_could_not_be_applied() -> None:
+def test_render_reports_what_could_not_be_applied() -> None:
     text = f"{CONFIG_MAP}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{generateName: a-}}\n"
     result = run("render", "-f", "-", "-o", "json", stdin=text)
     assert result.exit_code == 1
@@ -407,7 +407,7 @@ def test_admit_without_the_namespace_asks_as_for_one_without_labels(files: dict[
     assert "securityContext" not in pod["spec"]
 
 
-def test_admit_tells_who_refuses_and_why(files: dict[str, str]) -> None:
+def test_admit_shows_who_refuses_and_why(files: dict[str, str]) -> None:
     record = obj("extensions.gardener.cloud/v1alpha1 DNSRecord", "shop/a", spec={})
     Path(files["deployment"]).write_text(json.dumps(record))
     result = run("admit", "-f", files["deployment"], "--config", files["config"])
@@ -415,7 +415,7 @@ def test_admit_tells_who_refuses_and_why(files: dict[str, str]) -> None:
     assert "✗ DNSRecord/shop/a is refused by validation.extensions.dnsrecords" in result.stderr
 
 
-def test_admit_tells_what_is_wrong_with_the_configuration(files: dict[str, str]) -> None:
+def test_admit_shows_what_is_wrong_with_the_configuration(files: dict[str, str]) -> None:
     Path(files["config"]).write_text("kind: Nonsense")
     result = run("admit", "-f", files["deployment"], "--config", files["config"])
     assert result.exit_code == 1

@@ -98,8 +98,8 @@ async def old_server(accepted: str, answers: Mapping[str, Object]) -> AsyncItera
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         asked = request.headers["Accept"].replace(" ", "").split(",")
         if accepted not in asked:
-            told = status(code=406, reason="NotAcceptable", message="only the following media types are accepted: …")
-            return web.json_response(told, status=406)
+            refusal = status(code=406, reason="NotAcceptable", message="only the following media types are accepted: …")
+            return web.json_response(refusal, status=406)
         return web.json_response(answers[request.path])
 
     server = RawTestServer(answer)

@@ -1,4 +1,4 @@
-"""What krew is told of the plugin."""
+"""The manifest of the plugin for krew."""
 
 from typing import Any
 

@@ -76,7 +76,7 @@ def test_a_document_that_does_not_fit_is_named() -> None:
         pack([config_map("one", base64.b32encode(os.urandom(100)).decode())], limit=50)
 
 
-def test_all_documents_that_cannot_be_read_are_told() -> None:
+def test_all_documents_that_cannot_be_read_are_named() -> None:
     with pytest.raises(UserError) as raised:
         objects_in([Text("a.yaml", b"a: [\n---\n" + config_map("one")), Text("b.yaml", b"- 1\n")])
     assert "a.yaml: index 0" in str(raised.value)

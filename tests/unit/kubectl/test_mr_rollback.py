@@ -87,7 +87,7 @@ def test_which_one_is_applied(checksum: str | None, expected: int) -> None:
     assert current(HISTORY, managed_resource("garden/shop", status=status)) == expected
 
 
-def test_the_list_tells_a_cause_once_and_no_content() -> None:
+def test_the_list_shows_a_cause_once_and_no_content() -> None:
     found = [
         revision(1, "a" * 64),
         revision(2, "b" * 64, "new prices"),
@@ -104,6 +104,6 @@ def test_the_list_tells_a_cause_once_and_no_content() -> None:
         ["3", "(applied)", "60m", "c" * 12, "shop", "shop-history-3"],
         ["4", "60m", "d" * 12, "shop", "shop-history-4", "not", "kept:", "too", "large"],
     ]
-    told = json_of(found[3], applied=3)
-    assert told["notKept"].startswith("it has")
-    assert (told["revision"], told["applied"], told["cause"]) == (4, False, "rollback to revision 1")
+    data = json_of(found[3], applied=3)
+    assert data["notKept"].startswith("it has")
+    assert (data["revision"], data["applied"], data["cause"]) == (4, False, "rollback to revision 1")

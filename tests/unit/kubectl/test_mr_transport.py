@@ -163,11 +163,11 @@ async def silent(_: asyncio.StreamWriter) -> None:
     return
 
 
-async def beginning(writer: asyncio.StreamWriter) -> None:
+async def half_a_body(writer: asyncio.StreamWriter) -> None:
     await writes(b"HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n{")(writer)
 
 
-@pytest.mark.parametrize("answer", [silent, beginning], ids=["before the head", "in the body"])
+@pytest.mark.parametrize("answer", [silent, half_a_body], ids=["before the head", "in the body"])
 async def test_who_gives_up_does_not_wait_for_the_answer(answer: Answer) -> None:
     async with server([answer]) as served, client_of(served) as client:
         with pytest.raises(Unreachable, match="TimeoutError"):

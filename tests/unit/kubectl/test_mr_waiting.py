@@ -1,4 +1,4 @@
-"""What is told while somebody waits, and what is advised."""
+"""What is shown while a command waits, and what is advised."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_only_some_of_many_objects_are_shown() -> None:
     assert rendered(progress.blocking[-1], colors=False) == "and 4 more"
 
 
-def test_a_namespace_tells_what_is_left_in_it() -> None:
+def test_a_namespace_shows_what_is_left_in_it() -> None:
     remaining = {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"}
     namespace = obj("v1 Namespace", "shop", status={"conditions": [remaining]}, **DELETED)
     assert health_status(namespace).message == "pods. has 1 resource instances"

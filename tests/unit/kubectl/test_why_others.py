@@ -1,4 +1,4 @@
-"""What `why` tells of Seeds, Projects, and kinds that are kept while others refer to them."""
+"""What `why` shows of Seeds, Projects, and kinds that are kept while others refer to them."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -71,7 +71,11 @@ def test_a_seed_that_is_lost() -> None:
         ("problem", "heartbeat", "the gardenlet was heard of last at 2026-01-10T10:00:00Z (120m ago)"),
     ]
     assert of_seed(obj()) == [
-        ("problem", "condition", "no conditions yet: nobody has said anything about it"),
+        (
+            "problem",
+            "condition",
+            "no conditions yet: neither the gardenlet nor the controller manager has reported on it",
+        ),
         ("problem", "heartbeat", "the gardenlet has never renewed the Lease gardener-system-seed-lease/x"),
     ]
 
@@ -112,7 +116,7 @@ def of_project(of: Object, **around: Any) -> list[tuple[str, str, str]]:
 
 
 NAMESPACE: Object = {"metadata": {"name": "garden-x"}}
-ENDING: Object = {
+TERMINATING: Object = {
     "metadata": {"name": "garden-x", "deletionTimestamp": HOUR_AGO},
     "status": {
         "conditions": [
@@ -209,7 +213,7 @@ def _in(namespace: str) -> Object:
     ("around", "text"),
     [
         ({"users": SHOOT_USERS}, "waits for Shoot garden-x/a"),
-        ({"namespace": ENDING}, "waits for the namespace garden-x: Some resources are remaining: pods."),
+        ({"namespace": TERMINATING}, "waits for the namespace garden-x: Some resources are remaining: pods."),
         ({}, "waits for the controller manager"),
     ],
 )
@@ -248,14 +252,14 @@ def test_rights_that_outlive_a_membership() -> None:
         role_binding("fine", account("old")),
         role_binding("many", *(user(f"u{number}") for number in range(9))),
     ]
-    told = of_project(of, namespace=NAMESPACE, role_bindings=bindings)
-    assert told[0] == (
+    findings = of_project(of, namespace=NAMESPACE, role_bindings=bindings)
+    assert findings[0] == (
         "problem",
         "rights",
         "RoleBinding garden-x/left gives ClusterRole view to User bob, ServiceAccount garden-x/old: no members",
     )
-    assert told[1][2].endswith("to User u0, User u1, User u2, User u3, User u4 and 4 more: no members")
-    assert [each for each in told[2:] if each[1] != "phase"] == [
+    assert findings[1][2].endswith("to User u0, User u1, User u2, User u3, User u4 and 4 more: no members")
+    assert [each for each in findings[2:] if each[1] != "phase"] == [
         (
             "info",
             "rights",
@@ -293,20 +297,20 @@ def test_what_other_projects_use() -> None:
 def test_what_is_kept_for_others() -> None:
     users = [Users(NAMESPACED_CLOUD_PROFILES, []), Users(SHOOTS, [Key("n", "a"), Key("n", "b")])]
 
-    def told(of: Object, using: Any) -> Finding:
+    def finding(of: Object, using: Any) -> Finding:
         (found,) = protected.findings(CLOUD_PROFILES, of, using, now=NOW)
         return found
 
     held = obj(finalizers=["gardener"], deleted=True)
-    assert told(obj(), users).text == "in use, so a deletion would wait: 2 Shoots n/a, n/b"
-    assert told(obj(), []).text == "nothing refers to it; it can be deleted"
-    assert told(held, users).text == f"{ASKED} waits for 2 Shoots n/a, n/b"
-    assert told(held, users).remedy.endswith("begin with: kubectl gardener why shoot a -n n")
-    assert told(held, []).text == f"{ASKED} is about to end: nothing refers to it any more"
+    assert finding(obj(), users).text == "in use, so a deletion would wait: 2 Shoots n/a, n/b"
+    assert finding(obj(), []).text == "nothing refers to it; it can be deleted"
+    assert finding(held, users).text == f"{ASKED} waits for 2 Shoots n/a, n/b"
+    assert finding(held, users).remedy.endswith("begin with: kubectl gardener why shoot a -n n")
+    assert finding(held, []).text == f"{ASKED} is about to end: nothing refers to it any more"
     for of, text in ((obj(), "nothing that you may read refers to it"), (held, f"{ASKED} may wait for somebody: ")):
         (only,) = protected.findings(CLOUD_PROFILES, of, [], is_complete=False, now=NOW)
         assert only.text.startswith(text)
-    assert told(obj(finalizers=["mine"], deleted=True), []).text == "waits for whoever has set the finalizer mine"
+    assert finding(obj(finalizers=["mine"], deleted=True), []).text == "waits for whoever has set the finalizer mine"
 
 
 @pytest.mark.parametrize(

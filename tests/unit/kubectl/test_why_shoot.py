@@ -1,4 +1,4 @@
-"""What `why` tells of Shoots."""
+"""What `why` shows of Shoots."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -44,7 +44,7 @@ def only(obj: Object, **around: Any) -> Finding:
     return found
 
 
-def test_of_one_that_is_well_there_is_nothing_to_tell() -> None:
+def test_of_one_that_is_well_there_is_nothing_to_show() -> None:
     assert of(on_far(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})) == []
 
 
@@ -141,7 +141,7 @@ def test_what_becomes_of_a_failure(operation: Object, meta: Object, errors: Any,
     assert found[0].remedy == remedy
 
 
-def test_errors_of_a_failure_are_told_in_a_line_each() -> None:
+def test_errors_of_a_failure_are_shown_in_a_line_each() -> None:
     errors = [{"taskID": "Deploy it", "description": "no\n  quota", "codes": ["ERR_INFRA_QUOTA_EXCEEDED"]}]
     found = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors}))
     assert found[1].text == "Deploy it: no quota (ERR_INFRA_QUOTA_EXCEEDED)"
@@ -174,7 +174,7 @@ def test_where_it_is(to_be: str, is_on: str, around: Any, level: Level, text: st
     assert (found.level, found.about, found.text) == (level, "seed", text)
 
 
-def test_one_that_waits_tells_what_excludes_each_seed() -> None:
+def test_one_that_waits_names_what_excludes_each_seed() -> None:
     excluded = {
         "a": Exclusion(Filter.USABLE, "it is being deleted"),
         "b": Exclusion(Filter.CAPACITY, "it is full"),

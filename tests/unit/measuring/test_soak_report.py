@@ -1,4 +1,4 @@
-"""The report of a soak: its verdict, its tables, its pictures."""
+"""The report of a soak: its result, its tables, its pictures."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ def sample(at: float, *, watches: int = 18) -> Sample:
 
 
 def outcome(*, leak: int = 0, left: int = 0, log: str = "") -> Outcome:
-    """Args: leak: watches that are added each minute under load; left: those that stay at rest."""
+    """Args: leak: watches that are added each minute under load; left: those that stay when idle."""
     samples = []
     for at in range(0, 1560, 5):
         loaded = MARKS["load"] < at < MARKS["load ends"]
@@ -31,7 +31,7 @@ def outcome(*, leak: int = 0, left: int = 0, log: str = "") -> Outcome:
         done=Counter(drift=7),
         failed=Counter({"nodes: Conflict": 1}),
         injected=Counter({"watch-reset": 3}),
-        writes_at_rest={("patch", "secrets"): 2},
+        idle_writes={("patch", "secrets"): 2},
         averages=[1.0, 3.0, 2.0],
     )
 

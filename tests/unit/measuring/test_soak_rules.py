@@ -1,10 +1,10 @@
-"""The rules by which `python -m benchmarks soak` tells growth from noise."""
+"""The rules by which `python -m benchmarks soak` separates growth from noise."""
 
 import random
 
 import pytest
 
-from benchmarks.soak_rules import judge
+from benchmarks.soak_rules import assess
 
 HOUR = [(minute * 60.0, 100.0) for minute in range(61)]
 
@@ -32,7 +32,7 @@ def test_growth_beyond_the_tolerance_is_found_in_spite_of_noise(
 ) -> None:
     noise = random.Random(7)
     curve = [(at, 100.0 + grows_an_hour * at / 3600 + noise.uniform(-0.1, 0.1)) for at, _ in HOUR]
-    found = judge(series, curve)
+    found = assess(series, curve)
     assert found.is_flat is is_flat
     assert found.an_hour == pytest.approx(grows_an_hour, abs=0.1)
     assert found.growth == pytest.approx(found.an_hour)
@@ -52,6 +52,6 @@ def test_growth_beyond_the_tolerance_is_found_in_spite_of_noise(
         ("CPU, % of a core", 1.0, 50.0, True),
     ],
 )
-def test_levels_have_to_return_at_rest(series: str, before: float, after: float, returned: bool) -> None:
-    found = judge(series, HOUR, before=[(0.0, before)], after=[(0.0, after), (1.0, after), (2.0, 1e9)])
+def test_levels_have_to_return_when_idle(series: str, before: float, after: float, returned: bool) -> None:
+    found = assess(series, HOUR, before=[(0.0, before)], after=[(0.0, after), (1.0, after), (2.0, 1e9)])
     assert found.has_returned is returned

@@ -55,7 +55,7 @@ _MANUAL_CHANGES = (
 _SHOP = f"shop -n {_NAMESPACE}"
 
 
-class Story(Demo):
+class ResourceManagerDemo(Demo):
     nodes = 2
 
     def __init__(self, cluster: Cluster, screen: Screen) -> None:
@@ -69,11 +69,11 @@ class Story(Demo):
         agent = self._start_agent()
         self._apply(list(bundles()))
         self._show_table("kubectl get managedresources --all-namespaces", f"{GROUP}/managedresources", "NAMESPACE")
-        told = self._told()
+        before = self._count_events()
         for change in _MANUAL_CHANGES:
             self._change_by_hand(change)
-        # Events are written a moment after the change that they tell of.
-        self._wait_for("an Event that tells of the changes", lambda: self._told() > told)
+        # Events are written a moment after the change that they report.
+        self._wait_for("an Event that reports the changes", lambda: self._count_events() > before)
         self._show_table(f"kubectl -n {_NAMESPACE} get events", _EVENTS)
         self._use_the_plugin()
         webhooks = self._start_webhooks()
@@ -138,18 +138,18 @@ class Story(Demo):
         before = self._api.get(change.path)[section][name]
         by_hand = self._api.patch(change.path, change.patch)[section][name]
         start = time.monotonic()
-        with self._screen.step("waiting for it to be put right", timed=False) as step:
+        with self._screen.step("waiting for it to be repaired", timed=False) as step:
             self._wait_for(
                 f"{section}.{name} to be {before!r} again",
                 lambda: self._api.get(change.path)[section][name] == before,
             )
             milliseconds = (time.monotonic() - start) * 1000
             step.outcome = (
-                f"{section}.{name} was {before!r}, then {by_hand!r}, and was put right after {milliseconds:.0f} ms"
+                f"{section}.{name} was {before!r}, then {by_hand!r}, and was repaired after {milliseconds:.0f} ms"
             )
 
     def _use_the_plugin(self) -> None:
-        """Somebody tries something out, with the agent told to leave it alone meanwhile."""
+        """Somebody tries something out, with the agent suspended meanwhile."""
         self._screen.heading("Now kubectl mr, the plugin:")
         self._plugin(f"mr tree {_SHOP}")
         self._plugin(f"mr suspend {_SHOP} --reason 'trying another greeting'")
@@ -169,7 +169,7 @@ class Story(Demo):
         with self._screen.step("starting the webhooks") as step:
             self._start(webhooks.program)
             step.outcome = f"the webhooks are ready; their log: {webhooks.program.log}"
-        with self._screen.step("telling the API server when to ask them") as step:
+        with self._screen.step("registering them at the API server") as step:
             webhooks.install()
             step.outcome = "the API server knows when to ask them, and whom to trust"
         return webhooks.program
@@ -230,8 +230,8 @@ class Story(Demo):
         applied = condition(self._api.get(f"{_MANAGED_RESOURCES}/shop"), RESOURCES_APPLIED) or {}
         return bool(applied.get("reason") == IGNORED)
 
-    def _told(self) -> int:
-        """How often ManagedResources had something to tell."""
+    def _count_events(self) -> int:
+        """How many Events of ManagedResources there were."""
         events = self._api.get(_EVENTS)["items"]
         return sum(e.get("count") or 1 for e in events if e["involvedObject"]["kind"] == "ManagedResource")
 
