@@ -34,9 +34,9 @@ from benchmarks import (
     webhooks,
 )
 from kube.errors import KubeError
+from kube.visible_text import printable
 from localprocesses.errors import LocalProcessError
 from process.logging import configure_logging
-from process.printable import printable
 
 _REPORT = Path(__file__).parent / "REPORT.md"
 _SECTIONS = (

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks import fits, machine
 from benchmarks.report import Table, number
 from benchmarks.scale_points import Bounds, Measure, Missed, Point, by_count, by_nodes, by_services, by_size
-from process.printable import printable
+from kube.visible_text import printable
 
 _COLUMNS = (
     *("", "objects", "s", "calls", "CPU s", "peak MiB", "idle MiB", "CPU s idle"),

@@ -24,7 +24,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import Workload, create_namespace, install_crd
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from process.printable import printable
+from kube.visible_text import printable
 
 _COLUMNS = ("", "agent", "ManagedResources", "s", "calls", "CPU s", "idle MiB", "idle calls", "restart CPU s", "")
 _REST = 20.0

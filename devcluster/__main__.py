@@ -12,9 +12,9 @@ from devcluster.demo.garden import GardenDemo
 from devcluster.demo.resource_manager import ResourceManagerDemo
 from devcluster.garden.box import Garden
 from kube.errors import KubeError
+from kube.visible_text import LINES, printable
 from localprocesses import assets, versions
 from localprocesses.errors import LocalProcessError
-from process.printable import LINES, printable
 
 _EXAMPLES = """
 examples:

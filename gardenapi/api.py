@@ -18,7 +18,7 @@ from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
-from kube.runtime import served
+from kube.runtime import discovery_documents
 from kube.runtime.client import Client
 
 AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
@@ -196,7 +196,7 @@ class PlainApi(GardenApi):
 
 async def recognized(client: Client) -> GardenApi:
     """The API of the garden that the client talks to. Raises KubeError: it can't be asked, or serves no garden."""
-    names = await served.names(client.read, SHOOTS.api_version)
+    names = await discovery_documents.names(client.read, SHOOTS.api_version)
     if SHOOTS.plural not in names:
         raise KindNotServed(SHOOTS.api_version, SHOOTS.kind)
     return AggregatedApi(client) if _BINDING in names else PlainApi(client)

@@ -4,7 +4,7 @@
     ├── KindNotServed            discovery says that there is no such kind, or not in this version
     │   └── KindGone             there are no objects of it either
     ├── KindUnavailable          it exists, and no version of it is served now
-    ├── OtherPast                the cluster went back in time; what is known of it has to be learnt anew
+    ├── HistoryRewound                the cluster went back in time; what is known of it has to be learnt anew
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
     │   ├── KindBusy             requests for this kind wait too long
     │   ├── AnswerTooLong        more than is read of one answer
@@ -75,7 +75,7 @@ class KindUnavailable(KubeError):
         )
 
 
-class OtherPast(KubeError):
+class HistoryRewound(KubeError):
     """Nothing is written: the cluster was restored from a backup, and what is known of it may never have been."""
 
 
@@ -107,7 +107,7 @@ class NotUnderstood(Unreachable):
 
 
 class NotWritable(KubeError):
-    """It is not sent: it is no JSON, or something was left out when it was read (`kube.runtime.decoding`)."""
+    """It is not sent: it is no JSON, or something was left out when it was read (`kube.runtime.codec`)."""
 
 
 class NoStatus(Unreachable):

@@ -6,7 +6,7 @@ from typing import Any
 
 from kube.resources import Resource
 from kube.runtime.client import Form, Selection
-from kube.visible import is_visible
+from kube.visible_text import is_visible
 from kubectl.session import Where, open_session
 
 _SECONDS = 2.0

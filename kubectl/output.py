@@ -1,6 +1,6 @@
 """Where words go: data to stdout, all else to stderr; colours only on a terminal.
 
-Nothing else in this package writes to either. Text for people is escaped by `process.printable`; JSON and YAML are the
+Nothing else in this package writes to either. Text for people is escaped by `kube.visible_text`; JSON and YAML are the
 values as they are, in characters that a terminal shows.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, TextIO
 import orjson
 import yaml
 
+from kube.visible_text import LINES, TEXT, printable, printable_json
 from kube.yaml import Dumper
 from kubectl.style import BLUE, GREEN, RED, YELLOW, Line, Word, rendered
-from process.printable import LINES, TEXT, printable, printable_json
 
 
 class Output(StrEnum):

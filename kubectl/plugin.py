@@ -21,7 +21,7 @@ from typing import Any, Never, cast
 
 import click
 
-from process.ending import exit_now
+from process.lifetime import exit_now
 
 _RARELY = 50_000
 """Objects that come before they are looked through for garbage."""

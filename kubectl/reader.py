@@ -9,7 +9,7 @@ from kube.errors import Forbidden, KindNotServed, KindUnavailable
 from kube.objects import Key, Object, key
 from kube.resources import Resource
 from kube.runtime.client import Client, Form, Selection
-from kube.runtime.gone_kinds import demand_gone
+from kube.runtime.kind_definitions import require_gone
 from kubectl.errors import UserError, not_found
 from kubectl.kinds import plural
 
@@ -65,7 +65,7 @@ class Reader:
     async def _is_gone(self, resource: Resource) -> bool:
         """Whether there are no objects of a kind that is not served."""
         try:
-            await demand_gone(self._client, resource.api_version, resource.kind)
+            await require_gone(self._client, resource.api_version, resource.kind)
         except (Forbidden, KindUnavailable):
             self.unread.append(f"{plural(resource.kind)}, which are not served")
             return False

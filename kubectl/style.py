@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Self
 
 from kube.clock import parse_time, short_duration
-from process.printable import printable
+from kube.visible_text import printable
 
 GREEN, RED, YELLOW, BLUE, DIM, BOLD = "32", "31", "33", "34", "2", "1"
 

@@ -108,7 +108,7 @@ class _Session:
         component: str,
         write_guard: Callable[[], float] | None,
         timings: Timings | None,
-        on_other_past: Callable[[], None],
+        on_rewind: Callable[[], None],
     ) -> None:
         settings, self.transport = endpoint.settings, Transport(endpoint.connection)
         waited = rest_client_rate_limiter_duration_seconds.labels(host=self.transport.host)
@@ -119,7 +119,7 @@ class _Session:
             namespaces=settings.namespaces,
             resync_period=settings.cache_resync_period,
             timings=timings,
-            on_other_past=on_other_past,
+            on_rewind=on_rewind,
         )
         client.consistency = caches
         self.cluster = Cluster(
@@ -163,7 +163,7 @@ class Clusters(Mapping[str, Cluster]):
         write_guard: Callable[[], float] | None = None,
         timings: Timings | None = None,
     ) -> None:
-        self.other_past = asyncio.Event()
+        self.history_rewound = asyncio.Event()
         """Set when a cluster turned out to have another past, see `kube.runtime.cache`."""
         self._new_session = partial(
             _Session,
@@ -171,7 +171,7 @@ class Clusters(Mapping[str, Cluster]):
             component=component,
             write_guard=write_guard,
             timings=timings,
-            on_other_past=self.other_past.set,
+            on_rewind=self.history_rewound.set,
         )
         self._sessions: dict[str, _Session] = {}
         self._handlers: list[Callable[[], None]] = []

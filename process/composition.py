@@ -10,27 +10,37 @@
 Each starts when the one before is ready, and they stop in reverse.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from prometheus_client.registry import Collector
+from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
 from config.blocks import Configuration
+from config.component import Component as ProgramComponent
 from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
 from process import tracing
-from process.caches import CacheCollector, SyncChecks
-from process.clusters import Clusters, endpoints
-from process.description import Description
+from process.caches import CacheCollector, SyncChecks, fill
+from process.clusters import Clusters, distinct, endpoints
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
-from process.parts import CacheUser, Election, Events, Metrics, ReadyCaches, Sessions
 from process.probes import HealthCheck, probe_server
-from process.runner import Component, Groups
+from process.runner import Component, Groups, cancelled
 from process.server import HttpServer
 from process.version import user_agent
 
 C = TypeVar("C", bound=Configuration)
+
+
+class CacheUser(Protocol):
+    """Holds stores of clusters while the process runs."""
+
+    async def start(self) -> None:
+        """Acquires stores; may wait for those that are not needed at the start."""
+
+    async def close(self) -> None:
+        """Gives the stores back."""
 
 
 class Composition(Generic[C]):
@@ -38,23 +48,36 @@ class Composition(Generic[C]):
 
     Those that are there at the start are connected; the program opens and closes others in `clusters` while it runs.
 
+    Args:
+        service: what spans name as their service.
+        elects: whether the program has a leader.
+
     Raises: ConfigurationError: a cluster can't be connected to.
     """
 
     abort_on = (LeadershipLost,)
 
-    def __init__(self, program: Description[C], config: C, *, version: str, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        config: C,
+        *,
+        component: ProgramComponent[C],
+        service: str,
+        elects: bool,
+        version: str,
+        environment: Mapping[str, str],
+    ) -> None:
         self.config = config
-        self._program = program
-        self._user_agent = user_agent(program.component.name, version)
+        self._component, self._service = component, service
+        self._user_agent = user_agent(component.name, version)
         self._elector: LeaderElector | None = None
-        elects = program.elects and config.leader_election.leader_elect
+        elects = elects and config.leader_election.leader_elect
         self.clusters = Clusters(
             user_agent=self._user_agent,
-            component=program.component.name,
+            component=component.name,
             write_guard=self._may_write if elects else None,
         )
-        for endpoint in endpoints(program.component.connections(config), environment=environment):
+        for endpoint in endpoints(component.connections(config), environment=environment):
             self.clusters.open(endpoint)
         if elects:
             self._elector = self._new_elector()
@@ -83,13 +106,13 @@ class Composition(Generic[C]):
         """
         config = self.config
         grace_period, filling = config.graceful_shutdown_timeout, config.controllers.cache_sync_timeout
-        caches_behind = CacheCollector(self.clusters, prefix=self._program.component.metrics_prefix)
+        caches_behind = CacheCollector(self.clusters, prefix=self._component.metrics_prefix)
         servers = [self._metrics(), self._probes(checks), *servers]
         for server in servers:
             server.bind()
         return [
             [
-                *tracing.parts(config.tracing, service=self._program.name, grace_period=grace_period),
+                *tracing.parts(config.tracing, service=self._service, grace_period=grace_period),
                 Sessions(self.clusters),
             ],
             [Metrics([caches_behind, *metrics]), *servers, MemoryReturn()],
@@ -109,7 +132,7 @@ class Composition(Generic[C]):
         return self._elector.tenure.guard()
 
     def _new_elector(self) -> LeaderElector:
-        settings, name = self.config.leader_election, self._program.component.clusters[0].name
+        settings, name = self.config.leader_election, self._component.clusters[0].name
         lease = ElectionSettings(
             namespace=settings.resource_namespace,
             name=settings.resource_name,
@@ -127,6 +150,131 @@ class Composition(Generic[C]):
         return metrics_server(host=server.bind_address, port=server.port, profiling=profiling)
 
     def _probes(self, checks: Sequence[HealthCheck]) -> HttpServer:
-        configured = [cluster.name for cluster in self._program.component.clusters]
+        configured = [cluster.name for cluster in self._component.clusters]
         informers, server = SyncChecks(self.clusters, configured=configured), self.config.server.health_probes
         return probe_server(readyz=lambda: [*checks, *informers()], host=server.bind_address, port=server.port)
+
+
+class Sessions:
+    """The HTTP sessions to API servers; they open when first used and close last."""
+
+    name = "sessions"
+
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
+
+    async def start(self) -> None:
+        pass
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        await self._clusters.close_all()
+
+
+class Metrics:
+    """Computes metrics when they are scraped, while the program runs."""
+
+    name = "metrics"
+
+    def __init__(self, collectors: Sequence[Collector], *, registry: CollectorRegistry = REGISTRY) -> None:
+        self._collectors = collectors
+        self._registry = registry
+
+    async def start(self) -> None:
+        for collector in self._collectors:
+            self._registry.register(collector)
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        for collector in self._collectors:
+            self._registry.unregister(collector)
+
+
+class ReadyCaches:
+    """The caches that every replica holds: those that are filling already, and those of the users."""
+
+    name = "caches"
+
+    def __init__(self, clusters: Clusters, *, timeout: float, users: Sequence[CacheUser] = ()) -> None:
+        self._clusters = clusters
+        self._timeout = timeout
+        self._users = users
+
+    async def start(self) -> None:
+        await fill(self._start_users(), self._clusters, timeout=self._timeout)
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        for user in self._users:
+            await user.close()
+        for cluster in distinct(self._clusters).values():
+            await cluster.caches.close()
+
+    async def _start_users(self) -> None:
+        for user in self._users:
+            await user.start()
+
+
+class Events:
+    """They are written while their cluster is connected; what is queued at the end gets a moment."""
+
+    name = "events"
+
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
+
+    async def start(self) -> None:
+        pass
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        await self._clusters.drain()
+
+
+class Election:
+    """Is started once this process leads; losing the lead is its failure."""
+
+    name = "leader election"
+
+    def __init__(self, elector: LeaderElector) -> None:
+        self._elector = elector
+        self._leads = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._running = asyncio.create_task(self._elector.run(self._lead), name="leader election")
+        leads = asyncio.create_task(self._leads.wait())
+        try:
+            await asyncio.wait((self._running, leads), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leads.cancel()
+        if self._running.done():
+            self._running.result()
+
+    async def wait(self) -> None:
+        await _ended(self._running)
+
+    async def stop(self) -> None:
+        """Gives the lease up; whatever acts in its name has stopped before."""
+        if self._running is not None:
+            await cancelled(self._running)
+
+    async def _lead(self) -> None:
+        self._leads.set()
+        await asyncio.Event().wait()
+
+
+async def _ended(task: asyncio.Task[None] | None) -> None:
+    """Returns or raises as the task does, but cancelling this does not cancel the task."""
+    if task is not None:
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.result()

@@ -13,7 +13,7 @@ from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop
 from process.caches import fill
 from process.clusters import Cluster, Clusters, distinct
-from process.parts import cancelled
+from process.runner import cancelled
 
 CRDS_VIEW = View(CUSTOM_RESOURCE_DEFINITIONS, resource_version, form=Form.METADATA)
 _KINDS_SECONDS = 10.0
@@ -57,9 +57,9 @@ class Controllers:
 
     async def start(self) -> None:
         # Nothing is remembered here yet.
-        self._clusters.other_past.clear()
+        self._clusters.history_rewound.clear()
         for cluster in distinct(self._clusters).values():
-            cluster.caches.other_past.clear()
+            cluster.caches.history_rewound.clear()
         # Before the controllers: what they learn of kinds from now on is corrected when it changes.
         self._unsubscribe = self._clusters.subscribe(self._connections_changed)
         self._connections_changed()
@@ -69,13 +69,13 @@ class Controllers:
         self._running = [asyncio.create_task(loop.controller.run(), name=loop.controller.name) for loop in self._loops]
 
     async def wait(self) -> None:
-        while await self._other_past():
+        while await self._history_rewound():
             self._restarting = asyncio.create_task(self._restart(), name="controllers anew")
             await self._restarting
 
-    async def _other_past(self) -> bool:
+    async def _history_rewound(self) -> bool:
         """Wait until the control loops are to be made anew; False if they have all ended by themselves."""
-        news = asyncio.create_task(self._clusters.other_past.wait())
+        news = asyncio.create_task(self._clusters.history_rewound.wait())
         running = set(self._running)
         try:
             while running:

@@ -25,9 +25,8 @@ import orjson
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-from process.errors import error_text
-from process.printable import printable, printable_json
-from process.redaction import loggable_fields, redact_text
+from kube.visible_text import printable, printable_json
+from process.redaction import error_text, loggable_fields, redact_text
 
 Level = Literal["debug", "info", "error"]
 Format = Literal["json", "text"]

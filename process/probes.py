@@ -1,6 +1,6 @@
 """Liveness and readiness over HTTP: `/healthz`, `/readyz`, and single checks below them.
 
-Bodies are those of the original, since people and scripts read them. An aggregate answers `ok`; with `?verbose`,
+RecentObjects are those of the original, since people and scripts read them. An aggregate answers `ok`; with `?verbose`,
 or when a check fails, it lists all checks but withholds reasons, because the endpoint is public. The reason is
 in the log and in the answer for the single check.
 
@@ -19,9 +19,9 @@ from typing import NamedTuple
 from aiohttp import web
 
 from kube.clock import format_duration
-from process.errors import error_text
+from kube.visible_text import printable
 from process.logging import get_logger
-from process.printable import printable
+from process.redaction import error_text
 from process.server import HttpServer
 
 Clock = Callable[[], float]

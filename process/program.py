@@ -5,26 +5,44 @@ nothing of the others is imported. Errors of command line and configuration end 
 it; all later ones are `process.runner`'s business.
 """
 
+import argparse
+import dataclasses
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
 import orjson
 
 from config.blocks import Configuration
-from config.component import LoadedConfig, load
+from config.component import Component, LoadedConfig, load
 from config.errors import ConfigError
-from config.overrides import Overrides
-from process.description import Description
-from process.flags import Exit, Flags, parse, start_failure
+from config.fields import camel_case
+from config.overrides import ClusterConnection, Overrides, namespaces_flag
+from kube.visible_text import LINES, printable
 from process.logging import configure_logging, get_logger
 from process.tracing import check_installed
 from process.version import version
 
 C = TypeVar("C", bound=Configuration)
+
+_ENVIRONMENT = """\
+environment variables:
+{variables}  KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT
+                        address of the API server when there is no kubeconfig (set inside a Pod)
+
+All other settings are in the configuration file.
+
+example:
+  KUBECONFIG=$HOME/.kube/config {program} --config config.yaml
+"""
+
+_SEMANTIC_VERSION = re.compile(r"v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 if TYPE_CHECKING:
     from process.composition import Composition
@@ -35,14 +53,66 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program(Description[C]):
+class Program(Generic[C]):
     """A program. To make one imports nothing of what it consists of.
 
     Attributes:
+        name: on the command line and in traces.
+        summary: a sentence for `--help`.
+        elects: whether one replica leads, by the Lease of the configuration; if not, all serve alike.
         compose: imports what the program consists of.
     """
 
+    name: str
+    summary: str
+    component: Component[C]
+    elects: bool = True
     compose: "Callable[[], Compose[C]]"
+
+
+class Exit(Exception):
+    """The program has to end now: with this code, after printing these texts."""
+
+    def __init__(self, code: int, *, stdout: str = "", stderr: str = "") -> None:
+        super().__init__(stdout or stderr)
+        self.code = code
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def show(self) -> int:
+        """Prints the texts and returns the exit code."""
+        for stream, text in ((sys.stderr, self.stderr), (sys.stdout, self.stdout)):
+            if text:
+                print(printable(text.rstrip("\n"), keep=LINES), file=stream, flush=True)
+        return self.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What was given; empty where a flag was not. `config.overrides` reads the addresses."""
+
+    config: str
+    extra_namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the name of the cluster."""
+    health_probe_bind_address: str = ""
+    metrics_bind_address: str = ""
+    version: str = "false"
+
+    @property
+    def version_override(self) -> str:
+        """The version to report, empty when the command line sets none."""
+        return self.version if self.version.startswith("v") else ""
+
+    def flag_lines(self) -> list[str]:
+        """The lines to log at the start, one a flag, by name."""
+        values = {"help": "false"}
+        for declared in dataclasses.fields(self):
+            value = getattr(self, declared.name)
+            if isinstance(value, str):
+                values[declared.name.replace("_", "-")] = value
+        for cluster, namespaces in self.extra_namespaces.items():
+            values[namespaces_flag(cluster)] = f"[{','.join(namespaces)}]"
+        return [f"FLAG: --{name}={values[name]}" for name in sorted(values)]
 
 
 def run(programs: Sequence[Program[Any]]) -> Never:
@@ -89,6 +159,149 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
     compose = program.compose()
 
     async def composed() -> "Groups":
-        return compose(Composition(program, config, version=reported, environment=os.environ))
+        composition = Composition(
+            config,
+            component=component,
+            service=program.name,
+            elects=program.elects,
+            version=reported,
+            environment=os.environ,
+        )
+        return compose(composition)
 
     run_process(composed, grace_period=config.graceful_shutdown_timeout, abort_on=Composition.abort_on)
+
+
+# --- the command line
+
+
+def parse(arguments: Sequence[str], programs: Sequence[Program[Any]]) -> Flags:
+    """Reads the command line of an executable; its first program is what it calls itself.
+
+    Raises: Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
+    """
+    program, component = programs[0].name, programs[0].component.name
+    clusters = tuple(dict.fromkeys(cluster for each in programs for cluster in each.component.clusters))
+    parser = _build_parser(program, _summary(programs), clusters)
+    # The value of this flag is optional, and never the next argument.
+    given = ["--version=true" if argument == "--version" else argument for argument in arguments]
+    try:
+        values, extras = parser.parse_known_args(given)
+    except _UsageError as error:
+        raise start_failure(str(error), program=program) from None
+    unknown = [argument for argument in extras if argument != "--"]
+    if unknown:
+        raise start_failure(_describe_unknown(unknown[0]), program=program)
+    if values.help:
+        raise Exit(0, stdout=parser.format_help())
+    if values.version == "true":
+        raise Exit(0, stdout=f"{component} {version()}")
+    if values.version == "raw":
+        system = f"{sys.implementation.name} {sys.version.split()[0]}, {sys.platform}"
+        raise Exit(0, stdout=f"{component} {version()} ({system})")
+    if not values.config:
+        raise start_failure("missing config file", program=program)
+    return Flags(
+        config=values.config,
+        extra_namespaces={
+            cluster.name: tuple(getattr(values, namespaces_flag(cluster.name)))
+            for cluster in clusters
+            if cluster.takes_namespaces
+        },
+        health_probe_bind_address=values.health_probe_bind_address,
+        metrics_bind_address=values.metrics_bind_address,
+        version=values.version,
+    )
+
+
+def start_failure(text: str, *, program: str) -> Exit:
+    """The way to end for an error before logging is set up: command line, configuration file, logging.
+
+    The text goes to standard output, usage and text to standard error.
+    """
+    usage = _build_parser(program).format_usage()
+    hint = f"Run `{program} --help` for what the flags mean."
+    return Exit(1, stdout=text, stderr=f"{usage}{hint}\nError: {text}")
+
+
+def _summary(programs: Sequence[Program[Any]]) -> str:
+    """What the programs do, by the kind of their configuration if there are several."""
+    summaries = [f"{program.component.kind}: {program.summary}" for program in programs]
+    return "\n".join(summaries) if len(programs) > 1 else programs[0].summary
+
+
+def _variable(cluster: ClusterConnection) -> str:
+    return (
+        f"  {cluster.variable:<22}kubeconfig of the {cluster.name} cluster; "
+        f"wins over {camel_case(cluster.attribute)}.kubeconfig\n"
+    )
+
+
+class _UsageError(Exception):
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Never:
+        raise _UsageError(message)
+
+
+def _build_parser(program: str, summary: str = "", clusters: Sequence[ClusterConnection] = ()) -> _Parser:
+    parser = _Parser(
+        prog=program,
+        usage=f"{program} --config FILE [flags]",
+        description=summary,
+        epilog=_ENVIRONMENT.format(program=program, variables="".join(dict.fromkeys(map(_variable, clusters)))),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    flags = parser.add_argument_group("flags")
+
+    def add(name: str, help_text: str, **settings: Any) -> None:
+        flags.add_argument(f"--{name}", help=help_text, **settings)
+
+    flags.add_argument("-h", "--help", action="store_true", help="show this text and exit")
+    add("config", "path of the configuration file; required", metavar="FILE", default="")
+    for cluster in clusters:
+        if cluster.takes_namespaces:
+            add(
+                namespaces_flag(cluster.name),
+                f"one more namespace of the {cluster.name} cluster to cover, "
+                f"beside {camel_case(cluster.attribute)}.namespaces; repeatable",
+                dest=namespaces_flag(cluster.name),
+                metavar="NAMESPACE",
+                action="append",
+                default=[],
+            )
+    add(
+        "health-probe-bind-address",
+        "where /healthz and /readyz are served; wins over server.healthProbes",
+        metavar="[HOST]:PORT",
+        default="",
+    )
+    add("metrics-bind-address", "where /metrics is served; wins over server.metrics", metavar="[HOST]:PORT", default="")
+    add(
+        "version",
+        "print the version (raw: in detail) and exit; --version=vX.Y.Z sets the version to report instead",
+        metavar="{true,raw,vX.Y.Z}",
+        type=_version_request,
+        default="false",
+    )
+    return parser
+
+
+def _version_request(text: str) -> str:
+    if text in _TRUE:
+        return "true"
+    if text in _FALSE:
+        return "false"
+    if text == "raw" or _SEMANTIC_VERSION.fullmatch(text):
+        return text
+    raise argparse.ArgumentTypeError(f'"{text}" is not one of true, false, raw, or a version such as v1.2.3')
+
+
+def _describe_unknown(argument: str) -> str:
+    if argument.startswith("-"):
+        return f"unknown flag: {argument.partition('=')[0]}"
+    return f'unexpected argument "{argument}"; only flags are taken'

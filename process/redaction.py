@@ -15,7 +15,6 @@ from typing import Any
 
 from kube.clock import format_duration
 from kube.objects import Key
-from process.errors import error_text
 
 REDACTED = "[redacted]"
 
@@ -113,3 +112,18 @@ def _loggable_items(items: Iterable[Any], length: int, depth: int) -> Any:
 
 def _identity(namespace: str, name: str) -> dict[str, str]:
     return {"namespace": namespace, "name": name} if namespace else {"name": name}
+
+
+def error_text(error: BaseException) -> str:
+    """One error as its own text, several as `[e1, e2]` without duplicates, as aggregates of Go read.
+
+    An error without a text is called by its type, so that the answer is never empty.
+    """
+    texts = list(dict.fromkeys(_texts(error)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _texts(error: BaseException) -> list[str]:
+    if isinstance(error, BaseExceptionGroup):
+        return [text for member in error.exceptions for text in _texts(member)]
+    return [str(error) or type(error).__name__]

@@ -22,10 +22,10 @@ from typing import Any, Never, Protocol
 
 from kube.clock import format_duration
 from kube.runtime.kubeconfig import ConfigurationError
-from process.ending import exit_now
-from process.errors import error_text
+from kube.visible_text import printable
+from process.lifetime import exit_now
 from process.logging import get_logger
-from process.printable import printable
+from process.redaction import error_text
 
 _LAST_CHANCE = 1.0
 
@@ -218,6 +218,14 @@ class Runner:
 
 async def _first_of(*futures: asyncio.Future[Any]) -> None:
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def cancelled(*tasks: asyncio.Task[None]) -> None:
+    """Ends tasks; their errors belong to the code that waits for them."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
 
 
 _SWITCH_SECONDS = 0.0005

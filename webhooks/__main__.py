@@ -2,7 +2,7 @@
 
 from typing import Never
 
-from process.beginning import begin
+from process.lifetime import begin
 
 
 def main() -> Never:

@@ -19,8 +19,8 @@ from agent.controller_manager.context import Context
 from gardener.garden import users
 from gardener.garden.profiles import merged
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
-from kube.bodies import digest
 from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
+from kube.packing import digest
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Result

@@ -10,8 +10,8 @@ import yaml
 from gardener.managed_resource.decode import split
 from gardener.references.manifests import stamp
 from kube.objects import Object
+from kube.visible_text import printable
 from kube.yaml import Budget, DialectError, Dumper, load
-from process.printable import printable
 
 _VALUES = 1_000_000
 _DESCRIPTION = """\

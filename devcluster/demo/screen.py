@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from process.printable import LINES, printable
+from kube.visible_text import LINES, printable
 
 _GREEN, _RED, _BOLD = "32", "31", "1"
 _CLEAR_LINE = "\r\033[K"

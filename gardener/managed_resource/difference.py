@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from gardener.keys import FIELD_MANAGER
-from kube.bodies import digest
 from kube.objects import Object, group_of, metadata
+from kube.packing import digest
 from kube.resources import BUILT_IN_GROUPS
 
 _STATUS = "status"

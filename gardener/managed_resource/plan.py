@@ -26,9 +26,9 @@ from gardener.managed_resource.references import (
 )
 from gardener.managed_resource.stamps import InjectionError, inject_labels
 from gardener.responsibility import is_ignored
-from kube.bodies import compact, packed, unpacked
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, group_of, key, metadata, text
+from kube.packing import compact, packed, unpacked
 from kube.resources import Resource
 
 LARGE = 16 << 10

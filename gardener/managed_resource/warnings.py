@@ -16,8 +16,8 @@ from gardener.managed_resource.history_limit import limit_of
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.messages import warnings_text
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
-from kube.bodies import digest
 from kube.objects import Object, annotations, mappings
+from kube.packing import digest
 from kube.validation import not_supported
 from kube.write_mode import FieldValidation
 

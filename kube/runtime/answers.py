@@ -6,7 +6,8 @@ What is no answer of an API server is an error whatever its code: text, another 
 import contextlib
 import functools
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -15,8 +16,9 @@ from multidict import MultiMapping
 from kube import errors
 from kube.objects import Object, integer, metadata
 from kube.resources import BUILT_IN_GROUPS, Resource
-from kube.runtime import decoding
-from kube.runtime.giving_way import GivingWay
+from kube.runtime import codec
+from kube.runtime.yielding import Yielding
+from kube.visible_text import is_visible
 
 if TYPE_CHECKING:
     import msgspec
@@ -31,6 +33,13 @@ _LARGE_LIST = 1 << 20
 """Bytes from which on a list may take long enough to decode that others on the event loop would feel it."""
 _LARGE = 128 << 10
 """Bytes from which on an answer is decoded without garbage collection."""
+MOST_WARNINGS = 32
+"""Warnings of one answer. API servers send no more than 4096 characters of them."""
+LONGEST_WARNING = 512
+"""Characters of one."""
+_LONGEST_HEADER = 16 << 10
+_WARNING = re.compile(r'299 [^\s"]+ "((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
 
 
 class Content(Protocol):
@@ -109,14 +118,14 @@ def _parsed(body: bytes | memoryview) -> Any:
             gc.enable()
 
 
-async def _object(body: bytes | memoryview, *, giving_way: GivingWay | None = None) -> Object:
-    """A JSON object, whatever it holds; see `kube.runtime.decoding`. Raises NotUnderstood."""
+async def _object(body: bytes | memoryview, *, yielding: Yielding | None = None) -> Object:
+    """A JSON object, whatever it holds; see `kube.runtime.codec`. Raises NotUnderstood."""
     try:
         return loads(body)
     except errors.NotUnderstood:
         try:
-            return await decoding.salvaged(bytes(body), giving_way=giving_way)
-        except decoding.NotReadable as error:
+            return await codec.salvaged(bytes(body), yielding=yielding)
+        except codec.NotReadable as error:
             raise errors.NotUnderstood(f"the answer is no JSON: {error}") from error
 
 
@@ -212,13 +221,13 @@ async def _page(body: bytes, *, managed_fields: bool) -> Object:
 
     So it is with one that can't be decoded in one go, since one of its items can't.
     """
-    giving_way = GivingWay()
+    yielding = Yielding()
     if len(body) < _LARGE_LIST:
         try:
             return _small_page(body, managed_fields=managed_fields)
         except orjson.JSONDecodeError:
             pass
-        page, parts = await _list_parts(body, giving_way)
+        page, parts = await _list_parts(body, yielding)
     else:
         import msgspec  # only here: it takes memory, and not all programs list so much
 
@@ -227,11 +236,11 @@ async def _page(body: bytes, *, managed_fields: bool) -> Object:
             page = {"kind": found.kind, "apiVersion": found.apiVersion, "metadata": found.metadata}
             parts = [memoryview(item) for item in found.items or ()]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            page, parts = await _list_parts(body, giving_way)
+            page, parts = await _list_parts(body, yielding)
     items = []
     for part in parts:
-        items.append(await _item(part, giving_way, managed_fields=managed_fields))
-        await giving_way.after_long()
+        items.append(await _item(part, yielding, managed_fields=managed_fields))
+        await yielding.after_long()
     return {**page, "items": items}
 
 
@@ -239,17 +248,17 @@ def _small_page(body: bytes, *, managed_fields: bool) -> Object:
     """Raises orjson.JSONDecodeError."""
     if managed_fields:
         return _mapping(_parsed(body))
-    shorter, cuts = decoding.without_managed_fields(body)
+    shorter, cuts = codec.without_managed_fields(body)
     if cuts:
         try:
             page = _mapping(_parsed(shorter))
         except orjson.JSONDecodeError:
             pass
         else:
-            if decoding.take_cuts(_items(page)) == cuts:
+            if codec.take_cuts(_items(page)) == cuts:
                 return page
     page = _mapping(_parsed(body))
-    decoding.take_cuts(_items(page))
+    codec.take_cuts(_items(page))
     return page
 
 
@@ -264,35 +273,35 @@ def _items(page: Object) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-async def _list_parts(body: bytes, giving_way: GivingWay) -> tuple[Object, list[memoryview]]:
+async def _list_parts(body: bytes, yielding: Yielding) -> tuple[Object, list[memoryview]]:
     try:
-        head, parts = await decoding.list_parts(body, giving_way)
-    except decoding.NotReadable as error:
+        head, parts = await codec.list_parts(body, yielding)
+    except codec.NotReadable as error:
         raise errors.NotUnderstood(f"the answer is no JSON of a list: {error}") from error
     return loads(head), parts
 
 
-async def _item(part: memoryview, giving_way: GivingWay, *, managed_fields: bool) -> Object:
+async def _item(part: memoryview, yielding: Yielding, *, managed_fields: bool) -> Object:
     if managed_fields:
-        return await _object(part, giving_way=giving_way)
-    return await _without_managed_fields(bytes(part), lambda item: item, giving_way)
+        return await _object(part, yielding=yielding)
+    return await _without_managed_fields(bytes(part), lambda item: item, yielding)
 
 
 async def _without_managed_fields(
-    body: bytes, obj_of: Callable[[Object], Any], giving_way: GivingWay | None = None
+    body: bytes, obj_of: Callable[[Object], Any], yielding: Yielding | None = None
 ) -> Object:
     """A JSON object; `obj_of` says where in it the object is that has managed fields. Raises NotUnderstood."""
-    shorter, cuts = decoding.without_managed_fields(body)
+    shorter, cuts = codec.without_managed_fields(body)
     if cuts:
         try:
             loaded = loads(shorter)
         except errors.NotUnderstood:
             pass
         else:
-            if decoding.take_cuts((obj_of(loaded),)) == cuts:
+            if codec.take_cuts((obj_of(loaded),)) == cuts:
                 return loaded
-    loaded = await _object(body, giving_way=giving_way)
-    decoding.take_cuts((obj_of(loaded),))
+    loaded = await _object(body, yielding=yielding)
+    codec.take_cuts((obj_of(loaded),))
     return loaded
 
 
@@ -334,8 +343,8 @@ async def _event(resource: Resource, line: bytes, *, metadata_only: bool, manage
         raise errors.NotUnderstood(f"a watch event of {resource} holds no object")
     if event.get("type") != "ERROR":
         _demand_kind(resource, obj, metadata_only=metadata_only)
-    if not decoding.is_whole(event):
-        event["object"] = decoding.InPart(obj)
+    if not codec.is_whole(event):
+        event["object"] = codec.InPart(obj)
     return event
 
 
@@ -359,3 +368,26 @@ async def lines_of(response: Response) -> AsyncIterator[bytes]:
 
 def _name_after(resource: Resource, obj: Object) -> None:
     obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
+
+
+def warning_texts(headers: Iterable[str]) -> list[str]:
+    """What an API server warns of beside its answer, each once, in their order.
+
+    Headers `Warning` of RFC 7234, section 5.5, with the code 299; what is of another form is passed over. They name
+    unknown fields, deprecated versions, and whatever admission reports. Any proxy may add some, so they are read within
+    bounds, and hold nothing but what can be printed.
+    """
+    found: dict[str, None] = {}
+    for header in headers:
+        for quoted in _WARNING.findall(header[:_LONGEST_HEADER]):
+            if text := _shown_warning(_ESCAPED.sub(r"\1", quoted)):
+                found[text] = None
+            if len(found) == MOST_WARNINGS:
+                return list(found)
+    return list(found)
+
+
+def _shown_warning(text: str) -> str:
+    words = "".join(character if is_visible(character) else " " for character in text).split()
+    shown = " ".join(words)
+    return shown if len(shown) <= LONGEST_WARNING else f"{shown[: LONGEST_WARNING - 1]}…"

@@ -1,7 +1,7 @@
 """What is in a cluster, kept in memory by watches and shared between users.
 
 A `Store` holds the objects of one kind, each reduced by a projection to what its users read, within bounds
-(`kube.runtime.kept`). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with
+(`kube.packing`). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with
 its last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do nothing
 else. An object of which something can't be read or understood is logged and remembered (`Store.unread`), and no other
 is affected.
@@ -12,8 +12,8 @@ so that one reads one's writes) if the watch is past it. And what a complete lis
 was written after the list was made.
 
 A cluster that was restored from a backup has another past, and objects that did get older. If one watch finds that (see
-`kube.runtime.watch`), all start over. Until then, `in_doubt`, nothing that comes from the stores may be written; and
-from then on, `other_past`, until all that is remembered beside the stores has been forgotten.
+`kube.runtime.watch`), all start over. Until then, `unverified`, nothing that comes from the stores may be written; and
+from then on, `history_rewound`, until all that is remembered beside the stores has been forgotten.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 import structlog
 
-from kube.errors import ApiError, KindNotServed, OtherPast, Unreachable
+from kube.errors import ApiError, HistoryRewound, KindNotServed, Unreachable
 from kube.objects import Key, Object, key, metadata, resource_version
+from kube.packing import Packed, bounded
 from kube.resources import Resource
 from kube.runtime.client import Client, Form, Selection
-from kube.runtime.decoding import InPart, nesting_less
-from kube.runtime.giving_way import GivingWay
-from kube.runtime.kept import Packed, bounded
+from kube.runtime.codec import InPart, nesting_less
 from kube.runtime.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
+from kube.runtime.yielding import Yielding
 
 T = TypeVar("T")
 
@@ -368,7 +368,7 @@ class Caches:
     Args:
         namespaces: what namespaced kinds are restricted to, one watch each; empty: all, with one watch.
         resync_period: seconds after which handlers are told of everything again, ± 10 %.
-        on_other_past: called when `other_past` is set.
+        on_rewind: called when `history_rewound` is set.
     """
 
     def __init__(
@@ -378,10 +378,10 @@ class Caches:
         namespaces: Sequence[str] = (),
         resync_period: float = 24 * 3600.0,
         timings: Timings | None = None,
-        on_other_past: Callable[[], None] = lambda: None,
+        on_rewind: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
-        self._on_other_past = on_other_past
+        self._on_rewind = on_rewind
         self._namespaces = tuple(dict.fromkeys(namespaces))
         self._resync_period = resync_period
         self._timings = timings
@@ -392,35 +392,35 @@ class Caches:
         self._listing_anew: list[Store[Any]] = []
         """Those whose lists are to come before anything is written, since versions went back."""
         self._listing_since = 0.0
-        self.other_past = asyncio.Event()
+        self.history_rewound = asyncio.Event()
         """Set when the cluster turned out to have another past; cleared when all about the former one is forgotten."""
 
     # --- what may have become untrue
 
     @property
-    def in_doubt(self) -> bool:
+    def unverified(self) -> bool:
         """Whether something has to be asked before anything is written that comes from here.
 
         That is, of kinds that the API server stores itself: another that is away must not keep all from being written.
         """
-        return bool(self._doubtful) or self.other_past.is_set() or self._is_listing_anew()
+        return bool(self._doubtful) or self.history_rewound.is_set() or self._is_listing_anew()
 
-    async def assure(self) -> None:
+    async def verify(self) -> None:
         """Return when what is known is known to be true, as far as the API server tells.
 
         Raises:
-            OtherPast: the cluster has another past, or may have.
+            HistoryRewound: the cluster has another past, or may have.
             Unreachable: the API server does not answer.
         """
         async with self._assuring:
             doubtful = set(self._doubtful)
-            await asyncio.gather(*map(_assured, doubtful))
+            await asyncio.gather(*map(_verified, doubtful))
             self._doubtful -= doubtful
             for watcher in doubtful:
                 watcher.wake()
-        if self.other_past.is_set() or self._is_listing_anew():
+        if self.history_rewound.is_set() or self._is_listing_anew():
             # What is to be written was decided by what may be untrue.
-            raise OtherPast(
+            raise HistoryRewound(
                 "the cluster may have been restored from a backup; until it is read anew nothing is written"
             )
 
@@ -428,7 +428,7 @@ class Caches:
         if _is_own(watcher.resource):
             self._doubtful.add(watcher)
 
-    def _other_past(self, watcher: Watcher) -> None:
+    def _history_rewound(self, watcher: Watcher) -> None:
         """All start over if one of them finds that the past is, or may be, another one.
 
         Only if its kind is stored by the API server itself, though: others may count in their own way.
@@ -438,8 +438,8 @@ class Caches:
         log.warning(
             "The cluster may have been restored from a backup; all is listed anew", resource=str(watcher.resource)
         )
-        self.other_past.set()
-        self._on_other_past()
+        self.history_rewound.set()
+        self._on_rewind()
         self._list_anew()
 
     def _rewound(self, watcher: Watcher) -> None:
@@ -555,7 +555,7 @@ class Caches:
                 streams=view.streams,
                 timings=self._timings,
                 on_doubt=self._doubted,
-                on_other_past=self._other_past,
+                on_rewind=self._history_rewound,
                 on_rewound=self._rewound,
                 known=store.newest,
                 managed_fields=view.managed_fields,
@@ -580,9 +580,9 @@ def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
     return asyncio.create_task(work, context=Context())
 
 
-async def _assured(watcher: Watcher) -> None:
+async def _verified(watcher: Watcher) -> None:
     try:
-        await watcher.assure()
+        await watcher.verify()
     except (ApiError, KindNotServed) as error:
         # One kind that can't be listed must not keep all others from being written; but an API server that has just
         # started refuses for a moment, and what it would say is not known then.
@@ -598,11 +598,11 @@ def _is_own(resource: Resource) -> bool:
 async def _feed(source: Source[Any], watcher: Watcher) -> None:
     while True:
         try:
-            giving_way = GivingWay()
+            yielding = Yielding()
             async with contextlib.aclosing(watcher.events()) as events:
                 async for event in events:
                     source.apply(event)
-                    await giving_way.after_long()
+                    await yielding.after_long()
         except Exception as error:  # noqa: BLE001 - nothing may end a watch but its last user
             log.error("A watch failed unexpectedly, starting over", error=error)
             watcher.broke()

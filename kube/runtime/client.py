@@ -27,12 +27,12 @@ from multidict import CIMultiDict, MultiMapping
 from kube import errors
 from kube.objects import Object, mapping, metadata, spec, text
 from kube.resources import Resource
-from kube.runtime import answers, served
+from kube.runtime import answers, discovery_documents
+from kube.runtime.answers import warning_texts
+from kube.runtime.codec import dumps
 from kube.runtime.connection import Connection
-from kube.runtime.encoding import dumps
 from kube.runtime.kind_shares import KindShares
 from kube.runtime.limiter import TokenBucket
-from kube.runtime.warning_headers import warning_texts
 from kube.write_mode import CARRIED_OUT, WriteMode
 
 JSON = "application/json"
@@ -122,10 +122,10 @@ class Consistency(Protocol):
     """Whether the caches that writers read from still agree with the cluster."""
 
     @property
-    def in_doubt(self) -> bool:
-        """Whether it has to be assured before anything is written."""
+    def unverified(self) -> bool:
+        """Whether it has to be verified before anything is written."""
 
-    async def assure(self) -> None:
+    async def verify(self) -> None:
         """Raises KubeError: nothing may be written now."""
 
 
@@ -231,7 +231,7 @@ class Client:
 
     async def demand_served(self, resource: Resource) -> None:
         """Raises KindNotServed if discovery says so; KubeError if it does not tell."""
-        if not await served.is_served(self.read, resource):
+        if not await discovery_documents.is_served(self.read, resource):
             raise errors.KindNotServed(resource.api_version, resource.kind)
 
     async def _request(
@@ -277,7 +277,7 @@ class Client:
         if kind is not None:
             self._shares.demand(kind)
         await self._wait_for_token()
-        async with self._turn(assured=method in _WRITES), self._share(kind):
+        async with self._turn(verified=method in _WRITES), self._share(kind):
             seconds = timeout or _REQUEST_SECONDS
             if self._write_guard is not None and method in _WRITES:
                 # Asked last, when the request is about to go out; it must not outlive the permission either.
@@ -292,14 +292,14 @@ class Client:
                 return await answers.whole(method, path, response)
 
     @contextlib.asynccontextmanager
-    async def _turn(self, *, assured: bool) -> AsyncIterator[None]:
-        """One of the requests in flight; `assured`: when it comes to its turn, there is no doubt."""
+    async def _turn(self, *, verified: bool) -> AsyncIterator[None]:
+        """One of the requests in flight; `verified`: when it comes to its turn, there is no doubt."""
         while True:
-            if assured and self.consistency is not None and self.consistency.in_doubt:
-                await self.consistency.assure()
+            if verified and self.consistency is not None and self.consistency.unverified:
+                await self.consistency.verify()
             async with self._in_flight:
                 # It may have waited for as long as an outage took.
-                if not assured or self.consistency is None or not self.consistency.in_doubt:
+                if not verified or self.consistency is None or not self.consistency.unverified:
                     yield
                     return
 

@@ -30,9 +30,9 @@ from kube.errors import AlreadyExists, Conflict, KubeError
 from kube.objects import Key
 from kube.resources import Resource
 from kube.runtime import tracing
-from kube.runtime.giving_way import GivingWay
 from kube.runtime.metrics import ControllerMetrics
 from kube.runtime.queue import Priority, QueueShutDownError, WorkQueue, any_priority
+from kube.runtime.yielding import Yielding
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -155,7 +155,7 @@ class Controller:
         self._time_limit = time_limit
         self._stop_within = stop_within
         self._metrics = ControllerMetrics(name, workers=concurrency)
-        self._giving_way = GivingWay()
+        self._yielding = Yielding()
         self._regular: dict[Key, RequeueAfter] = {}
         """What the last reconciliation of a key has said, if the next regular one may turn out to be needless."""
 
@@ -198,7 +198,7 @@ class Controller:
             finally:
                 self.queue.done(key)
             # Thousands of keys may cost little each, and no request.
-            await self._giving_way.after_long()
+            await self._yielding.after_long()
 
     def _put_off(self, key: Key) -> float | None:
         """For how long a regular look is put off, since it would be in vain; None: it takes place."""

@@ -7,7 +7,7 @@ kind that is missing is looked up again, since it may have come meanwhile: at on
 path turned out to be gone).
 
 The answer 'not served' may be ten minutes old, and a kind that is not served may have objects. A caller that concludes
-that all objects of a kind are gone asks `find_any_version` or `demand_gone`, which never say so from memory.
+that all objects of a kind are gone asks `find_any_version` or `require_gone`, which never say so from memory.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from kube.errors import Forbidden, KindGone, KindNotServed, KubeError
 from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import group_of, metadata
 from kube.resources import BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
-from kube.runtime import served
+from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
-from kube.runtime.gone_kinds import DefinedKinds, defined_kinds, demand_not_among
+from kube.runtime.kind_definitions import DefinedKinds, defined_kinds, require_not_among
 
 _FIRST_REFRESH_SECONDS = 0.1
 _FIRST_CATALOG_SECONDS = 30.0
@@ -115,7 +115,7 @@ class Discovery:
             told = await self._told_with_all(api_version, now=now)
             if told is not None and (kind in told or now - self._all_at < _FIRST_REFRESH_SECONDS):
                 return told
-        return await served.kinds(self._client.read, api_version)
+        return await discovery_documents.kinds(self._client.read, api_version)
 
     async def _told_with_all(self, api_version: str, *, now: float) -> Mapping[str, Resource] | None:
         """What was told of it when all were asked for, once; None: nothing."""
@@ -123,7 +123,7 @@ class Discovery:
             if self._all is None:
                 self._all, changes = {}, self._changes
                 with contextlib.suppress(KubeError):  # then each is asked for by itself
-                    told = await served.all_kinds(self._client.read)
+                    told = await discovery_documents.all_kinds(self._client.read)
                     if told and changes == self._changes:
                         self._all, self._all_at = told, now
         if api_version in self._all:
@@ -149,8 +149,8 @@ class Discovery:
         await self._demand_gone(group, api_version, kind)
         raise KindGone(api_version, kind)
 
-    async def demand_gone(self, api_version: str, kind: str) -> None:
-        """Return if there are no objects of a kind; see `gone_kinds.demand_gone`."""
+    async def require_gone(self, api_version: str, kind: str) -> None:
+        """Return if there are no objects of a kind; see `gone_kinds.require_gone`."""
         if _may_be_defined(api_version, kind):
             await self._demand_gone(await self._group(group_of(api_version)), api_version, kind)
 
@@ -175,12 +175,12 @@ class Discovery:
                     group.defined = error
         if isinstance(group.defined, KubeError):
             raise group.defined.with_traceback(None)
-        demand_not_among(group.defined, api_version, kind)
+        require_not_among(group.defined, api_version, kind)
 
     async def _kinds_of_group(self, group: str) -> Mapping[str, Resource]:
         found: dict[str, Resource] = {}
-        for version in await served.versions(self._client.read, group):
-            found = {**await served.kinds(self._client.read, version), **found}
+        for version in await discovery_documents.versions(self._client.read, group):
+            found = {**await discovery_documents.kinds(self._client.read, version), **found}
         return found
 
     def known(self, api_version: str, kind: str) -> Resource | None:
@@ -233,8 +233,13 @@ class Discovery:
             now = self._clock()
             if now >= self._catalog.stale_at:
                 with contextlib.suppress(KubeError):
-                    answers = [await self._client.read(path, accept=served.AGGREGATED) for path in ("/api", "/apis")]
-                    self._catalog.resources = [each for answer in answers for each in served.resources_in(answer)]
+                    answers = [
+                        await self._client.read(path, accept=discovery_documents.AGGREGATED)
+                        for path in ("/api", "/apis")
+                    ]
+                    self._catalog.resources = [
+                        each for answer in answers for each in discovery_documents.resources_in(answer)
+                    ]
                 self._catalog.stale_at = now + self._catalog.patience
                 self._catalog.patience = min(self._catalog.patience * 2, _LONGEST_REFRESH_SECONDS)
             return self._catalog.resources

@@ -57,7 +57,7 @@ from kube.errors import (
 from kube.objects import Key, Object, annotations, key, metadata, resource_version
 from kube.resources import Resource
 from kube.runtime.client import INITIAL_EVENTS_END, Client, Form, Selection
-from kube.runtime.gone_kinds import demand_gone
+from kube.runtime.kind_definitions import require_gone
 
 _FAILURES_ONCE_BACK = 4
 _FAILURES_BEFORE_LIST = 4
@@ -150,7 +150,7 @@ class Watcher:
 
     Args:
         on_doubt: called when the cluster was out of reach, so that it may have another past afterwards.
-        on_other_past: called if it has.
+        on_rewind: called if it has.
         on_rewound: called if versions went back, and no object says so.
         known: the version that is known of an object, 0 if none.
     """
@@ -166,7 +166,7 @@ class Watcher:
         streams: bool = False,
         timings: Timings | None = None,
         on_doubt: Callable[["Watcher"], None] = lambda _: None,
-        on_other_past: Callable[["Watcher"], None] = lambda _: None,
+        on_rewind: Callable[["Watcher"], None] = lambda _: None,
         on_rewound: Callable[["Watcher"], None] = lambda _: None,
         known: Callable[[Key], int] = lambda _: 0,
         managed_fields: bool = False,
@@ -179,7 +179,7 @@ class Watcher:
         self._streams = streams
         self._timings = timings or Timings()
         self._on_doubt = on_doubt
-        self._on_other_past = on_other_past
+        self._on_rewind = on_rewind
         self._on_rewound = on_rewound
         self._known = known
         self._managed_fields = managed_fields
@@ -188,7 +188,7 @@ class Watcher:
         """All that happened up to this resourceVersion was told; 0: nothing was."""
         self._last: tuple[Key, int | None] | None = None
         """What changed last of all that was told, and at which version; None: it was deleted."""
-        self._in_doubt = False
+        self._unverified = False
         self._assuring = asyncio.Lock()
         self._anew = False
         self._failures = 0
@@ -216,17 +216,17 @@ class Watcher:
     def start_over(self) -> None:
         """Begin with a new list, and forget what was seen before."""
         self._state = Empty()
-        self._seen, self._last, self._in_doubt, self._anew = 0, None, False, True
+        self._seen, self._last, self._unverified, self._anew = 0, None, False, True
 
     def broke(self) -> None:
         """Begin with a new list, since something unexpected happened."""
         self.start_over()
         self._failures, self.is_blind = max(self._failures, 1), True
 
-    async def assure(self) -> None:
+    async def verify(self) -> None:
         """Make sure that what was told is still true, if there is doubt: else all is told anew. Raises KubeError."""
         async with self._assuring:
-            if self._in_doubt:
+            if self._unverified:
                 await self._look_back()
 
     async def _ask(self) -> None:
@@ -240,11 +240,11 @@ class Watcher:
         past = await self._past(seen)
         if self._seen != seen:
             return  # it was told to start over meanwhile
-        self._in_doubt = False
+        self._unverified = False
         if past is _Past.OTHER:
             self._log.warning("The cluster has another past than is known; listing anew")
             self.start_over()
-            self._on_other_past(self)
+            self._on_rewind(self)
         elif past is _Past.REWOUND:
             self._log.warning("The versions of a list went back; listing anew")
             self.start_over()
@@ -330,7 +330,7 @@ class Watcher:
                     await self._failed(reason)
                     continue
                 self._state = Empty()
-                self._seen, self._last, self._in_doubt = 0, None, False
+                self._seen, self._last, self._unverified = 0, None, False
                 if not self._absent:
                     self._absent = True
                     yield ListBegins(0)
@@ -339,8 +339,8 @@ class Watcher:
             except KubeError as error:
                 self._absent = False
                 is_away = isinstance(error, _OUT_OF_REACH) and not isinstance(error, NotUnderstood)
-                if self._seen and is_away and not self._in_doubt:
-                    self._in_doubt = True
+                if self._seen and is_away and not self._unverified:
+                    self._unverified = True
                     self._on_doubt(self)
                 is_stuck = isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST
                 if is_stuck or isinstance(error, NotUnderstood):
@@ -356,7 +356,7 @@ class Watcher:
         that a cluster need not have.
         """
         try:
-            await demand_gone(self._client, self.resource.api_version, self.resource.kind)
+            await require_gone(self._client, self.resource.api_version, self.resource.kind)
         except Forbidden as error:
             return error if self._seen else None
         except KubeError as error:
@@ -365,7 +365,7 @@ class Watcher:
 
     async def _step(self) -> AsyncIterator[Event]:
         """One page or one stream, from the present state."""
-        await self.assure()
+        await self.verify()
         if isinstance(self._state, Watching):
             async for event in self._watch(self._state.resource_version):
                 yield event

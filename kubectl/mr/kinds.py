@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from kube.objects import Object
 from kube.resources import Resource
 from kube.runtime.client import Client
-from kube.runtime.served import AGGREGATED
+from kube.runtime.discovery_documents import AGGREGATED
 from kubectl.errors import UserError
 
 

@@ -225,7 +225,7 @@ async def test_kinds_of_a_cluster_that_comes_later_are_followed_until_it_goes(
     await asyncio.to_thread(cluster.api.create, CRDS, definition(custom_resource(group, "Widget")))
     await soon(lambda: group in loops[0].groups)
 
-    clusters.other_past.set()
+    clusters.history_rewound.set()
     add_config_map(cluster, namespace, "first")
     await soon(lambda: len(loops) == 2 and "first" in loops[1].finished, "the control loops to be made anew")
     await clusters.close("later")

@@ -29,8 +29,7 @@ from kube.objects import Key, Object, labels, metadata
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError, RequeueAfter
-from kube.runtime.server_clock import ServerClock
-from kube.runtime.transport import Transport
+from kube.runtime.transport import ServerClock, Transport
 
 ROUND = Key("", "round")
 RESOURCES = {"configmap": CONFIG_MAPS, "secret": SECRETS}

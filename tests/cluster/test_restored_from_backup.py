@@ -18,7 +18,7 @@ from kit.objects import config_map
 from kit.processes.webhooks import WebhookProcess, ask, client, pod_review
 from kit.proxied import proxied
 from kit.rig import Agent, Rig
-from kube.errors import KubeError, NotFound, OtherPast
+from kube.errors import HistoryRewound, KubeError, NotFound
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import CONFIG_MAPS
 from kube.runtime.cache import Caches, Change, View, without_managed_fields
@@ -116,8 +116,8 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         # The first thing that comes through may be a write.
         with pytest.raises(KubeError):
             await client.create(CONFIG_MAPS, {"metadata": {"name": "future", "namespace": place}})
-        await soon(caches.other_past.is_set, "the other past to be found out")
-        with pytest.raises(OtherPast):
+        await soon(caches.history_rewound.is_set, "the other past to be found out")
+        with pytest.raises(HistoryRewound):
             await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
 
         def equals_server() -> bool:
@@ -132,7 +132,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         # And goes on from there.
         put(cluster, place, "kept", at="third")
         await soon(equals_server, "a change after the restore")
-        caches.other_past.clear()
+        caches.history_rewound.clear()
         await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "fourth"}}, namespace=place)
 
 
@@ -157,7 +157,7 @@ async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_wha
             await client.create(CONFIG_MAPS, {"metadata": {"name": "of-the-future", "namespace": place}})
         await soon(lambda: store.synced.is_set() and store.get(Key(place, "future")) is None, "the list anew")
         await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
-        assert not caches.other_past.is_set()
+        assert not caches.history_rewound.is_set()
 
 
 @pytest.mark.parametrize("code", [429, 502, 503, 504])
@@ -175,7 +175,7 @@ async def test_while_the_api_server_cannot_tell_yet_nothing_is_written(
         rule = Rule(fault=refused, methods=("GET",))
         proxy.rules.add(rule)
         await proxy.resume()
-        await soon(lambda: caches.in_doubt, "the doubt")
+        await soon(lambda: caches.unverified, "the doubt")
         for _ in range(2):
             with pytest.raises(KubeError, match="initializing"):
                 await client.patch(CONFIG_MAPS, "a", {"data": {"at": "second"}}, namespace=place)
@@ -213,7 +213,7 @@ async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluste
         await asyncio.to_thread(own_cluster.start_apiserver)
         await proxy.resume()
         await soon(lambda: store.get(Key(place, "a")) is None, "the deletion")
-        assert not caches.other_past.is_set()
+        assert not caches.history_rewound.is_set()
 
 
 async def test_an_object_that_ceased_to_be_selected_is_no_other_past(
@@ -231,7 +231,7 @@ async def test_an_object_that_ceased_to_be_selected_is_no_other_past(
         await proxy.resume()
         own_cluster.api.patch(path, {"metadata": {"labels": {"selected": "yes"}}})
         await soon(lambda: store.get(Key(place, "a")), "it to come back")
-        assert not caches.other_past.is_set()
+        assert not caches.history_rewound.is_set()
 
 
 def test_an_agent_forgets_what_never_was_and_goes_on(own_cluster: Cluster, place: str) -> None:

@@ -127,7 +127,7 @@ async def test_a_watch_of_which_nothing_comes_is_not_behind(client: Client, name
         async def list_page(self, *args: object, **options: object) -> Object:
             nonlocal lists
             lists += 1
-            doubts.append(caches.in_doubt or (any(behind for _, behind in caches.behind()) and lists > 1))
+            doubts.append(caches.unverified or (any(behind for _, behind in caches.behind()) and lists > 1))
             return await super().list_page(*args, **options)  # type: ignore[arg-type]
 
     counting = Counting(client.transport, user_agent="counting")
@@ -143,7 +143,7 @@ async def test_a_watch_of_which_nothing_comes_is_not_behind(client: Client, name
     asked = lists
     await soon(lambda: lists > asked + 2, "it to ask again")
     assert not any(doubts)
-    assert not caches.other_past.is_set()
+    assert not caches.history_rewound.is_set()
     with pytest.raises(NotFound):
         await client.get(CONFIG_MAPS, "a", namespace=namespace)
     await caches.close()

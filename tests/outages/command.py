@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 
 from kube.errors import KubeError
+from kube.visible_text import printable
 from localprocesses.errors import LocalProcessError
 from outages import access, admission, clusters, machine
 from outages.access import Names
 from outages.stage import NAME, NotRecovered, Outcome, Stage, working
 from outages.stage import clusters as control_planes
-from process.printable import printable
 
 _LIMIT_SECONDS = 600.0
 _HOUR = 3600.0

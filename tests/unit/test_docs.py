@@ -43,8 +43,8 @@ from kubectl.garden import __main__ as kubectl_gardener_program
 from kubectl.mr import __main__ as kubectl_mr_program
 from kubectl.mr import krew
 from kubectl.seed_sets import __main__ as kubectl_mss_program
-from process.flags import parse
 from process.metrics import describe_process
+from process.program import parse
 from process.version import DISTRIBUTION
 from webhooks.certificates import command as certificates
 from webhooks.configurations import command as configurations

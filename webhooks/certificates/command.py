@@ -18,8 +18,8 @@ from kube.names import dns_subdomain_problems
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
+from kube.visible_text import printable
 from process.logging import configure_logging
-from process.printable import printable
 from webhooks.certificates.keeper import CannotKeep, Keeper, Wanted
 from webhooks.certificates.watching import keep
 from webhooks.configurations import setting as settings

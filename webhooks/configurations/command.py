@@ -19,8 +19,8 @@ from kube.objects import Object
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
+from kube.visible_text import printable
 from kube.x509 import load_certificates, pem
-from process.printable import printable
 from webhooks.configurations import setting as settings
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import Address, CaBundle, CertManager, Service, Trust, Url

@@ -13,8 +13,8 @@ from gardener.managed_resource.decode import split
 from kube.files import read_bounded
 from kube.objects import Object, group_of, key, mappings, text
 from kube.validation import FieldError
+from kube.visible_text import LINES, printable
 from kube.yaml import MAX_NODES, Budget, DialectError, load
-from process.printable import LINES, printable
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.offline import GROUPS, NotServed, Report, report
 

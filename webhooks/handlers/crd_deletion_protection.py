@@ -22,7 +22,7 @@ from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, is_truthy
 from kube.resources import Resource
 from kube.runtime.client import Client, Form, Selection
-from kube.runtime.gone_kinds import demand_gone
+from kube.runtime.kind_definitions import require_gone
 from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request, ResourceName
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.rules.registration import Rule, having
@@ -140,7 +140,7 @@ class Collections:
                 if (found := _first_unconfirmed(page)) is not None:
                     return found
         except KindNotServed:
-            await demand_gone(self._client, resource.api_version, resource.kind)
+            await require_gone(self._client, resource.api_version, resource.kind)
         return None
 
 

@@ -31,8 +31,8 @@ from gardener.garden.resources import (
 from gardener.garden.scheduling import waits
 from gardener.garden.shoots import references, seeds_of
 from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER
-from kube.bodies import digest
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, mapping, spec, text
+from kube.packing import digest
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, Resource
 from kube.runtime.cache import Indexer, View, without_managed_fields

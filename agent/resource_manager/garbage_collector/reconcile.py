@@ -1,8 +1,8 @@
 """One round: list what may be collected, drop what is referred to, delete the rest.
 
 A list that fails ends the round before anything is deleted, since a reference that is not seen would cost an object
-that pods need. Only a kind that is gone (see `kube.runtime.gone_kinds`) needs no list. Only metadata are read, page by
-page, and nothing is kept of them but the candidates.
+that pods need. Only a kind that is gone (see `kube.runtime.kind_definitions`) needs no list. Only metadata are read,
+page by page, and nothing is kept of them but the candidates.
 
 The world goes on while a round does. Each object is deleted only as it was listed (uid and resourceVersion), so one
 that was touched or made anew stays. References don't touch what they refer to; therefore what is about to be deleted is
@@ -29,7 +29,7 @@ from kube.objects import Key, Object
 from kube.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS, Resource
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError, RequeueAfter, Result
-from kube.runtime.gone_kinds import demand_gone
+from kube.runtime.kind_definitions import require_gone
 
 USERS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS, PODS, CRON_JOBS, MANAGED_RESOURCES, PROMETHEUSES)
 """The kinds whose objects refer to ConfigMaps and Secrets by annotations, in the order in which they are listed."""
@@ -101,7 +101,7 @@ class Reconciler:
                 for name in (name for obj in page for name in references(obj)):
                     unused.pop(name, None)
         except KindNotServed:
-            await demand_gone(self.client, resource.api_version, resource.kind)
+            await require_gone(self.client, resource.api_version, resource.kind)
 
     async def _pages(
         self, resource: Resource, namespaces: Collection[str], label_selector: str = ""

@@ -27,7 +27,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import JSON_PATCH, Client
 from kube.runtime.controller import Done, ReconcileError, Result
 from kube.runtime.events import EventRecorder
-from kube.runtime.giving_way import GivingWay
+from kube.runtime.yielding import Yielding
 
 LIMIT_EXCEEDED = "LimitExceeded"
 
@@ -68,9 +68,9 @@ class Reconciler:
         namespaces = self.stores.namespaces.items()
         ingress = sorted(key.name for key, found in namespaces if found.is_ingress and not found.is_terminating)
         rules = self.stores.rules.values_by_index("namespace", key.name)
-        patches, giving_way = Patches({namespace: [] for namespace in ingress}), GivingWay()
+        patches, yielding = Patches({namespace: [] for namespace in ingress}), Yielding()
         for _ in compute_patches(patches, rules, self.stores.services.get):
-            await giving_way.after_long()
+            await yielding.after_long()
         self._tell(key, patches.left_out)
         wanted = {
             Key(target, f"{key.name}{SUFFIX}"): envoy_filter(key.name, source.uid, target, found)

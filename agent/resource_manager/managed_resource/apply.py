@@ -26,7 +26,7 @@ from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Plan, Wanted
 from gardener.managed_resource.warnings import ObjectWarnings, stored_warnings
 from kube.objects import Key, Object, annotations, condition
-from kube.runtime.giving_way import GivingWay
+from kube.runtime.yielding import Yielding
 from kube.write_mode import FieldValidation
 
 _AT_A_STRETCH = 64
@@ -134,12 +134,12 @@ class Applier:
     async def apply(self, plan: Plan, options: ApplyOptions, changes: ChangeSet, at_once: asyncio.Semaphore) -> None:
         """Stage after stage; what fails is noted, the rest goes on."""
         before = dict(options.applied)
-        giving_way = GivingWay()
+        yielding = Yielding()
 
         async def apply_one(wanted: Wanted, application: Application | None) -> str:
             """The text of an error, if there was one."""
             async with at_once:
-                await giving_way.after_long()
+                await yielding.after_long()
                 failure = Failure(wanted.problem) if application is None else await application.run(changes)
                 if failure is None:
                     return ""
@@ -151,7 +151,7 @@ class Applier:
                 outstanding = []
                 for position, wanted in enumerate(stage):
                     if position % _AT_A_STRETCH == 0:
-                        await giving_way.after_long()
+                        await yielding.after_long()
                     application = self._application(wanted, options)
                     if application is None or not application.is_up_to_date():
                         outstanding.append((wanted, application))

@@ -73,7 +73,7 @@ class Autoscalers:
     async def _demand_gone(self, api_version: str, kind: str, short: str) -> None:
         """Raises ListError; who may not ask does without a kind that a cluster need not have."""
         try:
-            await self._discovery.demand_gone(api_version, kind)
+            await self._discovery.require_gone(api_version, kind)
         except KindUnavailable as error:
             raise ListError(list_error_text(short, str(error))) from error
         except Forbidden:

@@ -13,9 +13,9 @@ from agent.resource_manager.managed_resource.unwatched import Unwatched
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
-from kube.bodies import Bodies
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version, uid
+from kube.packing import RecentObjects
 from kube.resources import SECRETS
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client
@@ -33,7 +33,7 @@ class Source:
     def __init__(self, *, client: Client, caches: Caches, memory: int) -> None:
         self.client = client
         self._caches = caches
-        self._data = Bodies(limit=memory)
+        self._data = RecentObjects(limit=memory)
         self.managed_resources: Store[Object] = caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
         self.secrets: Store[SecretVersion] = caches.acquire(
             # What was applied once is nobody's manifest: it is not even sent.

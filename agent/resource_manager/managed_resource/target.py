@@ -21,10 +21,10 @@ from gardener import keys
 from gardener.managed_resource.difference import content_hash
 from gardener.managed_resource.references import object_key
 from gardener.overview.objects import held_by
-from kube.bodies import Bodies
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, is_deleting, labels, metadata, resource_version, uid
 from kube.objects import key as key_of
+from kube.packing import RecentObjects
 from kube.resources import Resource
 from kube.runtime.cache import Change
 from kube.runtime.client import Client
@@ -73,7 +73,7 @@ class Target:
         self.discovery = discovery
         self._kinds = kinds.part(self._observe, on_change=self._changed)
         self._on_change = on_change
-        self._bodies = Bodies(limit=_BODIES)
+        self._bodies = RecentObjects(limit=_BODIES)
         self._accepted: dict[str, bytes] = {}
         self._answer: tuple[Object, bytes] | None = None
         """An answer that is just being taken over, with its hash."""

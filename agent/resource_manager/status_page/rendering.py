@@ -24,7 +24,7 @@ from gardener.overview.objects import Health
 from gardener.overview.states import State
 from kube.clock import format_time, parse_time, short_duration
 from kube.objects import Key, Object
-from process.printable import TEXT, printable
+from kube.visible_text import TEXT, printable
 
 _HERE = Path(__file__).parent
 _LONGEST = 16_384

@@ -41,8 +41,8 @@ from kube.resources import NETWORK_POLICIES
 from kube.runtime.client import JSON_PATCH, Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder, EventType, clip
-from kube.runtime.giving_way import GivingWay
 from kube.runtime.queue import RESYNC
+from kube.runtime.yielding import Yielding
 
 REPORTER = "networkpolicy-controller"
 
@@ -138,9 +138,9 @@ class Reconciler:
             for name, present in existing.items()
             if is_known and name not in desired.policies and not _is_spared(service, name, count=len(existing))
         }
-        notes, giving_way = self._notes(service, desired), GivingWay()
+        notes, yielding = self._notes(service, desired), Yielding()
         for policy in desired.policies.values():
-            await giving_way.after_long()
+            await yielding.after_long()
             present = self._stores.policies.get(policy.key)
             if present is not None and present.owner != key and self._stores.services.get(present.owner) is not None:
                 self._stores.waiting[policy.key] = key
@@ -164,9 +164,9 @@ class Reconciler:
         if namespace is None:
             raise ReconcileError(f"failed fetching service namespace {key.namespace}: it is not known yet")
         around = self._stores.around(key, existing=existing, routes=self._gateways.routes(key))
-        desired, giving_way = Desired(), GivingWay()
+        desired, yielding = Desired(), Yielding()
         for _ in compute_policies(desired, service, self._rules, around):
-            await giving_way.after_long()
+            await yielding.after_long()
         return desired
 
     # --- Events

@@ -10,6 +10,7 @@ from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decode_secrets, 
 from kube.errors import NotFound
 from kube.objects import Key
 from kube.resources import SECRETS
+from kube.visible_text import printable
 from kube.yaml import DialectError
 from kubectl import options, output
 from kubectl.errors import UserError
@@ -17,7 +18,6 @@ from kubectl.mr import files
 from kubectl.mr.revisions import contents_of
 from kubectl.output import Form
 from kubectl.session import Session, Where, run, run_offline
-from process.printable import printable
 
 _LONGEST = 64 << 20
 

@@ -13,8 +13,7 @@ from kube.errors import AnswerTooLong, ApiError, NoStatus, NotUnderstood, NotWri
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
 from kube.runtime import answers
-from kube.runtime.decoding import InPart
-from kube.runtime.encoding import dumps
+from kube.runtime.codec import InPart, dumps
 
 SECRET, STATUS = {"kind": "Secret", "apiVersion": "v1"}, {"kind": "Status", "apiVersion": "v1"}
 LIST = {"kind": "SecretList", "apiVersion": "v1"}

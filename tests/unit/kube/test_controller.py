@@ -465,7 +465,7 @@ async def test_whether_a_look_is_needless_may_fail(logs: LogCapture) -> None:
 
 
 async def test_thousands_of_keys_that_cost_little_leave_others_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.runtime.giving_way._LONG_SECONDS", -1.0)
+    monkeypatch.setattr("kube.runtime.yielding._LONG_SECONDS", -1.0)
     turns: list[int] = []
     others = 0
 

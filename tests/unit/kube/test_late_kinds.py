@@ -8,8 +8,8 @@ import pytest
 from kit.eventually import soon
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.resources import Resource
-from kube.runtime.crd_waiter import LateKinds
 from kube.runtime.discovery import Discovery
+from kube.runtime.loop import LateKinds
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 GADGETS = Resource("example.com", "v1", "Gadget", "gadgets", namespaced=True)
@@ -29,7 +29,7 @@ class Looking:
     def _begin(self) -> None:
         self.begun += 1
 
-    async def demand_gone(self, *_: str) -> None:
+    async def require_gone(self, *_: str) -> None:
         if self.gone is not None:
             raise self.gone
 
@@ -42,8 +42,8 @@ class Looking:
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.runtime.crd_waiter._AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr("kube.runtime.crd_waiter._LOOKS", (0.0, 0.0))
+    monkeypatch.setattr("kube.runtime.loop._AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("kube.runtime.loop._LOOKS", (0.0, 0.0))
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ async def test_a_watch_goes_on_where_it_is_with_the_new_credentials() -> None:
         await soon(lambda: ("second", "watch", "6") in server.calls)
         # What happened until then is not listed again, and nothing is doubted.
         assert [call for call in server.calls if call[1] == "list"] == [("first", "list", "")]
-        assert not caches.in_doubt
+        assert not caches.unverified
         await soon(lambda: server.open == 1)
         await caches.close()
 

@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from kube.runtime.server_clock import ServerClock
+from kube.runtime.transport import ServerClock
 
 TRUE = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

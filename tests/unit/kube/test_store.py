@@ -10,7 +10,7 @@ import structlog
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
 from kube.runtime.cache import Change, Source, Store, View, _feed, without_managed_fields
-from kube.runtime.decoding import InPart
+from kube.runtime.codec import InPart
 from kube.runtime.watch import Deleted, Event, ListBegins, ListEnds, Present
 
 

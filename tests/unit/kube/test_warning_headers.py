@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.runtime.warning_headers import LONGEST, MOST, warning_texts
+from kube.runtime.answers import LONGEST_WARNING, MOST_WARNINGS, warning_texts
 
 
 @pytest.mark.parametrize(
@@ -16,10 +16,10 @@ from kube.runtime.warning_headers import LONGEST, MOST, warning_texts
         (['299 - "back\\\\slash"'], ["back\\slash"]),
         (['299 - "two\n lines\x1b[31m and a \udc80"'], ["two lines [31m and a"]),
         (['199 - "of another kind"', "no warning", '299 - "', '299 "a"', '299 - ""'], []),
-        (['299 - "' + "x" * 1000 + '"'], ["x" * (LONGEST - 1) + "…"]),
+        (['299 - "' + "x" * 1000 + '"'], ["x" * (LONGEST_WARNING - 1) + "…"]),
         (['299 - "' + "x" * 100_000 + '"'], []),
-        ([f'299 - "{number}"' for number in range(1000)], [str(number) for number in range(MOST)]),
-        ([", ".join(f'299 - "{number}"' for number in range(1000))], [str(number) for number in range(MOST)]),
+        ([f'299 - "{number}"' for number in range(1000)], [str(number) for number in range(MOST_WARNINGS)]),
+        ([", ".join(f'299 - "{number}"' for number in range(1000))], [str(number) for number in range(MOST_WARNINGS)]),
     ],
 )
 def test_warnings_are_read_within_bounds(headers: list[str], texts: list[str]) -> None:

@@ -112,13 +112,13 @@ class Followed:
     def __init__(self, lists: list[Any], watches: list[list[Any]], **options: Any) -> None:
         self.client = Scripted({SECRETS: lists}, {SECRETS: watches})
         self.told: list[Event] = []
-        self.other_past, self.rewound, self.doubts = 0, 0, 0
+        self.history_rewound, self.rewound, self.doubts = 0, 0, 0
         self.watcher = Unhurried(
             cast("Client", self.client),
             SECRETS,
             Selection(),
             on_doubt=self._doubt,
-            on_other_past=self._count,
+            on_rewind=self._count,
             on_rewound=self._note_rewound,
             **options,
         )
@@ -128,7 +128,7 @@ class Followed:
             self.told.append(event)
 
     def _count(self, _: Watcher) -> None:
-        self.other_past += 1
+        self.history_rewound += 1
 
     def _note_rewound(self, _: Watcher) -> None:
         self.rewound += 1
@@ -200,7 +200,11 @@ async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
         anew: list[Event] = [ListBegins(20, anew=past in {OTHER, REWOUND}), Present(thing(20)), ListEnds(20)]
         assert followed.told == first + (anew if past is not SAME else [])
         assert followed.client.asked[1 : len(asked) + 1] == asked
-        assert (followed.other_past, followed.rewound, followed.doubts) == (past is OTHER, past is REWOUND, end is AWAY)
+        assert (followed.history_rewound, followed.rewound, followed.doubts) == (
+            past is OTHER,
+            past is REWOUND,
+            end is AWAY,
+        )
         assert followed.watcher.pauses == [0] * (end is AWAY)
         assert not followed.watcher.failing
 
@@ -209,7 +213,7 @@ async def test_own_writes_while_it_is_asked_are_no_other_past() -> None:
     lists = [page(7, thing(5)), page(9), EXPIRED, page(9, thing(8)), page(20)]
     async with following(lists, [[SILENT]], known=lambda _: 12) as followed:
         assert followed.told[-1] == ListEnds(20)
-        assert followed.other_past == 0
+        assert followed.history_rewound == 0
 
 
 async def test_a_silence_in_which_the_api_server_is_away_is_a_failure() -> None:
@@ -231,15 +235,15 @@ async def test_what_is_no_event_is_not_waited_for_again() -> None:
 
 async def test_an_answer_that_comes_after_a_new_beginning_means_nothing() -> None:
     async with following([page(7)], []) as followed:
-        followed.watcher._in_doubt = True
+        followed.watcher._unverified = True
         followed.client.answers.clear()
         followed.client.lists[SECRETS] += [page(1), page(1, thing(1))]
-        assuring = asyncio.create_task(followed.watcher.assure())
+        assuring = asyncio.create_task(followed.watcher.verify())
         await settle()
         followed.watcher.start_over()
         followed.client.answers.set()
         await assuring
-        assert followed.other_past == 0
+        assert followed.history_rewound == 0
 
 
 # --- the caches of a cluster
@@ -250,10 +254,10 @@ async def test_what_another_api_server_counts_is_its_own_affair(kind: Resource, 
     """Versions go back after an outage; Widgets are stored by another API server."""
     client = Scripted({kind: [page(7, thing(5)), page(3, thing(2)), page(4, thing(2))]}, {kind: [[AWAY]]})
     heard = asyncio.Event()
-    caches = Caches(cast("Client", client), timings=NO_PAUSE, on_other_past=heard.set)
+    caches = Caches(cast("Client", client), timings=NO_PAUSE, on_rewind=heard.set)
     store = caches.acquire(View(kind, without_managed_fields))
     await soon(lambda: store.version(Key("ns", "s")) == 2)
-    assert caches.other_past.is_set() is heard.is_set() is is_own
+    assert caches.history_rewound.is_set() is heard.is_set() is is_own
     await caches.close()
 
 
@@ -409,6 +413,6 @@ async def test_a_store_that_is_given_back_is_not_waited_for_when_all_is_listed_a
     caches.acquire(view)
     (watcher,) = caches._running[view].watchers
     caches._rewound(watcher)
-    assert caches.in_doubt
+    assert caches.unverified
     await caches.release(view)
-    assert not caches.in_doubt
+    assert not caches.unverified

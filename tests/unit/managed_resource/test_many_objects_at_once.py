@@ -19,8 +19,8 @@ from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Basis, Plan, Wanted, unrestricted
-from kube.bodies import packed
 from kube.objects import Key
+from kube.packing import packed
 from kube.write_mode import FieldValidation
 
 OWNER = Owner(Key("ns", "mr"), "ns/mr", Identity(), unrestricted)

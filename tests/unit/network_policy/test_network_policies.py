@@ -18,8 +18,8 @@ from agent.shared.network_policy.rules.policies import (
 from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, backends, client_labels
 from gardener import keys
 from kit.network_policies import desired_policies
-from kube.bodies import digest
 from kube.objects import Key, Object
+from kube.packing import digest
 
 PFX = keys.NETWORKING_PREFIX
 EVERYBODY = [

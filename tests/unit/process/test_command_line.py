@@ -7,8 +7,7 @@ import pytest
 
 from config.overrides import ClusterConnection
 from config.resource_manager import COMPONENT
-from process.flags import Exit, Flags, parse, start_failure
-from process.program import Program
+from process.program import Exit, Flags, Program, parse, start_failure
 
 PROGRAM = Program(name="prog", summary="Does things.", component=COMPONENT, compose=lambda: lambda base: [])
 GARDEN = ClusterConnection(name="garden", attribute="client_connection", variable="KUBECONFIG")

@@ -27,8 +27,8 @@ from kube.objects import Key, Object, annotations
 from kube.resources import LEASES
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.giving_way import GivingWay
 from kube.runtime.status import StatusWriter
+from kube.runtime.yielding import Yielding
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -141,12 +141,12 @@ class Reconciler:
 
     async def _abandon_shoots(self, seed: str) -> list[Exception]:
         """Returns what went wrong: one Shoot that can't be written does not keep the others from it."""
-        now, giving_way = self._clock(), GivingWay()
+        now, yielding = self._clock(), Yielding()
         shoots = []
         for shoot in self._shoots.values_by_index(BY_SEED, seed):
             if rules.seed_of(shoot) == seed and not rules.is_abandoned(shoot, now=now):
                 shoots.append(shoot)
-            await giving_way.after_long()
+            await yielding.after_long()
         if shoots:
             log.info("The Shoots of a lost Seed are said to be unknown", count=len(shoots))
         at_once = asyncio.Semaphore(_AT_ONCE)

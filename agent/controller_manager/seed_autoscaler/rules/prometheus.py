@@ -19,7 +19,7 @@ import orjson
 from agent.controller_manager.seed_autoscaler.rules.loads import Amounts, reckoned
 from kube.objects import Object, mapping, mappings, text
 from kube.paths import at
-from kube.visible import is_visible
+from kube.visible_text import is_visible
 
 SEED_LABEL = "seed"
 OLDEST_SECONDS = 300.0

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from gardener import keys
 from gardener.kinds import DESTINATION_RULES
-from kube.bodies import digest
 from kube.objects import (
     Key,
     Object,
@@ -22,6 +21,7 @@ from kube.objects import (
     texts,
     uid,
 )
+from kube.packing import digest
 
 EXPORT_TO = "networking.istio.io/exportTo"
 

@@ -14,8 +14,8 @@ from agent.shared.network_policy.rules.limits import MOST_POLICIES
 from agent.shared.network_policy.rules.ports import Port
 from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, ServicePort
 from gardener import keys
-from kube.bodies import digest
 from kube.objects import Key, Object, matches_label_selector
+from kube.packing import digest
 
 T = TypeVar("T")
 

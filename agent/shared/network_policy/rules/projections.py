@@ -7,7 +7,6 @@ from agent.shared.network_policy.rules.annotations import PolicySettings, policy
 from agent.shared.network_policy.rules.limits import MOST_PORTS
 from agent.shared.network_policy.rules.ports import Port
 from gardener import keys
-from kube.bodies import digest
 from kube.objects import (
     Key,
     Object,
@@ -24,6 +23,7 @@ from kube.objects import (
     text,
     uid,
 )
+from kube.packing import digest
 from kube.resources import SERVICES
 
 

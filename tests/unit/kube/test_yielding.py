@@ -11,7 +11,7 @@ from aiohttp import web
 
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
-from kube.runtime import giving_way
+from kube.runtime import yielding
 from kube.runtime.answers import loads as loads_answer
 from kube.runtime.cache import Store, View, _feed, without_managed_fields
 from kube.runtime.client import Client, Selection
@@ -37,7 +37,7 @@ class Others:
 
 @pytest.fixture
 def everything_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving_way, "_LONG_SECONDS", -1.0)
+    monkeypatch.setattr(yielding, "_LONG_SECONDS", -1.0)
 
 
 def config_map(number: int) -> Object:

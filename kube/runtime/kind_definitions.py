@@ -17,24 +17,24 @@ from typing import Any
 from kube.errors import Forbidden, KindUnavailable, NoStatus, NotFound, Unreachable
 from kube.objects import Object, group_of, metadata, spec
 from kube.resources import API_SERVICES, BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
-from kube.runtime import served
+from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
 
 DefinedKinds = dict[str, str]
 """By kind what defines it, for messages."""
 
 
-async def demand_gone(client: Client, api_version: str, kind: str) -> None:
+async def require_gone(client: Client, api_version: str, kind: str) -> None:
     """Return if there are no objects of a kind, whatever their version.
 
     Raises:
         KindUnavailable: there may be some.
         KubeError: that is not known.
     """
-    demand_not_among(await defined_kinds(client, group_of(api_version)), api_version, kind)
+    require_not_among(await defined_kinds(client, group_of(api_version)), api_version, kind)
 
 
-def demand_not_among(defined: DefinedKinds, api_version: str, kind: str) -> None:
+def require_not_among(defined: DefinedKinds, api_version: str, kind: str) -> None:
     """Raises KindUnavailable."""
     if defined_by := defined.get(kind):
         raise KindUnavailable(api_version, kind, defined_by=defined_by)
@@ -50,7 +50,9 @@ async def defined_kinds(client: Client, group: str, *, known: Collection[Resourc
     try:
         found: DefinedKinds = {}
         for name, api_version in await _telling(client, group):
-            found |= dict.fromkeys(await served.demand_kinds(client.read, api_version), f"APIService {name}")
+            found |= dict.fromkeys(
+                await discovery_documents.require_kinds(client.read, api_version), f"APIService {name}"
+            )
         if "." in group:
             found |= await _defined(client, group, {each.plural: each.kind for each in known})
     except Forbidden as error:
@@ -65,7 +67,7 @@ async def _telling(client: Client, group: str) -> list[tuple[str, str]]:
     try:
         answer = await client.read(path)
     except (NoStatus, NotFound) as error:
-        if error.status != 404 or await served.is_served(client.read, API_SERVICES):
+        if error.status != 404 or await discovery_documents.is_served(client.read, API_SERVICES):
             raise
         return []  # an API server that never passes on to another one
     if answer.get("kind") != "APIServiceList":

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.hostile import retained
+from kube import packing
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
-from kube.runtime import kept
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.watch import Deleted, ListBegins, ListEnds, Present
 
@@ -60,7 +60,7 @@ def test_of_the_large_objects_that_are_read_few_stay_unpacked() -> None:
     store = filled(WHOLE, *(secret(f"s{number}", number + 1, MANY) for number in range(30)))
     for _ in store.values():
         pass
-    assert retained(kept._recent) < 8 * retained(secret("s", 1, MANY))
+    assert retained(packing._recent) < 8 * retained(secret("s", 1, MANY))
     assert store.get(Key("ns", "s1")) is store.get(Key("ns", "s1")), "what is read again is not unpacked again"
 
 

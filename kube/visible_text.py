@@ -9,12 +9,27 @@ no width would show something else than what is there. So whatever is printed fo
 JSON goes through `printable_json`, and YAML through `printable` too, as both can say the same value in such codes.
 """
 
-from kube.visible import is_visible
+import re
 
 LINES = "\n"
 """To keep in what has several lines."""
 TEXT = "\n\t"
 """To keep in a whole text of somebody."""
+
+_BLANK = (
+    *("\u034f", "\u115f-\u1160", "\u17b4-\u17b5", "\u180b-\u180f", "\u2800", "\u3164"),
+    *("\ufe00-\ufe0f", "\uffa0", "\U0001d159", "\U000e0100-\U000e01ef"),
+)
+"""Those that Unicode has ignored by default, and blank ones, as far as Python holds them to be printable."""
+_is_blank = re.compile(f"[{''.join(_BLANK)}]").search
+
+
+def is_visible(text: str) -> bool:
+    """Whether people can see all characters: no controls and formats, nor letters and marks that nothing is drawn for.
+
+    Of separators, only the blank counts.
+    """
+    return text.isprintable() and (text.isascii() or not _is_blank(text))
 
 
 def printable(text: str, *, keep: str = "") -> str:

@@ -11,7 +11,7 @@ from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from kube.runtime.client import Client, Selection
 from kube.runtime.discovery import Discovery
-from kube.runtime.gone_kinds import demand_gone
+from kube.runtime.kind_definitions import require_gone
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 UNAVAILABLE = ServerFailure(503, message="the server is currently unable to handle the request")
@@ -151,17 +151,17 @@ async def test_a_kind_is_gone_if_nothing_defines_it(
 ) -> None:
     client = Answers(answers, definitions).client
     if error is None:
-        await demand_gone(client, api_version, "Thing")
+        await require_gone(client, api_version, "Thing")
         return
     with pytest.raises(error):
-        await demand_gone(client, api_version, "Thing")
+        await require_gone(client, api_version, "Thing")
 
 
 async def test_the_error_says_what_defines_it_or_what_has_to_be_permitted() -> None:
     with pytest.raises(KindUnavailable, match=f"CustomResourceDefinition {THINGS} defines this kind"):
-        await demand_gone(Answers({}, [crd(THINGS, "Thing")]).client, EXAMPLE, "Thing")
+        await require_gone(Answers({}, [crd(THINGS, "Thing")]).client, EXAMPLE, "Thing")
     with pytest.raises(Forbidden, match=r"example.com are gone is not known, since apiservices .*; permit to list"):
-        await demand_gone(Answers({SERVICES: FORBIDDEN}).client, EXAMPLE, "Thing")
+        await require_gone(Answers({SERVICES: FORBIDDEN}).client, EXAMPLE, "Thing")
 
 
 async def test_discovery_does_not_take_the_few_groups_of_an_api_server_that_starts_for_all() -> None:

@@ -6,7 +6,7 @@ import time
 _LONG_SECONDS = 0.005
 
 
-class GivingWay:
+class Yielding:
     """Of one who has a row of things to do, each of which takes little, by one task or several.
 
     CPU time counts, not time. Asking for it is a system call, so it is not asked before as much time has passed as is

@@ -3,7 +3,7 @@
 An API server stores what other parsers refuse: ten thousand levels of nesting, in `metadata.managedFields` of any
 object and in custom resources. Others send numbers that are infinite, and text that is no UTF-8. One such object must
 not hide all others, so what can't be read is left out of it, and all else is read: such an object is an `InPart`. What
-was left out is `LEFT_OUT`, which nothing that is written may hold (`kube.runtime.encoding`), so that nothing is
+was left out is `LEFT_OUT`, which nothing that is written may hold (`dumps`), so that nothing is
 destroyed.
 
 orjson reads what is usual. Only what it refuses is looked through here, bracket by bracket, in linear time and by turns
@@ -24,7 +24,9 @@ from typing import Any
 
 import orjson
 
-from kube.runtime.giving_way import GivingWay
+from kube.errors import NotWritable
+from kube.objects import Object, key
+from kube.runtime.yielding import Yielding
 
 MAX_DEPTH = 200
 """Levels that are kept of an object that nests too deeply; real ones have about fifty."""
@@ -102,9 +104,9 @@ def take_cuts(objects: Iterable[Any]) -> int:
 # --- what orjson refuses
 
 
-async def salvaged(body: bytes, *, giving_way: GivingWay | None = None) -> InPart:
+async def salvaged(body: bytes, *, yielding: Yielding | None = None) -> InPart:
     """As much of a JSON object as can be read. Raises NotReadable."""
-    text = await _pruned(body, giving_way or GivingWay())
+    text = await _pruned(body, yielding or Yielding())
     try:
         loaded = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -118,10 +120,10 @@ async def salvaged(body: bytes, *, giving_way: GivingWay | None = None) -> InPar
     return InPart(loaded)
 
 
-async def _pruned(body: bytes, giving_way: GivingWay) -> bytes:
+async def _pruned(body: bytes, yielding: Yielding) -> bytes:
     """Without what nests more deeply than `MAX_DEPTH`."""
     kept, begin, depth = [], 0, 0
-    async for at, is_opening in _brackets(body, giving_way):
+    async for at, is_opening in _brackets(body, yielding):
         depth += 1 if is_opening else -1
         if is_opening and depth == MAX_DEPTH + 1:
             kept += [body[begin:at], _LEFT_OUT_JSON]
@@ -130,14 +132,14 @@ async def _pruned(body: bytes, giving_way: GivingWay) -> bytes:
     return b"".join((*kept, body[begin:])) if depth <= MAX_DEPTH else body
 
 
-async def _brackets(body: bytes, giving_way: GivingWay) -> AsyncIterator[tuple[int, bool]]:
+async def _brackets(body: bytes, yielding: Yielding) -> AsyncIterator[tuple[int, bool]]:
     """Where brackets are, outside of strings, and whether they open."""
     at, count = 0, 0
     while (found := _BRACKET.match(body, at)) is not None:
         at, count = found.end(), count + 1
         yield at - 1, found[1] in _OPENING
         if count % _BRACKETS_A_TURN == 0:
-            await giving_way.after_long()
+            await yielding.after_long()
 
 
 def _leniently(text: bytes) -> Any:
@@ -170,11 +172,11 @@ def _finite(digits: str) -> float | str:
 # --- a list, item by item
 
 
-async def list_parts(body: bytes, giving_way: GivingWay) -> tuple[bytes, list[memoryview]]:
+async def list_parts(body: bytes, yielding: Yielding) -> tuple[bytes, list[memoryview]]:
     """The JSON of a list without its items, and that of each item. Raises NotReadable: it is no list of objects."""
     view, items = memoryview(body), list[memoryview]()
     depth, first, last, begin = 0, -1, -1, 0
-    async for at, is_opening in _brackets(body, giving_way):
+    async for at, is_opening in _brackets(body, yielding):
         depth += 1 if is_opening else -1
         if first < 0:
             if depth == 2 and is_opening and _ITEMS.search(body, max(at - 32, 0), at + 1):
@@ -197,3 +199,22 @@ async def list_parts(body: bytes, giving_way: GivingWay) -> tuple[bytes, list[me
 def _demand_nothing(body: bytes, begin: int, end: int) -> None:
     if _NOTHING.fullmatch(body, begin, end) is None:
         raise NotReadable("it holds what is no object")
+
+
+def dumps(body: Any) -> bytes:
+    """Raises NotWritable: it can't be written as JSON, or something was left out of it when it was read."""
+    try:
+        data = orjson.dumps(body)
+    except TypeError as error:
+        raise NotWritable(f"{_name(body)} can't be written: {error}; fields that nest deeply have to go") from error
+    if LEFT_OUT.encode() in data:
+        raise NotWritable(
+            f"{_name(body)} can't be written, since it can't be read as a whole: "
+            "fields that nest deeply, and what is no number, have to go"
+        )
+    return data
+
+
+def _name(body: Any) -> str:
+    obj: Object = body if isinstance(body, dict) else {}
+    return f"{obj.get('kind') or 'a patch'} {key(obj)}".rstrip(" ")

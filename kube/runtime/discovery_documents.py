@@ -39,7 +39,7 @@ async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
     return _kinds_in(api_version, await _entries(read, api_version))
 
 
-async def demand_kinds(read: Read, api_version: str) -> dict[str, Resource]:
+async def require_kinds(read: Read, api_version: str) -> dict[str, Resource]:
     """The same of a group version that has to be served. Raises KubeError also if it is not."""
     return _kinds_in(api_version, await _document(read, api_version))
 

@@ -1,4 +1,4 @@
-"""The first moment of a program, before all else is loaded.
+"""The first moment of a process, before all else is loaded, and its last.
 
 Signals are taken: to process 1 of a container, one that it has not taken yet is not delivered, and the program would be
 killed at the end of the grace period. Until `process.runner` has something to stop, a signal ends the program at once.
@@ -9,6 +9,7 @@ Standard streams that were closed are opened anew, to nowhere. Else the first so
 and what is written to standard error would be sent to an API server.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -37,3 +38,16 @@ def _open_standard_streams() -> None:
             os.set_inheritable(number, True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for ever
+
+
+def exit_now(code: int) -> Never:
+    """End the process at once.
+
+    Threads and tasks are not waited for: one that hangs, in a name lookup say, must not hold up the end. Modules are
+    not taken apart either, which takes a tenth of the CPU of a command.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # The pipe may be closed, or a signal came in the middle of a write.
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            stream.flush()
+    os._exit(code)

@@ -7,7 +7,7 @@ import pytest
 
 from kube.errors import ApiError, KubeError, NoStatus, NotFound, ServerFailure, Unreachable
 from kube.resources import Resource
-from kube.runtime.served import all_kinds, is_served, kinds, versions
+from kube.runtime.discovery_documents import all_kinds, is_served, kinds, versions
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 GROUPS = {

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from agent.resource_manager.status_page.rendering import environment
 from devcluster.demo.screen import Screen
-from kube.visible import is_visible
+from kube.visible_text import LINES, TEXT, is_visible, printable, printable_json
 from kubectl import output
 from kubectl.style import RED, Word, rendered, table
-from process.flags import Exit
-from process.printable import LINES, TEXT, printable, printable_json
+from process.program import Exit
 
 HOSTILE = [
     "\x1b]0;title\x07",
@@ -164,6 +163,6 @@ WRITES = re.compile(r"\bprint\(|sys\.std(out|err)(\.buffer)?\.write\(")
 def test_all_modules_that_print_escape_or_say_nothing_but_words_of_their_own() -> None:
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
     writing = {str(file.relative_to(ROOT)) for file in files if WRITES.search(file.read_text())}
-    escaping = {name for name in writing if "from process.printable import" in (ROOT / name).read_text()}
+    escaping = {name for name in writing if "from kube.visible_text import" in (ROOT / name).read_text()}
     assert writing - escaping == OWN_WORDS
     assert {name for name in writing if name.startswith("kubectl/")} - OWN_WORDS == {"kubectl/output.py"}

@@ -5,8 +5,8 @@ import string
 
 import pytest
 
-from kube.bodies import Bodies, compact, digest, packed, unpacked
 from kube.objects import Object
+from kube.packing import RecentObjects, compact, digest, packed, unpacked
 
 
 def thing(name: str, version: int, *, size: int = 0) -> Object:
@@ -19,7 +19,7 @@ def thing(name: str, version: int, *, size: int = 0) -> Object:
 
 @pytest.mark.parametrize("size", [0, 100, 5000])
 def test_an_object_comes_back_as_it_was(size: int) -> None:
-    bodies = Bodies(limit=100_000)
+    bodies = RecentObjects(limit=100_000)
     bodies.put("a", thing("a", 7, size=size))
     assert bodies.get("a", version=7) == thing("a", 7, size=size)
 
@@ -34,7 +34,7 @@ def test_json_is_compressed_where_that_pays(size: int, is_smaller: bool) -> None
 
 
 def test_another_version_is_not_given_out() -> None:
-    bodies = Bodies(limit=10_000)
+    bodies = RecentObjects(limit=10_000)
     for version in (7, 8):
         bodies.put("a", thing("a", version))
         assert bodies.get("a", version=version) == thing("a", version)
@@ -42,7 +42,7 @@ def test_another_version_is_not_given_out() -> None:
 
 
 def test_changes_to_what_was_given_out_are_not_remembered() -> None:
-    bodies = Bodies(limit=10_000)
+    bodies = RecentObjects(limit=10_000)
     bodies.put("a", thing("a", 7))
     given = bodies.get("a", version=7)
     assert given is not None
@@ -51,7 +51,7 @@ def test_changes_to_what_was_given_out_are_not_remembered() -> None:
 
 
 def test_the_oldest_go_when_it_gets_too_much() -> None:
-    bodies = Bodies(limit=4000)
+    bodies = RecentObjects(limit=4000)
     for number in range(20):
         bodies.put(number, thing(str(number), 1, size=900))
     kept = [number for number in range(20) if bodies.get(number, version=1)]
@@ -59,7 +59,7 @@ def test_the_oldest_go_when_it_gets_too_much() -> None:
 
 
 def test_a_new_version_takes_the_place_of_the_old_one() -> None:
-    bodies = Bodies(limit=4000)
+    bodies = RecentObjects(limit=4000)
     for version in range(1, 50):
         bodies.put("a", thing("a", version, size=900))
     bodies.put("b", thing("b", 1, size=900))
@@ -67,7 +67,7 @@ def test_a_new_version_takes_the_place_of_the_old_one() -> None:
 
 
 def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing() -> None:
-    bodies = Bodies(limit=1500)
+    bodies = RecentObjects(limit=1500)
     bodies.put("big", thing("big", 1, size=100_000))
     assert bodies.get("big", version=1) is None
     bodies.put("a", thing("a", 1, size=900))
@@ -75,7 +75,7 @@ def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing() -> None:
 
 
 def test_what_compresses_well_takes_little_room() -> None:
-    bodies = Bodies(limit=3000)
+    bodies = RecentObjects(limit=3000)
     for number in range(10):
         obj = thing(str(number), 1)
         obj["data"]["text"] = "x" * 20_000
@@ -84,7 +84,7 @@ def test_what_compresses_well_takes_little_room() -> None:
 
 
 def test_what_is_dropped_is_gone_and_makes_room() -> None:
-    bodies = Bodies(limit=2000)
+    bodies = RecentObjects(limit=2000)
     for name in "ab":
         bodies.put(name, thing(name, 1, size=900))
     bodies.drop("b")
@@ -102,7 +102,7 @@ def test_what_nests_deeply_is_compared_but_not_kept() -> None:
         return obj
 
     assert digest(deep("x")) == digest(deep("x")) != digest(deep("y"))
-    bodies = Bodies(limit=10_000)
+    bodies = RecentObjects(limit=10_000)
     bodies.put("a", thing("a", 7))
     bodies.put("a", thing("a", 8) | {"spec": deep("x")})
     assert bodies.get("a", version=7) is bodies.get("a", version=8) is None

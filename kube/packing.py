@@ -1,0 +1,193 @@
+"""Objects kept in memory, within bounds: some are as large as etcd takes them, and made to be.
+
+As dicts and lists JSON takes up to seventy times its length. So what a store keeps of a large object as JSON is packed
+(`bounded`), and takes no more than its text, compressed; what was unpacked lately stays so, up to a bound for the whole
+process. What projections keep in other forms is small, or it is refused: `TooLargeError` names the bound.
+
+Whole objects are in no store. `RecentObjects` has the latest ones, compressed unless that took too long: one that is
+still there saves a GET; if it was pushed out by newer ones meanwhile, the GET is made.
+"""
+
+import contextlib
+import functools
+import hashlib
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from kube.errors import KubeError
+from kube.objects import Object, resource_version
+
+if TYPE_CHECKING:
+    import msgspec
+
+_COMPRESS_FROM, _COMPRESS_BELOW = 512, 64 << 10
+"""Bytes; to compress as much as that holds up the event loop for a millisecond."""
+_PACKED_FROM = 16 << 10
+"""Bytes as MessagePack; hardly any object of people is larger."""
+_UNPACKED = 1 << 20
+"""Bytes of MessagePack of which the objects stay unpacked: those that are read again and again."""
+
+
+class TooLargeError(KubeError):
+    """More would be kept of an object than is kept of any."""
+
+
+class Packed:
+    """An object as compressed MessagePack."""
+
+    __slots__ = ("_body", "_size", "_type")
+
+    def __init__(self, obj: Object, body: bytes) -> None:
+        self._type, self._body, self._size = type(obj), zlib.compress(body, 1), len(body)
+
+    def unpacked(self) -> Object:
+        """Shared, as all that comes from stores."""
+        known = _recent.get(self)
+        if known is None:
+            known = self._type(_decoder().decode(zlib.decompress(self._body)))
+            _recent.put(self, known, self._size)
+        return known
+
+
+class _Recent:
+    """Objects that were unpacked lately. Args: limit: bytes of them, packed but not compressed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._size = limit, 0
+        self._objects: OrderedDict[Packed, tuple[Object, int]] = OrderedDict()
+
+    def get(self, packed: Packed) -> Object | None:
+        found = self._objects.get(packed)
+        if found is None:
+            return None
+        with contextlib.suppress(KeyError):  # another thread has let it go meanwhile
+            self._objects.move_to_end(packed)
+        return found[0]
+
+    def put(self, packed: Packed, obj: Object, size: int) -> None:
+        if packed in self._objects:
+            return  # another thread has unpacked it meanwhile
+        self._objects[packed] = obj, size
+        self._size += size
+        # The last one stays whatever its size: somebody is reading it.
+        while self._size > self._limit and len(self._objects) > 1:
+            _, (_, freed) = self._objects.popitem(last=False)
+            self._size -= freed
+
+
+_recent = _Recent(_UNPACKED)
+
+
+def bounded(value: Any, *, most: int) -> Any:
+    """The value as it is kept: packed if it is large JSON.
+
+    Args: most: bytes, as MessagePack, of what is not JSON.
+
+    Raises: TooLargeError; RecursionError: it nests too deeply.
+    """
+    body = _encoder().encode(value)
+    if len(body) <= _PACKED_FROM:
+        return value
+    if isinstance(value, dict):
+        return Packed(value, body)
+    if len(body) > most:
+        raise TooLargeError(f"{len(body) >> 10} KiB would be kept of it, the limit is {most >> 10} KiB")
+    return value
+
+
+@functools.cache
+def _encoder() -> "msgspec.msgpack.Encoder":
+    import msgspec  # only here: tools have no stores
+
+    return msgspec.msgpack.Encoder(enc_hook=_parts)
+
+
+@functools.cache
+def _decoder() -> "msgspec.msgpack.Decoder[Any]":
+    import msgspec
+
+    return msgspec.msgpack.Decoder()
+
+
+def _parts(value: Any) -> Any:
+    """Of a class that is no dataclass."""
+    return [getattr(value, name) for name in value.__slots__]
+
+
+def compact(obj: Object) -> bytes:
+    """JSON to be kept: orjson's own result holds on to a buffer of several times its length."""
+    return bytes(memoryview(orjson.dumps(obj)))
+
+
+def digest(content: Any) -> bytes:
+    """16 bytes over JSON, whatever the order of its fields."""
+    try:
+        return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    except TypeError:
+        return _digest_of_deep(content)
+
+
+def _digest_of_deep(content: Any) -> bytes:
+    """Of what nests more deeply than orjson writes."""
+    hashed, left = hashlib.blake2b(digest_size=16), [content]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            hashed.update(b"{%d" % len(value))
+            for name in sorted(value):
+                left += (value[name], name)
+        elif isinstance(value, list):
+            hashed.update(b"[%d" % len(value))
+            left += reversed(value)
+        else:
+            text = orjson.dumps(value)
+            hashed.update(b"%d:%b" % (len(text), text))
+    return hashed.digest()
+
+
+def packed(body: bytes) -> bytes:
+    """JSON as it is kept: compressed, unless there is little to win or it would take too long."""
+    return zlib.compress(body, 1) if _COMPRESS_FROM <= len(body) < _COMPRESS_BELOW else body
+
+
+def unpacked(body: bytes) -> Object:
+    obj: Object = orjson.loads(body if body[:1] == b"{" else zlib.decompress(body))
+    return obj
+
+
+class RecentObjects:
+    """Args: limit: bytes, counted as stored."""
+
+    def __init__(self, *, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
+
+    def put(self, name: Hashable, obj: Object) -> None:
+        self.drop(name)
+        try:
+            body = packed(compact(obj))
+        except TypeError:
+            return  # it nests too deeply
+        self._bodies[name] = body
+        self._size += len(body)
+        while self._size > self._limit:
+            _, pushed_out = self._bodies.popitem(last=False)
+            self._size -= len(pushed_out)
+
+    def get(self, name: Hashable, *, version: int) -> Object | None:
+        """The object, if it is here in exactly this version."""
+        body = self._bodies.get(name)
+        if body is None:
+            return None
+        obj = unpacked(body)
+        return obj if resource_version(obj) == version else None
+
+    def drop(self, name: Hashable) -> None:
+        body = self._bodies.pop(name, None)
+        if body is not None:
+            self._size -= len(body)
