@@ -22,9 +22,9 @@ from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
 from kube.packing import digest
 from kube.runtime.cache import Change, Store
-from kube.runtime.client import Client
 from kube.runtime.controller import Result
 from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
+from kube.runtime.status import StatusWriter
 
 
 def declare(context: Context) -> ControlLoop:
@@ -42,7 +42,12 @@ def declare(context: Context) -> ControlLoop:
         reporter="namespacedcloudprofile-controller",
     )
     return loop.reconciled_by(
-        Reconciler(client=context.garden.client, profiles=profiles, parents=parents, protection=protection)
+        Reconciler(
+            status=StatusWriter(context.garden.client, profiles),
+            profiles=profiles,
+            parents=parents,
+            protection=protection,
+        )
     )
 
 
@@ -69,9 +74,9 @@ class Reconciler:
     """
 
     def __init__(
-        self, *, client: Client, profiles: Store[Object], parents: Store[Object], protection: Protection
+        self, *, status: StatusWriter, profiles: Store[Object], parents: Store[Object], protection: Protection
     ) -> None:
-        self._client = client
+        self._status = status
         self._profiles = profiles
         self._parents = parents
         self._protection = protection
@@ -93,5 +98,4 @@ class Reconciler:
             return
         body = {field: value for field, value in profile.items() if field != "rendered"}
         body["status"] = {**status, "cloudProfileSpec": content, "observedGeneration": generation}
-        # A patch would leave fields that are not in the parent any more.
-        self._profiles.observe(await self._client.replace(NAMESPACED_CLOUD_PROFILES, body, subresource="status"))
+        await self._status.replace(body)

@@ -13,7 +13,6 @@ from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.table import Declare, Table
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.conditions import with_ready
 from kube.objects import Object
 from kube.runtime.cache import Store
@@ -56,7 +55,7 @@ def status_writer(context: Context, managed_resources: Store[Object]) -> StatusW
     def complete(managed_resource: Object) -> Object:
         return with_ready(managed_resource, is_wanted=is_wanted, now=datetime.now(UTC))
 
-    return StatusWriter(context.source.client, managed_resources, MANAGED_RESOURCES, complete=complete)
+    return StatusWriter(context.source.client, managed_resources, complete=complete)
 
 
 def compose_controllers(

@@ -1,15 +1,19 @@
-"""Writing the status of objects of a kind, which several controllers share.
+"""Writing the status of objects of a kind. Nothing is written if nothing changed, and only changed fields are sent.
 
-Each controller computes the status that it wants from the present one, changing its own fields only. What they want for
-one object at about the same time becomes one write, and there is never more than one under way for it, so they do not
-get into each other's way. Nothing is written if nothing changed; only changed fields are sent, with the
-resourceVersion as precondition; after a conflict with somebody outside, the present status is read and the computation
-done anew, so nobody overwrites what another has just said.
+Every write carries the resourceVersion as precondition. What follows from a conflict depends on what was decided by:
 
-Controllers that compute conditions may register as advisers. Whatever is written takes along what they have to say of
-the object at that moment, and a patient write is put off until they have no more objections: what has just been applied
-needs a moment until it runs, and would otherwise be told of twice. That moment gets longer when the API server is slow:
-else it would get the more writes, the less it can bear.
+    write     the object as it was read: it was decided by the whole of it, so it is `Overtaken` by any change, and the
+              controller makes another pass
+    update    the present status alone, of which a controller changes its own fields: they are computed again from the
+              status as it is after the conflict, so no writer overwrites what another has just written
+
+Several controllers may share a writer. Their updates of one object at about the same time become one write, and there
+is never more than one under way for it, so they do not get into each other's way.
+
+Controllers that compute conditions may register as advisers. Every update takes along what they advise for the object
+at that moment, and a patient update is put off until they have no more objections: what has just been applied needs a
+moment until it runs, and would otherwise be reported twice. That moment gets longer when the API server is slow: else
+the API server would get the more writes, the less it can bear.
 """
 
 import asyncio
@@ -17,10 +21,10 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from kube.errors import Conflict
-from kube.objects import Key, Object, key, metadata, resource_version, uid
-from kube.resources import Resource
+from kube.errors import Conflict, NotFound
+from kube.objects import Key, Object, key, mapping, metadata, resource_version, uid
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 
@@ -37,6 +41,13 @@ Compute = Callable[[Object], Object]
 
 Complete = Callable[[Object], Object]
 """From an object to its status with what follows from the rest of it."""
+
+
+class Overtaken(Conflict):
+    """The object has changed, or gone, since it was read: no failure, since another pass decides by what it is now."""
+
+    def __init__(self, obj: Object) -> None:
+        super().__init__(409, message=f"{key(obj)} has changed since it was read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +75,17 @@ class _Batch:
 
 class StatusWriter:
     """Args:
-    store: of the objects; it is told of what was written.
-    complete: adds what sums up the rest of a status. It is part of every write; a status that lacks it is written
-        when somebody updates it.
+    store: of the objects; it observes what was written. `update` needs whole objects in it, `write` does not.
+    complete: adds what sums up the rest of a status. It is part of every update; a status that lacks it is written
+        with the next update.
     """
 
     def __init__(
-        self,
-        client: Client,
-        store: Store[Object],
-        resource: Resource,
-        *,
-        complete: Complete = lambda obj: obj.get("status") or {},
+        self, client: Client, store: Store[Any], *, complete: Complete = lambda obj: obj.get("status") or {}
     ) -> None:
         self._client = client
         self._store = store
-        self._resource = resource
+        self._resource = store.view.resource
         self._complete = complete
         self._advisers: list[Adviser] = []
         self._waiting: dict[Key, _Batch] = {}
@@ -96,6 +102,36 @@ class StatusWriter:
         """Have it asked from now on before anything is written."""
         self._advisers.append(adviser)
 
+    async def write(self, obj: Object, fields: Object) -> Object:
+        """The object with these fields in its status, written if they say something new.
+
+        Args:
+            obj: as it was read.
+            fields: None removes one; what is not among them stays.
+
+        Raises: Overtaken; KubeError: they could not be written.
+        """
+        status = mapping(obj.get("status"))
+        changed = _changes(status, {**status, **fields})
+        if not changed:
+            return obj
+        try:
+            return await self._patch(obj, changed)
+        except (Conflict, NotFound) as error:
+            raise Overtaken(obj) from error
+
+    async def replace(self, obj: Object) -> Object:
+        """Write the whole status, if the store does not keep all of it, so that changes can't be seen.
+
+        Raises: Overtaken; KubeError: it could not be written.
+        """
+        try:
+            written = await self._client.replace(self._resource, obj, subresource="status")
+        except (Conflict, NotFound) as error:
+            raise Overtaken(obj) from error
+        self._store.observe(written)
+        return written
+
     async def update(self, obj: Object, compute: Compute) -> Object:
         """The object with the status that `compute` makes of the present one, written if it differs.
 
@@ -103,7 +139,8 @@ class StatusWriter:
             obj: as known to the caller; a newer one is taken if there is one.
             compute: called once more after a conflict.
 
-        Raises: KubeError: it could not be written; Conflict after several attempts.
+        Raises: Overtaken: after several conflicts, or since there is another object of this name; KubeError: it could
+            not be written.
         """
         batch = self._join(obj, compute, patience=None)
         batch.due.set()
@@ -125,12 +162,12 @@ class StatusWriter:
             return False
         batch = self._join(obj, compute, patience=max(patience, self.patience))
 
-        def tell(written: asyncio.Future[Object]) -> None:
+        def report(written: asyncio.Future[Object]) -> None:
             error = None if written.cancelled() else written.exception()
             if error is not None:
                 failed(error)
 
-        batch.written.add_done_callback(tell)
+        batch.written.add_done_callback(report)
         return True
 
     def expected(self, obj: Object) -> Object:
@@ -191,27 +228,29 @@ class StatusWriter:
             changed = _changes(obj.get("status") or {}, self._wanted(obj, batch.computes))
             if not changed:
                 return obj
-            patch = {"metadata": {"resourceVersion": metadata(obj)["resourceVersion"]}, "status": changed}
-            began = time.monotonic()
             try:
-                written = await self._client.patch(
-                    self._resource, name.name, patch, namespace=name.namespace, subresource="status"
-                )
-            except Conflict:
+                return await self._patch(obj, changed)
+            except Conflict as error:
                 attempts -= 1
                 present = await self._client.get(self._resource, name.name, namespace=name.namespace)
-                # What is said of one must not be written into another one of the same name.
+                # What is decided about one must not be written into another one of the same name.
                 if not attempts or uid(present) != uid(obj):
-                    raise
+                    raise Overtaken(obj) from error
                 obj = present
-                continue
-            self._answer_seconds += _WEIGHT * (time.monotonic() - began - self._answer_seconds)
-            self._store.observe(written)
-            return written
+
+    async def _patch(self, obj: Object, changed: Object) -> Object:
+        own, began = key(obj), time.monotonic()
+        body = {"metadata": {"resourceVersion": metadata(obj)["resourceVersion"]}, "status": changed}
+        written = await self._client.patch(
+            self._resource, own.name, body, namespace=own.namespace, subresource="status"
+        )
+        self._answer_seconds += _WEIGHT * (time.monotonic() - began - self._answer_seconds)
+        self._store.observe(written)
+        return written
 
     def _newest(self, obj: Object) -> Object:
         """As stored: the object may have come from `expected`."""
-        known = self._store.get(key(obj))
+        known: Object | None = self._store.get(key(obj))
         return known if known is not None and resource_version(known) >= resource_version(obj) else obj
 
     def _wanted(self, obj: Object, computes: list[Compute]) -> Object:
@@ -241,10 +280,18 @@ def _computed(status: Object, computes: list[Compute]) -> Object:
 
 
 def _changes(old: Object, new: Object) -> Object:
-    """The fields that differ; None for one that goes."""
-    # An empty list or text is the same as none.
-    return {
-        name: new.get(name) or None
-        for name in old.keys() | new.keys()
-        if (old.get(name) or None) != (new.get(name) or None)
-    }
+    """What differs, as a JSON merge patch: None for a field that goes, at any depth."""
+    changes: Object = {}
+    for name in old.keys() | new.keys():
+        before, after = _content(old.get(name)), _content(new.get(name))
+        if isinstance(before, dict) and isinstance(after, dict):
+            if inner := _changes(before, after):
+                changes[name] = inner
+        elif before != after:
+            changes[name] = after
+    return changes
+
+
+def _content(value: Any) -> Any:
+    """An empty list, mapping or text is the same as none; the number 0 is not."""
+    return None if isinstance(value, (dict, list, str)) and not value else value

@@ -20,6 +20,7 @@ from kit.world import connected
 from kube.clock import format_time
 from kube.objects import Object, annotations
 from kube.runtime.cache import Caches, Store, View
+from kube.runtime.status import StatusWriter
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -82,6 +83,7 @@ async def test_what_is_not_known_of_shoots_yet_deletes_no_bastion(place: ShootPl
         async with caches.use(View(BASTIONS, rules.Bastion.of)) as bastions:
             reconciler = Reconciler(
                 client=client,
+                status=StatusWriter(client, bastions),
                 bastions=bastions,
                 shoots=Store(SHOOTS_VIEW),
                 max_lifetime=timedelta(days=1),

@@ -18,7 +18,6 @@ from config.resource_manager.controllers import Controllers, Health
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener.health.findings import Finding, Reference
-from gardener.kinds import MANAGED_RESOURCES
 from kit.controllers import at_work, cluster_of, context_of, counted
 from kit.eventually import no_problem, soon
 from kit.kinds import custom_resource, definition
@@ -148,7 +147,7 @@ async def running(
         context = context_of(agent, Controllers(health=Health(sync_period=sync_period)))
         # All tests share a cluster: each has a label of its own.
         kinds = ManagedKinds(agent.caches, label_selector=f"{GROUP}/managed-by={namespace}")
-        status = StatusWriter(client, agent.caches.acquire(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
+        status = StatusWriter(client, agent.caches.acquire(MANAGED_RESOURCES_VIEW))
         world.loops = [declare(context, kinds, status).loop for declare in (declare_health, declare_progress)]
 
         async def release_shared() -> None:
@@ -438,7 +437,7 @@ async def test_what_others_wrote_meanwhile_is_respected(
     await world.set_status(meanwhile)
     reconciler = Reconciler(
         check=AllIsFine(),
-        status=StatusWriter(admin, stale, MANAGED_RESOURCES),
+        status=StatusWriter(admin, stale),
         store=stale,
         resource_class="resources",
         sync_period=60,

@@ -9,7 +9,6 @@ import pytest
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
 from devcluster.cluster import Cluster
 from devcluster.faults import Delay, Rule
-from gardener.kinds import MANAGED_RESOURCES
 from kit.eventually import soon
 from kit.objects import managed_resource
 from kit.proxied import proxied
@@ -18,7 +17,7 @@ from kube.errors import Conflict, NotFound
 from kube.objects import Object, condition, key, metadata
 from kube.runtime.cache import Caches, Store
 from kube.runtime.client import Client
-from kube.runtime.status import Advice, Compute, StatusWriter
+from kube.runtime.status import Advice, Compute, Overtaken, StatusWriter
 
 LONG = 600.0
 SHORT = 0.2
@@ -48,7 +47,7 @@ class StatusWorld(World):
     def __init__(self, client: Client, store: Store[Object], namespace: str) -> None:
         super().__init__(client, namespace)
         self.store = store
-        self.writer = StatusWriter(client, store, MANAGED_RESOURCES)
+        self.writer = StatusWriter(client, store)
         self.healthy = False
         self.failures: list[BaseException] = []
 
@@ -145,7 +144,7 @@ async def test_a_write_waits_the_longer_the_slower_answers_are(
 ) -> None:
     async with proxied(cluster, tmp_path) as (proxy, transport):
         proxy.rules.add(Rule(fault=Delay(seconds=1.0), methods=("PATCH",)))
-        world.writer = StatusWriter(Client(transport, user_agent="test"), world.store, MANAGED_RESOURCES)
+        world.writer = StatusWriter(Client(transport, user_agent="test"), world.store)
         obj = await world.managed_resource()
         for text in ("1", "2"):
             obj = await world.writer.update(obj, said("Progressing", text))
@@ -198,10 +197,42 @@ async def test_others_writes_are_not_overwritten(world: StatusWorld) -> None:
 
 async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(world: StatusWorld) -> None:
     # With a store that has not heard of it yet.
-    writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
+    writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW))
     former = await world.managed_resource()
     await world.delete("ManagedResource", "mr")
     await world.managed_resource()
     with pytest.raises(Conflict):
         await writer.update(former, said("Applied", "True"))
     assert await world.told() == {}
+
+
+async def test_fields_are_written_if_they_say_something_new(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
+    written = await world.writer.write(obj, {"observedGeneration": 7, "secretsDataChecksum": "abc"})
+    assert await world.writer.write(written, {"observedGeneration": 7, "conditions": None, "resources": []}) is written
+    written = await world.writer.write(written, {"observedGeneration": 0, "secretsDataChecksum": None})
+    assert written["status"] == {"observedGeneration": 0}, "zero says something; None removes a field"
+
+
+async def test_a_list_is_written_as_a_whole(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
+    long = {"conditions": said("A", "True")(said("B", "True")({}))["conditions"]}
+    written = await world.writer.write(obj, long)
+    short = said("B", "False")({})["conditions"]
+    written = await world.writer.write(written, {"conditions": short})
+    assert [(each["type"], each["status"]) for each in written["status"]["conditions"]] == [("B", "False")]
+
+
+async def test_a_write_is_overtaken_by_any_change_of_what_it_was_decided_by(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
+    await world.patch("ManagedResource", "mr", {"metadata": {"labels": {"a": "b"}}})
+    with pytest.raises(Overtaken):
+        await world.writer.write(obj, {"observedGeneration": 7})
+    assert not (await world.get("ManagedResource", "mr")).get("status")
+
+
+async def test_a_write_is_overtaken_by_a_deletion(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
+    await world.delete("ManagedResource", "mr")
+    with pytest.raises(Overtaken):
+        await world.writer.write(obj, {"observedGeneration": 7})

@@ -269,7 +269,7 @@ async def control_loop(
             context,
             source=source,
             kinds=ManagedKinds(caches, label_selector=f"{keys.MANAGED_BY}=gardener"),
-            status=StatusWriter(client, source.managed_resources, MANAGED_RESOURCES),
+            status=StatusWriter(client, source.managed_resources),
         ).loop
 
     controllers = Controllers(managed_resource=ManagedResource(sync_period=sync_period))

@@ -17,6 +17,7 @@ from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
 from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.status import StatusWriter
 
 _BY_SHOOT = "shoot"
 _PATIENCE_SECONDS = 1.0
@@ -37,6 +38,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             client=garden.client,
+            status=StatusWriter(garden.client, bastions),
             bastions=bastions,
             shoots=shoots,
             max_lifetime=timedelta(seconds=settings.max_lifetime),

@@ -19,6 +19,7 @@ from kube.objects import Key, Object
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.status import StatusWriter
 
 _SHORTEST_PAUSE = 1.0
 
@@ -28,6 +29,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     client: Client
+    status: StatusWriter
     bastions: Store[Bastion]
     shoots: Store[Object]
     max_lifetime: timedelta
@@ -76,13 +78,9 @@ class Reconciler:
             "lastHeartbeatTimestamp": format_time(now),
             "expirationTimestamp": format_time(now + TIME_TO_LIVE),
         }
-        meta: Object = {"resourceVersion": bastion.version}
-        written = await self._patch(key, {"metadata": meta, "status": status}, subresource="status")
+        meta = {"namespace": key.namespace, "name": key.name, "resourceVersion": bastion.version}
+        written = await self.status.write({"metadata": meta}, status)
         if bastion.is_kept_alive:
             version = written["metadata"]["resourceVersion"]
-            meta = {"resourceVersion": version, "annotations": {keys.OPERATION: None}}
-            written = await self._patch(key, {"metadata": meta})
-        self.bastions.observe(written)
-
-    async def _patch(self, key: Key, body: Object, *, subresource: str = "") -> Object:
-        return await self.client.patch(BASTIONS, key.name, body, namespace=key.namespace, subresource=subresource)
+            body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
+            self.bastions.observe(await self.client.patch(BASTIONS, key.name, body, namespace=key.namespace))

@@ -9,7 +9,6 @@ from datetime import datetime
 from agent.controller_manager.context import Context
 from config.controller_manager.controllers import ConditionThreshold
 from gardener.conditions import progressing_until, softened
-from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import phase_of
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import NotFound
@@ -40,7 +39,7 @@ class SeedConditions:
         self, context: Context, seeds: Store[Object], *, thresholds: Sequence[ConditionThreshold] = ()
     ) -> None:
         complete = {"complete": _with_phase} if context.api.has_own_fields else {}
-        self._writer = StatusWriter(context.garden.client, seeds, SEEDS, **complete)
+        self._writer = StatusWriter(context.garden.client, seeds, **complete)
         self._thresholds = {each.type: each.duration for each in thresholds}
         self._clock = context.clock
 

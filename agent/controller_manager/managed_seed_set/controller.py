@@ -37,6 +37,7 @@ from kube.objects import (
 )
 from kube.runtime.cache import Change, Store
 from kube.runtime.loop import ControlLoop, Predicate, enqueue, enqueue_mapped
+from kube.runtime.status import StatusWriter
 
 _LONGEST_PASS = 180.0
 _GARDEN = "garden"
@@ -61,6 +62,7 @@ def declare(context: Context) -> ControlLoop:
     seeds = loop.watch(caches, SEEDS_VIEW, enqueue_mapped(owners.of_seed, when=_differs(_of_seed)))
     garden = Garden(
         client=context.garden.client,
+        status=StatusWriter(context.garden.client, sets),
         api=context.api,
         sets=sets,
         shoots=shoots,

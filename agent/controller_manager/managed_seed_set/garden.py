@@ -16,7 +16,7 @@ from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Health, Replica, health_of
-from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import (
     Key,
@@ -34,9 +34,8 @@ from kube.objects import (
 from kube.resources import Resource
 from kube.runtime.cache import Store
 from kube.runtime.client import Client, Form, Selection
+from kube.runtime.status import StatusWriter
 from kube.write_mode import WriteMode
-
-_STATUS_ATTEMPTS = 5
 
 
 class SetIsGone(Exception):
@@ -46,6 +45,8 @@ class SetIsGone(Exception):
 @dataclass(eq=False, kw_only=True, slots=True)
 class Garden:
     client: Client
+    status: StatusWriter
+    """Of sets."""
     api: GardenApi
     sets: Store[Object]
     shoots: Store[Object]
@@ -171,30 +172,10 @@ class Garden:
 
         Raises: SetIsGone: there is no such set any more.
         """
-        own, attempts = key(seed_set), _STATUS_ATTEMPTS
-        while True:
-            present = seed_set.get("status") or {}
-            changed = {field: value for field, value in wanted.items() if present.get(field) != value}
-            if not changed:
-                return seed_set
-            patch = {"metadata": {"resourceVersion": metadata(seed_set)["resourceVersion"]}, "status": changed}
-            try:
-                written = await self.client.patch(
-                    MANAGED_SEED_SETS, own.name, patch, namespace=own.namespace, subresource="status"
-                )
-            except Conflict:
-                attempts -= 1
-                live = await self.client.find(MANAGED_SEED_SETS, own.name, namespace=own.namespace)
-                if live is None or uid(live) != uid(seed_set):
-                    raise SetIsGone from None
-                if not attempts:
-                    raise
-                seed_set = live
-            except NotFound:
-                raise SetIsGone from None
-            else:
-                self.sets.observe(written)
-                return written
+        try:
+            return await self.status.update(seed_set, lambda status: {**status, **wanted})
+        except NotFound:
+            raise SetIsGone from None
 
     async def replace(self, resource: Resource, obj: Object) -> None:
         """A Shoot, or a ManagedSeed."""

@@ -93,7 +93,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             garden=garden,
-            statuses=StatusWriter(context.garden.client, autoscalers, SEED_AUTOSCALERS),
+            statuses=StatusWriter(context.garden.client, autoscalers),
             recorder=context.recorder,
             clock=context.clock,
             sources=[Prometheus(each, period=period) for each in settings.resources],

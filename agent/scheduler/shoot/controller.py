@@ -33,6 +33,7 @@ from kube.runtime.cache import Change, Store
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, Queue, changed
 from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.status import StatusWriter
 
 
 def declare(context: Context) -> ControlLoop:
@@ -53,7 +54,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             api=context.api,
-            client=context.garden.client,
+            status=StatusWriter(context.garden.client, shoots),
             recorder=context.recorder,
             shoots=shoots,
             seeds=seeds,

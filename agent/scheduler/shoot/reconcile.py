@@ -22,7 +22,6 @@ from agent.scheduler.shoot.views import BY_SEED
 from agent.scheduler.shoot.waiting import Waiting
 from gardenapi.api import GardenApi
 from gardener.garden.profiles import profile_of
-from gardener.garden.resources import SHOOTS
 from gardener.garden.scheduling import (
     Decision,
     Garden,
@@ -47,12 +46,12 @@ from kube.errors import (
     Unreachable,
     refusal_of,
 )
-from kube.objects import Key, Object, key, metadata, spec
+from kube.objects import Key, Object, key, spec
 from kube.resources import Resource
 from kube.runtime.cache import Store
-from kube.runtime.client import Client
 from kube.runtime.controller import Done, Requeue, RequeueAfter, Result
 from kube.runtime.events import EventRecorder, EventType
+from kube.runtime.status import StatusWriter
 
 _REPORTER = "shoot-scheduler"
 LONGEST_WAIT = 300.0
@@ -70,7 +69,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     api: GardenApi
-    client: Client
+    status: StatusWriter
     recorder: EventRecorder
     shoots: Store[Object]
     seeds: Store[SeedInfo]
@@ -160,8 +159,7 @@ class Reconciler:
             "description": message,
             "lastUpdateTime": format_time(self.clock()),
         }
-        if not await self._write_status(shoot, {"lastOperation": told}):
-            return Requeue()
+        await self.status.write(shoot, {"lastOperation": told})
         self._event(shoot, "Warning", "SchedulingFailed", message)
         return RequeueAfter(LONGEST_WAIT)
 
@@ -169,18 +167,8 @@ class Reconciler:
         """A Shoot with a Seed does not say any more that there is none."""
         if not spec(shoot).get("seedName") or not is_told_of_failure(shoot):
             return Done()
-        return Done() if await self._write_status(shoot, {"lastOperation": None}) else Requeue()
-
-    async def _write_status(self, shoot: Object, status: Object) -> bool:
-        """Whether it was written: not if the Shoot has changed, or gone, since it was seen."""
-        own, version = key(shoot), metadata(shoot)["resourceVersion"]
-        body = {"metadata": {"resourceVersion": version}, "status": status}
-        try:
-            written = await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace, subresource="status")
-        except _OVERTAKEN:
-            return False
-        self.shoots.observe(written)
-        return True
+        await self.status.write(shoot, {"lastOperation": None})
+        return Done()
 
     def _event(self, shoot: Object, type_: EventType, reason: str, message: str) -> None:
         self.recorder.event(shoot, type_, reason, message, reporter=_REPORTER)

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from agent.controller_manager.common.api import namespace_of_project
 from agent.controller_manager.project.activity.rules import is_news
-from gardener.garden.resources import PROJECTS
 from kube.clock import format_time
 from kube.errors import NotFound
 from kube.objects import Key, Object, is_deleting, text
@@ -44,7 +43,7 @@ class Reconciler:
     def __init__(self, *, client: Client, projects: Store[Object], moments: Moments) -> None:
         self._projects = projects
         self._moments = moments
-        self._status = StatusWriter(client, projects, PROJECTS)
+        self._status = StatusWriter(client, projects)
 
     async def reconcile(self, own: Key) -> Result:
         project = self._projects.get(own)

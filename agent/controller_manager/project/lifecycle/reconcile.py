@@ -62,7 +62,7 @@ class Reconciler:
         self._events = told
         self._quotas = quotas
         self._rights = Rights(client=client, stores=stores.rights)
-        self._status = StatusWriter(client, stores.projects, PROJECTS)
+        self._status = StatusWriter(client, stores.projects)
 
     async def reconcile(self, own: Key) -> Result:
         """Raises: TerminalError: the namespace has to be changed first; other errors: to be tried again."""

@@ -44,7 +44,7 @@ class Reconciler:
         self._settings = settings
         self._clock = clock
         self._dry_run = dry_run
-        self._status = StatusWriter(client, projects, PROJECTS)
+        self._status = StatusWriter(client, projects)
 
     async def reconcile(self, own: Key) -> Result:
         project = self._projects.get(own)

@@ -20,7 +20,7 @@ from agent.controller_manager.seed.lifecycle import rules
 from config.controller_manager.controllers import Seed as Settings
 from gardener import keys
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
+from gardener.garden.resources import MANAGED_SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, annotations
@@ -55,7 +55,7 @@ class Reconciler:
         self._managed_seeds = managed_seeds
         self._shoots = shoots
         self._conditions = SeedConditions(context, seeds)
-        self._statuses = StatusWriter(context.garden.client, shoots, SHOOTS)
+        self._statuses = StatusWriter(context.garden.client, shoots)
         self._asked: dict[str, datetime] = {}
         """When a new certificate was asked for last, by Seed."""
 

@@ -14,14 +14,13 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.conditions.rules import merged
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import SHOOTS
-from kube.errors import NotFound
-from kube.objects import Key, Object, mappings, metadata
+from kube.objects import Key, Object, mappings
 from kube.paths import at
 from kube.runtime.cache import Change, Store
-from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, Result
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
 from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.status import StatusWriter
 
 _SETTLING_SECONDS = 0.5
 
@@ -34,7 +33,9 @@ def declare(context: Context) -> ControlLoop:
     seeds = loop.watch(
         garden.caches, SEEDS_VIEW, enqueue_mapped(partial(_shoot_of_seed, managed_seeds), when=_has_other_conditions)
     )
-    return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots, managed_seeds=managed_seeds, seeds=seeds))
+    return loop.reconciled_by(
+        Reconciler(status=StatusWriter(garden.client, shoots), shoots=shoots, managed_seeds=managed_seeds, seeds=seeds)
+    )
 
 
 def _enqueue_new(queue: Queue, change: Change[Object]) -> None:
@@ -68,7 +69,7 @@ def _conditions(obj: Object) -> list[Object]:
 class Reconciler:
     """One pass over a Shoot: its conditions, and those of the Seed that runs on it."""
 
-    client: Client
+    status: StatusWriter
     shoots: Store[Object]
     managed_seeds: Store[Object]
     seeds: Store[Object]
@@ -77,10 +78,8 @@ class Reconciler:
         shoot = self.shoots.get(key)
         if shoot is None:
             return Done()
-        present = _conditions(shoot)
-        wanted = merged(present, self._conditions_of_seed(key))
-        if wanted != present:
-            await self._write(shoot, key, wanted)
+        # The gardenlet writes the same list: a change by it overtakes this one.
+        await self.status.write(shoot, {"conditions": merged(_conditions(shoot), self._conditions_of_seed(key))})
         return Done()
 
     def _conditions_of_seed(self, shoot: Key) -> list[Object]:
@@ -90,15 +89,3 @@ class Reconciler:
             raise ReconcileError(f"found more than one ManagedSeed objects for shoot {shoot}")
         seeds = (self.seeds.get(Key("", key.name)) for key in managed_seeds)
         return [condition for seed in seeds if seed is not None for condition in _conditions(seed)]
-
-    async def _write(self, shoot: Object, key: Key, wanted: list[Object]) -> None:
-        # The gardenlet writes the same list: after a conflict it is computed anew.
-        body = {
-            "metadata": {"resourceVersion": metadata(shoot)["resourceVersion"]},
-            "status": {"conditions": wanted or None},
-        }
-        try:
-            written = await self.client.patch(SHOOTS, key.name, body, namespace=key.namespace, subresource="status")
-        except NotFound:
-            return
-        self.shoots.observe(written)

@@ -13,6 +13,7 @@ from gardener.garden.resources import SHOOTS
 from kube.objects import Object
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.status import StatusWriter
 from process.version import version
 
 
@@ -23,6 +24,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             client=context.garden.client,
+            status=StatusWriter(context.garden.client, shoots),
             shoots=shoots,
             recorder=context.recorder,
             clock=context.clock,

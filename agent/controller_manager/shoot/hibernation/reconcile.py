@@ -16,6 +16,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
+from kube.runtime.status import StatusWriter
 
 _REPORTER = "shoot-hibernation-controller"
 _HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to schedule")
@@ -30,6 +31,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     client: Client
+    status: StatusWriter
     shoots: Store[Object]
     recorder: EventRecorder
     clock: Callable[[], datetime]
@@ -60,7 +62,7 @@ class Reconciler:
         try:
             shoot = await self._set(shoot, activation)
             # Written also if the Shoot is as it should be: what is done must not be done again after a wake-up by hand.
-            await self._write(shoot, {"status": {"lastHibernationTriggerTime": format_time(now)}}, subresource="status")
+            await self.status.write(shoot, {"lastHibernationTriggerTime": format_time(now)})
         except NotFound:
             return
         except (Forbidden, Invalid) as error:
@@ -76,12 +78,12 @@ class Reconciler:
     async def _set(self, shoot: Object, activation: Activation) -> Object:
         if at(shoot, "spec", "hibernation", "enabled") is activation.hibernates:
             return shoot
-        return await self._write(shoot, {"spec": {"hibernation": {"enabled": activation.hibernates}}})
-
-    async def _write(self, shoot: Object, change: Object, *, subresource: str = "") -> Object:
-        own = key(shoot)
-        body = {"metadata": {"resourceVersion": metadata(shoot)["resourceVersion"]}, **change}
-        written = await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace, subresource=subresource)
+        own, version = key(shoot), metadata(shoot)["resourceVersion"]
+        change = {
+            "metadata": {"resourceVersion": version},
+            "spec": {"hibernation": {"enabled": activation.hibernates}},
+        }
+        written = await self.client.patch(SHOOTS, own.name, change, namespace=own.namespace)
         self.shoots.observe(written)
         return written
 

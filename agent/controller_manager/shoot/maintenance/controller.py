@@ -17,6 +17,7 @@ from kube.objects import Object, is_deleting
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.status import StatusWriter
 
 
 def declare(context: Context, uniform: Uniform = random.uniform) -> ControlLoop:
@@ -29,6 +30,7 @@ def declare(context: Context, uniform: Uniform = random.uniform) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             client=context.garden.client,
+            status=StatusWriter(context.garden.client, shoots),
             shoots=shoots,
             profiles=profiles,
             recorder=context.recorder,

@@ -30,6 +30,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
+from kube.runtime.status import StatusWriter
 from kube.write_mode import WriteMode
 
 _REPORTER = "shoot-maintenance-controller"
@@ -42,6 +43,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     client: Client
+    status: StatusWriter
     shoots: Store[Object]
     profiles: Mapping[Resource, Store[Object]]
     """By their kind."""
@@ -84,7 +86,7 @@ class Reconciler:
             if error := await self._refusal(drawn):
                 await self._give_up(shoot, refused(error, now))
                 return
-            present = await self._report(shoot, begun(drawn, now))
+            present = await self.status.write(shoot, {"lastMaintenance": begun(drawn, now)})
         await self._conclude(await self._apply(present, drawn), drawn)
         for message in messages(drawn):
             self.recorder.event(shoot, message.type, message.reason, message.text, reporter=_REPORTER)
@@ -118,38 +120,22 @@ class Reconciler:
     async def _give_up(self, shoot: Object, last: Object) -> None:
         """Until the next occurrence of the window, or until somebody asks for maintenance again."""
         log.warning("Shoot maintenance failed", error=last["failureReason"])
-        written = await self._report(shoot, last)
+        written = await self.status.write(shoot, {"lastMaintenance": last})
         if is_asked_for(shoot):
             own, version = key(shoot), metadata(written)["resourceVersion"]
             body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
             self.shoots.observe(await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace))
-
-    # --- status
 
     async def _conclude(self, present: Object, drawn: Plan) -> None:
         """Reports the end, also of a Shoot that somebody changes meanwhile: a later pass would know nothing of it."""
         last = mapping_at(present, "status", "lastMaintenance")
         while mapping_at(present, "status", "lastMaintenance") == last:
             try:
-                await self._report(present, ended(last, changed=drawn.is_change))
+                await self.status.write(present, {"lastMaintenance": ended(last, changed=drawn.is_change)})
                 return
             except Conflict:
                 own = key(present)
                 present = await self.client.get(SHOOTS, own.name, namespace=own.namespace)
-
-    async def _report(self, shoot: Object, last: Object) -> Object:
-        """The Shoot with this `status.lastMaintenance`."""
-        before = mapping_at(shoot, "status", "lastMaintenance")
-        if before == last:
-            return shoot
-        own, gone = key(shoot), dict.fromkeys(before.keys() - last.keys())
-        body = {
-            "metadata": {"resourceVersion": metadata(shoot)["resourceVersion"]},
-            "status": {"lastMaintenance": {**gone, **last}},
-        }
-        written = await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace, subresource="status")
-        self.shoots.observe(written)
-        return written
 
 
 def _is_written(present: Object, maintained: Object) -> bool:
