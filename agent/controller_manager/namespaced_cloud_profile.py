@@ -23,7 +23,8 @@ from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
 from kube.packing import digest
 from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Result
-from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import changed_or_listed
 from kube.runtime.status import StatusWriter
 
 

@@ -13,7 +13,8 @@ from kube.objects import Key, Object, is_deleting, key, labels, metadata
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Result
-from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import changed_or_listed
 
 
 def declare(context: Context) -> ControlLoop:

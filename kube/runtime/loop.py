@@ -25,6 +25,7 @@ from kube.resources import Resource
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.controller import Controller, Result
 from kube.runtime.discovery import Discovery
+from kube.runtime.predicates import Predicate, changed
 from kube.runtime.queue import CHANGE, RESYNC, Priority, WorkQueue, any_priority
 
 T = TypeVar("T")
@@ -38,7 +39,6 @@ moment until all of them are served.
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 Queue = WorkQueue[Key]
-Predicate = Callable[[Change[T]], bool]
 EventHandler = Callable[[Queue, Change[T]], None]
 """Adds keys to the queue. Called synchronously for what is known at the start, for each change, and in resyncs."""
 
@@ -50,20 +50,7 @@ class Reconciler(Protocol):
 
 # --- event handlers
 
-
-def exists(change: Change[T]) -> bool:
-    """Leaves out deletions, and objects of which the view keeps nothing."""
-    return change.new is not None
-
-
-def changed(change: Change[Any]) -> bool:
-    """Leaves out resyncs, and changes of what the view does not keep."""
-    return bool(change.old != change.new)
-
-
-def changed_or_listed(change: Change[Any]) -> bool:
-    """Leaves out changes of what the view does not keep."""
-    return change.initial or bool(change.old != change.new)
+_CHANGED: Predicate[Any] = changed()
 
 
 def enqueue(when: Predicate[T]) -> EventHandler[T]:
@@ -77,9 +64,9 @@ def enqueue(when: Predicate[T]) -> EventHandler[T]:
 
 
 def enqueue_mapped(
-    keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = changed, after: float = 0.0
+    keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = _CHANGED, after: float = 0.0
 ) -> EventHandler[T]:
-    """The keys of other objects that the change concerns.
+    """The keys of other objects that a change leads to.
 
     Args: after: seconds, so that what changes together is looked at together.
     """

@@ -23,7 +23,8 @@ from kube.resources import CONFIG_MAPS, Resource
 from kube.runtime.cache import View, without_managed_fields
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.controller import Done, Result
-from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import changed_or_listed
 from kube.runtime.watch import Timings
 from process.caches import CachesNotSynced
 from process.clusters import Cluster as AgentCluster

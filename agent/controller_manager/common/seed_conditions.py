@@ -15,7 +15,7 @@ from kube.errors import NotFound
 from kube.objects import Object, condition, mapping
 from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.loop import Predicate
+from kube.runtime.predicates import Predicate
 from kube.runtime.status import Compute, StatusWriter
 
 _SOON = 0.05

@@ -17,7 +17,8 @@ from kube.resources import EVENTS
 from kube.runtime.cache import Store, View
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.loop import ControlLoop, enqueue, exists
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import exists
 
 _EVENTS_VIEW = View(EVENTS, last_seen, streams=True)
 

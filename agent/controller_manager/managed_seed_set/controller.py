@@ -36,7 +36,8 @@ from kube.objects import (
     uid,
 )
 from kube.runtime.cache import Change, Store
-from kube.runtime.loop import ControlLoop, Predicate, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate
 from kube.runtime.status import StatusWriter
 
 _LONGEST_PASS = 180.0

@@ -40,7 +40,8 @@ from kube.objects import Key, Object, annotations, controller_of, is_deleting, k
 from kube.paths import at
 from kube.resources import CONFIG_MAPS
 from kube.runtime.cache import Change, Store, View
-from kube.runtime.loop import ControlLoop, Predicate, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue_mapped
+from kube.runtime.predicates import Predicate
 from kube.runtime.status import StatusWriter
 
 _GATHER_SECONDS = 5.0

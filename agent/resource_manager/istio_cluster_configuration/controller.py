@@ -20,8 +20,9 @@ from gardener import keys, kinds
 from kube.objects import Key
 from kube.resources import NAMESPACES, SERVICES
 from kube.runtime.cache import Change, Store, View
-from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue_mapped
 from kube.runtime.metrics import controller_limited_objects
+from kube.runtime.predicates import changed_or_listed
 
 
 def _own_namespace(rule: DestinationRule) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from kube.objects import Key
 from kube.resources import SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Form
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, exists
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import exists
 
 _BY_ACCOUNT = "account"
 

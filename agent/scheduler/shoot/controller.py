@@ -31,9 +31,12 @@ from kube.objects import Object, spec
 from kube.resources import CONFIG_MAPS
 from kube.runtime.cache import Change, Store
 from kube.runtime.events import EventRecorder
-from kube.runtime.loop import ControlLoop, Queue, changed
+from kube.runtime.loop import ControlLoop, Queue
+from kube.runtime.predicates import Predicate, changed
 from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
+
+_is_news: Predicate[Any] = changed()
 
 
 def declare(context: Context) -> ControlLoop:
@@ -70,7 +73,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _wake(waiting: Waiting, _queue: Queue, change: Change[Any]) -> None:
-    if changed(change):
+    if _is_news(change):
         waiting.wake()
 
 
@@ -105,7 +108,7 @@ class _RegionConfigs:
         return [config for _, config in self._store.items()]
 
     def _handle(self, _queue: Queue, change: Change[RegionConfig]) -> None:
-        if not changed(change):
+        if not _is_news(change):
             return
         self._waiting.wake()
         if change.new is not None:

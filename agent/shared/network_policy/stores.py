@@ -23,7 +23,8 @@ from kube.objects import Key, Object, key
 from kube.resources import INGRESSES, NAMESPACES, NETWORK_POLICIES, PODS, SERVICES
 from kube.runtime.cache import Caches, Change, View
 from kube.runtime.client import Form
-from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import changed_or_listed
 
 
 def _in_namespace(service: Service) -> tuple[str, ...]:

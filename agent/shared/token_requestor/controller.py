@@ -20,7 +20,8 @@ from config.shared import TokenRequestor
 from kube.resources import SECRETS
 from kube.runtime.cache import Change, View
 from kube.runtime.events import EventRecorder
-from kube.runtime.loop import ControlLoop, changed_or_listed, enqueue
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import changed_or_listed
 from process.clusters import Cluster
 
 _LONGEST_BACKOFF = 300.0

@@ -20,7 +20,8 @@ from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Client
 from kube.runtime.connection import connection_of_kubeconfig
 from kube.runtime.controller import Done, Result
-from kube.runtime.loop import ControlLoop, Queue, changed_or_listed, enqueue
+from kube.runtime.loop import ControlLoop, Queue, enqueue
+from kube.runtime.predicates import changed_or_listed
 from kube.runtime.queue import CHANGE
 from process.clusters import Clusters, Endpoint
 from process.composition import Composition

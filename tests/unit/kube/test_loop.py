@@ -11,16 +11,8 @@ from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, Result
-from kube.runtime.loop import (
-    ControlLoop,
-    EventHandler,
-    changed,
-    changed_or_listed,
-    enqueue,
-    enqueue_after,
-    enqueue_mapped,
-    exists,
-)
+from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_after, enqueue_mapped
+from kube.runtime.predicates import changed, changed_or_listed, exists
 from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.watch import ListBegins, ListEnds, Present
 
@@ -198,18 +190,18 @@ def others(_: Change[int]) -> list[Key]:
         (enqueue(exists), LISTED, [(OWN, RESYNC)]),
         (enqueue(exists), UNTOUCHED, [(OWN, CHANGE)]),
         (enqueue(exists), GONE, []),
-        (enqueue(changed), UPDATED, [(OWN, CHANGE)]),
-        (enqueue(changed), GONE, [(OWN, CHANGE)]),
-        (enqueue(changed), UNTOUCHED, []),
-        (enqueue(changed), RESYNCED, []),
+        (enqueue(changed()), UPDATED, [(OWN, CHANGE)]),
+        (enqueue(changed()), GONE, [(OWN, CHANGE)]),
+        (enqueue(changed()), UNTOUCHED, []),
+        (enqueue(changed()), RESYNCED, []),
         (enqueue(changed_or_listed), RESYNCED, [(OWN, RESYNC)]),
         (enqueue(changed_or_listed), UNTOUCHED, []),
         (enqueue_mapped(others), LISTED, [(OTHER, RESYNC)]),
         (enqueue_mapped(others), CREATED, [(OTHER, CHANGE)]),
         (enqueue_mapped(others), RESYNCED, []),
         (enqueue_mapped(others, when=changed_or_listed), RESYNCED, [(OTHER, RESYNC)]),
-        (enqueue_after(1.5, OTHER, when=changed), UPDATED, [(OTHER, 1.5, CHANGE)]),
-        (enqueue_after(1.5, OTHER, when=changed), RESYNCED, []),
+        (enqueue_after(1.5, OTHER, when=changed()), UPDATED, [(OTHER, 1.5, CHANGE)]),
+        (enqueue_after(1.5, OTHER, when=changed()), RESYNCED, []),
     ],
 )
 def test_a_handler_adds(handler: EventHandler[int], change: Change[int], expected: list[tuple[Any, ...]]) -> None:

@@ -23,7 +23,8 @@ from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNT
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Client, Form
 from kube.runtime.controller import Done, ReconcileError, Result, TerminalError
-from kube.runtime.loop import ControlLoop, changed, changed_or_listed, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import changed, changed_or_listed
 
 _WORKERS = 5
 _ROLES_VIEW = View(CLUSTER_ROLES, Role.of, form=Form.METADATA, label_selector=LABEL_SELECTOR)
@@ -36,7 +37,7 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("controllerregistration-extension-clusterrole", kind=CLUSTER_ROLES, workers=_WORKERS)
     roles = loop.watch(caches, _ROLES_VIEW, enqueue(when=changed_or_listed))
     accounts = loop.watch(caches, _ACCOUNTS_VIEW, enqueue_mapped(partial(_selecting, roles)))
-    bindings = loop.watch(caches, _BINDINGS_VIEW, enqueue(when=changed))
+    bindings = loop.watch(caches, _BINDINGS_VIEW, enqueue(when=changed()))
     return loop.reconciled_by(
         Reconciler(client=context.garden.client, roles=roles, accounts=accounts, bindings=bindings)
     )

@@ -13,7 +13,10 @@ _MOST = 2**31 - 1
 
 
 def status_after(autoscaler: Object, decision: Decision, seen: Observation | None, *, now: datetime) -> Object:
-    """Its fields; what is missing stays as it is. Args: seen: None: there was nothing to look at."""
+    """Its fields; what is missing stays as it is, and None removes a field: a count of 0 is left out.
+
+    Args: seen: None: there was nothing to look at.
+    """
     fields: Object = {
         "observedGeneration": integer(metadata(autoscaler).get("generation")),
         "conditions": with_conditions(conditions_of(autoscaler), decision.conditions, now=now),
@@ -22,9 +25,9 @@ def status_after(autoscaler: Object, decision: Decision, seen: Observation | Non
         return fields
     return {
         **fields,
-        "currentReplicas": seen.existing,
-        "desiredReplicas": decision.replicas,
-        "pendingShoots": seen.pending,
+        "currentReplicas": seen.existing or None,
+        "desiredReplicas": decision.replicas or None,
+        "pendingShoots": seen.pending or None,
         "currentMetrics": [_current(measured) for measured in decision.measured],
         **({"lastScaleTime": format_time(now)} if decision.why else {}),
     }
