@@ -43,7 +43,7 @@ def handles(resource_class: str, wanted: str | None) -> bool:
     return (resource_class or DEFAULT_CLASS) in {EVERY_CLASS, wanted or DEFAULT_CLASS}
 
 
-def concerns(managed_resource: Object, *, resource_class: str) -> bool:
+def belongs_to_class(managed_resource: Object, *, resource_class: str) -> bool:
     """Whether it is ours by class, or still ours by finalizer."""
     if finalizer_of(resource_class) in finalizers(managed_resource):
         return True

@@ -1,4 +1,4 @@
-"""`python -m agent.references FILE...`: manifests in, stamped manifests out; `--help` tells more."""
+"""`python -m agent.references FILE...`: manifests in, stamped manifests out; see `--help`."""
 
 import argparse
 import sys

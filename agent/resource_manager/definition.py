@@ -26,7 +26,7 @@ class DefinitionCheck:
                 install=f"kubectl apply --server-side -f {DEFINITION}",
             )
         except KubeError:
-            pass  # the watch tells
+            pass  # the watch reports it
 
     async def wait(self) -> None:
         pass

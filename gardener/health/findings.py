@@ -56,7 +56,7 @@ def is_skipped(obj: Object) -> bool:
 
 
 def missing(reference: Reference, *, unknown_kind: str = "") -> Finding:
-    """The object does not exist; `unknown_kind` tells so if its whole kind is not served."""
+    """The object does not exist; `unknown_kind` is the error if its whole kind is not served."""
     message = (
         f"Required {reference.kind} {quoted(reference.name)} in namespace {quoted(reference.namespace)} is missing"
     )

@@ -8,7 +8,7 @@ from gardener.managed_resource import conditions
 from gardener.managed_resource.conditions import warnings_in
 from gardener.managed_resource.remedies import remedies_of_failure, remedies_of_warnings
 from gardener.overview.objects import Health, Live
-from gardener.overview.states import State, state_of
+from gardener.overview.states import ResourceState, state_of
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
 
 _BY_REASON = {
@@ -24,21 +24,21 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
     name = key(managed_resource).name
     state = state_of(managed_resource)
     advice: list[str] = []
-    if state is State.SUSPENDED:
+    if state is ResourceState.SUSPENDED:
         advice.append(f"when the work is done: kubectl mr resume {name}")
-    elif state is State.PENDING:
-        advice.append("kubectl mr check tells whether an agent runs; it must be of the same class")
-    elif state is State.FAILED:
+    elif state is ResourceState.PENDING:
+        advice.append("kubectl mr check shows whether an agent runs; it must be of the same class")
+    elif state is ResourceState.FAILED:
         advice += _of_failure(condition(managed_resource, RESOURCES_APPLIED) or {})
     if is_deleting(managed_resource):
         advice += _of_deletion(managed_resource, found)
-    elif state is not State.FAILED and found and all(live.status.health is Health.MISSING for live in found):
+    elif state is not ResourceState.FAILED and found and all(live.status.health is Health.MISSING for live in found):
         advice.append(
             "none of the objects is in this cluster: if they are applied to another one, name its kubeconfig "
             "by --target-kubeconfig"
         )
     advice += remedies_of_warnings(warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {}))
-    if state is State.UNHEALTHY:
+    if state is ResourceState.UNHEALTHY:
         advice += [f"look at {live.name}" for live in found if live.status.health is Health.UNHEALTHY][:3]
     return list(dict.fromkeys(advice))
 

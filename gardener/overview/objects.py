@@ -77,15 +77,15 @@ def health_status(obj: Object) -> HealthStatus:
     return HealthStatus(Health.UNHEALTHY, wrong) if wrong else HealthStatus(Health.HEALTHY)
 
 
-def as_told(managed_resource: Object, found: Sequence[Live]) -> list[Live]:
-    """The objects, with what the agent tells in the conditions of one whose kind has no rule here.
+def as_reported(managed_resource: Object, found: Sequence[Live]) -> list[Live]:
+    """The objects, with what the agent reports in the conditions of one whose kind has no rule here.
 
-    It may be configured to judge such kinds. It names the first object only.
+    It may be configured to check such kinds. It names the first object only.
     """
-    return [replace(live, status=_told(managed_resource, live) or live.status) for live in found]
+    return [replace(live, status=_reported(managed_resource, live) or live.status) for live in found]
 
 
-def _told(managed_resource: Object, live: Live) -> HealthStatus | None:
+def _reported(managed_resource: Object, live: Live) -> HealthStatus | None:
     reference = Reference.of(live.reference)
     if live.status.health is not Health.HEALTHY or BUILT_IN.health(reference.api_version, reference.kind):
         return None
@@ -93,9 +93,9 @@ def _told(managed_resource: Object, live: Live) -> HealthStatus | None:
         (RESOURCES_HEALTHY, "False", Health.UNHEALTHY, "is unhealthy: "),
         (RESOURCES_PROGRESSING, "True", Health.PROGRESSING, "is progressing: "),
     ):
-        told = condition(managed_resource, condition_type) or {}
-        message, start = told.get("message") or "", f"{reference.kind} {reference} {words}"
-        if told.get("status") == status and message.startswith(start):
+        reported = condition(managed_resource, condition_type) or {}
+        message, start = reported.get("message") or "", f"{reference.kind} {reference} {words}"
+        if reported.get("status") == status and message.startswith(start):
             return HealthStatus(health, message.removeprefix(start))
     return None
 

@@ -10,7 +10,7 @@ from gardener.responsibility import is_ignored
 from kube.objects import Object, annotations, condition, is_deleting
 
 
-class State(StrEnum):
+class ResourceState(StrEnum):
     READY = "Ready"
     PROGRESSING = "Progressing"
     UNHEALTHY = "Unhealthy"
@@ -21,7 +21,7 @@ class State(StrEnum):
     """No agent has looked at it yet."""
 
 
-class Wanted(StrEnum):
+class StateFilter(StrEnum):
     """What can be asked for: `failed` is whatever does not get right by itself."""
 
     READY = "ready"
@@ -31,32 +31,32 @@ class Wanted(StrEnum):
     DELETING = "deleting"
     PENDING = "pending"
 
-    def includes(self, state: State) -> bool:
-        return self.value == state.value.lower() or (self is Wanted.FAILED and state is State.UNHEALTHY)
+    def includes(self, state: ResourceState) -> bool:
+        return self.value == state.value.lower() or (self is StateFilter.FAILED and state is ResourceState.UNHEALTHY)
 
 
-def state_of(managed_resource: Object) -> State:
+def state_of(managed_resource: Object) -> ResourceState:
     if is_deleting(managed_resource):
-        return State.DELETING
+        return ResourceState.DELETING
     if is_ignored(managed_resource):
-        return State.SUSPENDED
+        return ResourceState.SUSPENDED
     applied, healthy, progressing = (
         status_of(managed_resource, kind) for kind in (RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING)
     )
     if not applied:
-        return State.PENDING
+        return ResourceState.PENDING
     if applied == "False":
-        return State.FAILED
+        return ResourceState.FAILED
     if (
         applied == IN_PROGRESS
         or _was_suspended(managed_resource)
         or not is_observed(managed_resource)
         or healthy in {"Unknown", ""}
     ):
-        return State.PROGRESSING
+        return ResourceState.PROGRESSING
     if healthy == "False":
-        return State.UNHEALTHY
-    return State.PROGRESSING if progressing != "False" else State.READY
+        return ResourceState.UNHEALTHY
+    return ResourceState.PROGRESSING if progressing != "False" else ResourceState.READY
 
 
 def _was_suspended(managed_resource: Object) -> bool:
@@ -72,15 +72,15 @@ def status_of(managed_resource: Object, condition_type: str) -> str:
 def message_of(managed_resource: Object) -> str:
     """Why it is in its state, from the condition that decides it."""
     match state_of(managed_resource):
-        case State.SUSPENDED:
+        case ResourceState.SUSPENDED:
             return suspension(managed_resource)
-        case State.PENDING:
+        case ResourceState.PENDING:
             return "no agent has looked at it yet"
-        case State.READY:
+        case ResourceState.READY:
             return warnings_of(managed_resource)
-        case State.UNHEALTHY:
+        case ResourceState.UNHEALTHY:
             return _message(managed_resource, RESOURCES_HEALTHY)
-        case State.PROGRESSING if status_of(managed_resource, RESOURCES_APPLIED) == "True":
+        case ResourceState.PROGRESSING if status_of(managed_resource, RESOURCES_APPLIED) == "True":
             if _was_suspended(managed_resource):
                 return "no agent has looked at it since it was resumed"
             if not is_observed(managed_resource):
@@ -104,7 +104,7 @@ _FRAMES = (
     (re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?\[(.*)\]$"), r"\1"),
     (re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?"), ""),
     (re.compile(r"Could not decode resource at (?=index \d)"), ""),
-    # What the API server calls the object is left out: its name has just been told.
+    # What the API server calls the object is left out: its name stands before it.
     (
         re.compile(r'error during apply of object "(?:[^"/]+/)?v\d[^"/]*/([^"]+)": (?:[\w.-]+ "[^"]*" is (?=\w+: ))?'),
         r"\1: ",
@@ -113,7 +113,7 @@ _FRAMES = (
 
 
 def brief(message: str) -> str:
-    """In one line, without the words that stand around what matters."""
+    """In one line, without the words that frame it."""
     reason, colon, text = " ".join(message.split()).partition(": ")
     for frame, left in _FRAMES:
         text = frame.sub(left, text)
@@ -131,7 +131,7 @@ def suspension(managed_resource: Object) -> str:
     who, why, since = (notes.get(name) for name in (keys.IGNORED_BY, keys.IGNORE_REASON, keys.IGNORED_SINCE))
     text = " ".join(part for part in (f"by {who}" if who else "", f"since {since}" if since else "") if part)
     if not text and not why:
-        return "nobody has written down why"
+        return "no reason is recorded"
     return f"{text}: {why}" if text and why else text or why or ""
 
 

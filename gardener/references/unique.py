@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets whose name tells their content."""
+"""ConfigMaps and Secrets whose name depends on their content."""
 
 import base64
 import copy

@@ -15,8 +15,8 @@ from functools import partial
 
 from gardener.keys import OPERATION, OPERATION_RECONCILE
 from gardener.managed_resource.conditions import is_observed
-from gardener.overview.objects import Health, Live, as_told, listed_in
-from gardener.overview.states import State, brief, message_of, state_of, warnings_of
+from gardener.overview.objects import Health, Live, as_reported, listed_in
+from gardener.overview.states import ResourceState, brief, message_of, state_of, warnings_of
 from kube.errors import Unreachable
 from kube.objects import Key, Object, annotations
 from kubectl import output
@@ -94,14 +94,14 @@ async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key) ->
         if managed_resource is None:
             return Progress(name, reached=True, line=["gone"])
         listed = listed_in(managed_resource) if _needs_objects(managed_resource) else []
-        found = as_told(managed_resource, await read_all(session.target, listed))
+        found = as_reported(managed_resource, await read_all(session.target, listed))
     except Unreachable as error:
         return Progress(name, reached=False, line=[f"the API server does not answer: {error}"])
     return progress_of(name, managed_resource, found, goal, checksum=checksum)
 
 
 def _needs_objects(managed_resource: Object) -> bool:
-    return state_of(managed_resource) in {State.PROGRESSING, State.UNHEALTHY, State.DELETING}
+    return state_of(managed_resource) in {ResourceState.PROGRESSING, ResourceState.UNHEALTHY, ResourceState.DELETING}
 
 
 def progress_of(
@@ -113,13 +113,15 @@ def progress_of(
     line: Line = [state_word(state), f": {shortened(text, _WIDTH)}" if text else ""]
     if goal is Goal.DELETED:
         left = [live for live in found if live.object is not None]
-        hopeless = "" if state is State.DELETING else "it is not being deleted"
-        line = [state_word(state), f", {counted(len(left), 'object')} left" if state is State.DELETING else ""]
+        hopeless = "" if state is ResourceState.DELETING else "it is not being deleted"
+        line = [state_word(state), f", {counted(len(left), 'object')} left" if state is ResourceState.DELETING else ""]
         return Progress(name, reached=False, line=line, blocking=_lines(left), hopeless=hopeless)
     is_passed = is_observed(managed_resource) and not is_asked_for(managed_resource)
     is_applied = checksum in {"", (managed_resource.get("status") or {}).get("secretsDataChecksum")}
-    reached = state is State.READY and is_passed and is_applied
-    hopeless = {State.SUSPENDED: "it is suspended", State.DELETING: "it is being deleted"}.get(state, "")
+    reached = state is ResourceState.READY and is_passed and is_applied
+    hopeless = {ResourceState.SUSPENDED: "it is suspended", ResourceState.DELETING: "it is being deleted"}.get(
+        state, ""
+    )
     waited = [live for live in found if live.status.health is not Health.HEALTHY]
     warnings = warnings_of(managed_resource)
     return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless, warnings=warnings)

@@ -1,20 +1,20 @@
 """States and conditions as words in colour."""
 
-from gardener.overview.states import State
+from gardener.overview.states import ResourceState
 from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Word
 
 _STATES = {
-    State.READY: GREEN,
-    State.PROGRESSING: BLUE,
-    State.UNHEALTHY: RED,
-    State.FAILED: RED,
-    State.SUSPENDED: YELLOW,
-    State.DELETING: YELLOW,
-    State.PENDING: DIM,
+    ResourceState.READY: GREEN,
+    ResourceState.PROGRESSING: BLUE,
+    ResourceState.UNHEALTHY: RED,
+    ResourceState.FAILED: RED,
+    ResourceState.SUSPENDED: YELLOW,
+    ResourceState.DELETING: YELLOW,
+    ResourceState.PENDING: DIM,
 }
 
 
-def state_word(state: State) -> Word:
+def state_word(state: ResourceState) -> Word:
     return Word(state.value, _STATES[state])
 
 

@@ -127,15 +127,15 @@ class SigningPlace(Place):
     def request(self, name: str) -> Object:
         return self.get(CERTIFICATE_SIGNING_REQUESTS, name)
 
-    def verdict(self, name: str) -> str:
+    def decision(self, name: str) -> str:
         """Type and message of the decision; empty while there is none."""
         csr = self.request(name)
         found = condition(csr, "Approved") or condition(csr, "Denied")
         return f"{found['type']}: {found['message']}" if found else ""
 
     async def decided(self, name: str) -> str:
-        await soon(lambda: self.verdict(name))
-        return self.verdict(name)
+        await soon(lambda: self.decision(name))
+        return self.decision(name)
 
     def decide(self, name: str, kind: str) -> None:
         """As somebody else."""
@@ -286,8 +286,8 @@ async def test_what_is_hostile_is_never_approved(world: SigningPlace) -> None:
             assert (await world.decided(request)).startswith("Denied: "), world.request(request)
         # The controller that approves kubelets' client certificates is at work too; it is none of ours.
         for request in undisturbed:
-            assert "kubelet server certificate" not in world.verdict(request)
-            assert "gardener-node-agent" not in world.verdict(request)
+            assert "kubelet server certificate" not in world.decision(request)
+            assert "gardener-node-agent" not in world.decision(request)
 
 
 async def test_client_certificates_of_node_agents(world: SigningPlace) -> None:
@@ -303,7 +303,7 @@ async def test_client_certificates_of_node_agents(world: SigningPlace) -> None:
         assert await ask(f"{AGENT}{present}", present) == approved
         assert "is already bootstrapped" in await ask(BOOTSTRAP, present)
         assert "do not match" in await ask(f"{AGENT}{new}", present)
-        assert 'machine "nobody" does not exist' in await ask(f"{AGENT}nobody", "nobody")
+        assert 'machine "unknown" does not exist' in await ask(f"{AGENT}unknown", "unknown")
         assert "does not exist" in await ask(f"{AGENT}x,y", "x,y")
         assert "is not allowed" in await ask("mallory", new)
 
@@ -327,7 +327,7 @@ async def test_a_node_agent_gets_no_group_but_its_own(world: SigningPlace) -> No
     assert not world.request(hostile)["status"].get("certificate")
 
 
-async def test_a_decision_is_told_in_an_event_and_counted(world: SigningPlace) -> None:
+async def test_a_decision_is_reported_in_an_event_and_counted(world: SigningPlace) -> None:
     world.plain_node()
     before = counted("csr_approver_decisions_total", signer=SERVING, reason="dns-names")
     async with approver(world.cluster.kubeconfig):
@@ -351,13 +351,13 @@ async def test_in_the_grace_period_the_cluster_may_come_right(world: SigningPlac
         late = await world.ask_for_node()
         hopeless = await world.ask_for_node(organizations=["system:masters"])
         assert (await world.decided(hopeless)).startswith("Denied: ")
-        assert world.verdict(late) == ""
+        assert world.decision(late) == ""
         world.plain_node()
         assert await world.decided(late) == APPROVED
 
 
 async def test_what_others_decided_is_not_overruled_by_an_old_memory(world: SigningPlace, tmp_path: Path) -> None:
-    """It knows the request as nobody had decided on it yet, and its watch is silent."""
+    """It knows the request as it was before a decision, and its watch is silent."""
     world.plain_node()
     name = await world.ask_for_node()
     async with proxied(world.cluster, tmp_path) as (proxy, _):
@@ -371,11 +371,11 @@ async def test_what_others_decided_is_not_overruled_by_an_old_memory(world: Sign
             proxy.rules.clear()
             await soon(lambda: any(e.status == 409 and e.request.path.endswith(f"{name}/approval") for e in proxy.log))
     assert [c["type"] for c in world.request(name)["status"]["conditions"]] == ["Denied"]
-    assert world.verdict(name) == "Denied: else"
+    assert world.decision(name) == "Denied: else"
 
 
 async def test_addresses_and_machines_are_those_of_now(world: SigningPlace, tmp_path: Path) -> None:
-    """Whatever a watch would tell late: a Node that was renumbered gets its new addresses, and not the old ones."""
+    """Whatever a watch would bring late: a Node that was renumbered gets its new addresses, and not the old ones."""
     world.plain_node()
     async with proxied(world.cluster, tmp_path) as (proxy, _):
         proxy.rules.add(Rule(fault=LateEvents(seconds=60.0), path="/(nodes|machines)$"))
@@ -398,7 +398,7 @@ async def test_nothing_is_decided_while_machines_can_not_be_read(world: SigningP
         async with approver(tmp_path / "kubeconfig", machine_namespace=NAMESPACE):
             name = await world.ask_for_node()
             await soon(lambda: proxy.injected["internal-error"] >= 2)
-            assert world.verdict(name) == ""
+            assert world.decision(name) == ""
             proxy.rules.clear()
             assert await world.decided(name) == APPROVED
 
@@ -410,9 +410,9 @@ async def test_a_source_without_machines_decides_nothing(world: SigningPlace, ta
         async with approver(world.cluster.kubeconfig, source=target_cluster.kubeconfig, machine_namespace=NAMESPACE):
             name = await world.ask_for_node()
             await soon(lambda: any("failed when checking" in str(entry.get("error")) for entry in logged))
-            assert world.verdict(name) == ""
-    told = [entry for entry in logged if "has no Machines" in entry["event"]]
-    assert [entry["namespace"] for entry in told] == [NAMESPACE]
+            assert world.decision(name) == ""
+    reported = [entry for entry in logged if "has no Machines" in entry["event"]]
+    assert [entry["namespace"] for entry in reported] == [NAMESPACE]
 
 
 async def test_a_decision_costs_one_question_of_each_kind(world: SigningPlace) -> None:

@@ -66,9 +66,9 @@ def user(kind: str, name: str, namespace: str, pod: Object | None = None) -> Obj
         "StatefulSet": {"replicas": 0, "selector": selector, "template": template, "serviceName": name},
         "DaemonSet": {"selector": selector, "template": template},
         "Job": job,
-        "Pod": {**spec, "schedulerName": "nobody"},
+        "Pod": {**spec, "schedulerName": "none"},
         "CronJob": {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": job}},
-        "ManagedResource": {"class": "nobodys", "secretRefs": []},
+        "ManagedResource": {"class": "unused", "secretRefs": []},
         "Prometheus": spec,
     }
     return obj(USER[kind], name, namespace=namespace, spec=specs[kind])
@@ -297,7 +297,7 @@ async def test_age_is_by_the_clock_of_the_api_server(own_cluster: Cluster) -> No
         await create_namespace(client, "skewed")
         await create_all(client, [candidate("secret", "a", "skewed")])
         assert isinstance(client.transport, Transport)
-        # The clock of this machine is a day ahead; that an answer has come tells.
+        # The clock of this machine is a day ahead; the answer shows that.
         clock = client.transport.clock = ServerClock(lambda: datetime.now(UTC) + timedelta(days=1))
         await client.list(SECRETS, Selection("skewed"))
         assert abs(clock() - datetime.now(UTC)) < timedelta(minutes=1)

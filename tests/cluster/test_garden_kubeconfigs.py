@@ -138,7 +138,7 @@ def test_the_audit_log_tells_who_has_asked_and_nothing_is_stored(place: ShootPla
         (("s", "--expiration", "soon"), 'invalid duration "soon"'),
     ],
 )
-def test_what_is_wrong_is_told(place: ShootPlace, arguments: tuple[str, ...], message: str) -> None:
+def test_what_is_wrong_is_reported(place: ShootPlace, arguments: tuple[str, ...], message: str) -> None:
     refused = run(place, *arguments)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert message.format(namespace=place.namespace) in refused.stderr

@@ -100,12 +100,12 @@ class HealthWorld(World):
         await no_problem(problem)
         return time.monotonic() - began
 
-    async def until_told(self, condition_type: str, message: str) -> None:
-        """Waits until the message of a condition begins so: other words for a known problem are told later."""
+    async def until_reported(self, condition_type: str, message: str) -> None:
+        """Waits until the message of a condition begins so: other words for a known problem are reported later."""
 
         async def problem() -> str:
-            told = await self.message(condition_type)
-            return "" if told.startswith(message) else told
+            reported = await self.message(condition_type)
+            return "" if reported.startswith(message) else reported
 
         await no_problem(problem)
 
@@ -187,13 +187,13 @@ async def test_a_deployment_that_comes_up_is_healthy_and_rolled_out(world: Healt
     assert sorted(others) == ["ResourcesHealthy", "ResourcesProgressing"]
 
 
-async def test_a_deployment_that_degrades_is_told(world: HealthWorld) -> None:
+async def test_a_deployment_that_degrades_is_reported(world: HealthWorld) -> None:
     await world.managed(web())
     await world.healthy()
     await world.patch("Deployment", "web", image("new", nodeSelector={"no": "node"}))
     await world.until("ResourcesHealthy", "False", "DeploymentUnhealthy")
-    # Until its controller has seen the change, it is told with other words.
-    await world.until_told(
+    # Until its controller has seen the change, it is reported with other words.
+    await world.until_reported(
         "ResourcesHealthy",
         f'Deployment "{world.namespace}/web" is unhealthy: condition "Available" has invalid status False',
     )
@@ -211,7 +211,7 @@ async def test_a_change_shows_at_once(prompt_world: HealthWorld) -> None:
         await world.until("ResourcesHealthy", *expected)
 
 
-async def test_the_first_object_in_stored_order_is_told(world: HealthWorld) -> None:
+async def test_the_first_object_in_stored_order_is_reported(world: HealthWorld) -> None:
     first, last = unscheduled_pod("a"), unscheduled_pod("b")
     await world.create_managed(first, last)
     await world.managed_resource(first, config_map("missing"), last)
@@ -240,7 +240,7 @@ async def test_an_object_without_our_label_is_not_missed(world: HealthWorld) -> 
     await world.healthy()
 
 
-async def test_a_service_is_told_with_its_warnings(world: HealthWorld) -> None:
+async def test_a_service_is_reported_with_its_warnings(world: HealthWorld) -> None:
     await world.create(service_warning(f"{world.namespace}/lb", "quota exceeded"))
     await world.managed(LOAD_BALANCER)
     await world.until("ResourcesHealthy", "False", "ServiceUnhealthy")
@@ -279,7 +279,7 @@ async def test_a_kind_that_comes_late_is_noticed(prompt_world: HealthWorld) -> N
         await soon(
             lambda: world.create(world.marked(widget), widgets), passing=(KindNotServed, NoStatus, TooManyRequests)
         )
-        # Its objects may be served before the API server tells of the kind.
+        # Its objects may be served before the API server announces the kind.
         await soon(lambda: is_discovered(world, widgets))
         world.agent.discovery.invalidate(group)
         for loop in world.loops:
@@ -332,7 +332,7 @@ async def test_pods_that_linger_are_progress_until_they_are_gone(world: HealthWo
     [old] = await pods_of(world, "web")
     await world.patch("Deployment", "web", image("new"))
     lingering = f'Deployment "{world.namespace}/web" is progressing: there are still non-terminated old pods'
-    await world.until_told("ResourcesProgressing", lingering)
+    await world.until_reported("ResourcesProgressing", lingering)
     assert await world.message("ResourcesProgressing") == lingering
     await world.patch("Pod", old, {"metadata": {"finalizers": None}})
     await world.rolled_out()
@@ -360,7 +360,7 @@ async def look_again(world: HealthWorld, *, times: int = 4) -> None:
             await soon(lambda name=loop.controller.name, before=before: passes(name) > before)  # type: ignore[misc]
 
 
-async def test_nothing_is_asked_and_nothing_written_at_rest(
+async def test_nothing_is_asked_and_nothing_written_in_steady_state(
     cluster: Cluster, namespace: str, managed_resources: None, audit: Audit
 ) -> None:
     async with running(cluster, namespace) as world:

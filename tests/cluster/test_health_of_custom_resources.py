@@ -1,4 +1,4 @@
-"""Custom resources are judged by their status, and ManagedResources sum up their conditions, by option."""
+"""Custom resources are checked by their status, and ManagedResources sum up their conditions, by option."""
 
 import os
 import re
@@ -30,12 +30,12 @@ DOCS = Path(__file__).parents[2] / "docs" / "managed-resources.md"
 
 
 @pytest.fixture(scope="module")
-def judging_agent(cluster: Cluster) -> Agent:
+def checking_agent(cluster: Cluster) -> Agent:
     """One with all options about health."""
     install_crd(cluster)
     return Agent(
         cluster,
-        resource_class=f"{OWN_CLASS}-judging",
+        resource_class=f"{OWN_CLASS}-checking",
         health={
             "syncPeriod": "15s",
             "kstatus": True,
@@ -53,15 +53,15 @@ def judging_agent(cluster: Cluster) -> Agent:
 
 
 @pytest.fixture(scope="module")
-def judging_process(judging_agent: Agent) -> Iterator[AgentProcess]:
-    with judging_agent.start() as process:
+def checking_process(checking_agent: Agent) -> Iterator[AgentProcess]:
+    with checking_agent.start() as process:
         yield process
 
 
 @pytest.fixture
-def judging(cluster: Cluster, namespace: str, judging_agent: Agent, judging_process: AgentProcess) -> Rig:
+def checking(cluster: Cluster, namespace: str, checking_agent: Agent, checking_process: AgentProcess) -> Rig:
     serve(cluster, WIDGETS, GADGETS, has_status=True)
-    return Rig(cluster, namespace, judging_agent, judging_process)
+    return Rig(cluster, namespace, checking_agent, checking_process)
 
 
 def widget(rig: Rig, name: str = "w") -> Object:
@@ -72,21 +72,21 @@ def said(kind: str, status: str) -> Object:
     return {"type": kind, "status": status, "reason": "Because", "message": "so it is"}
 
 
-def tell(rig: Rig, *conditions: Object, name: str = "w", **status: Any) -> None:
+def set_status(rig: Rig, *conditions: Object, name: str = "w", **status: Any) -> None:
     """What the controller of the object says of it."""
     path = rig.path(WIDGETS, name, subresource="status")
-    told = {"conditions": list(conditions) or None, "observedGeneration": None, **status}
-    rig.api.patch(path, {"status": told})
+    reported = {"conditions": list(conditions) or None, "observedGeneration": None, **status}
+    rig.api.patch(path, {"status": reported})
 
 
-def until_told(rig: Rig, condition_type: str, *expected: str, name: str = "mr") -> str:
+def until_reported(rig: Rig, condition_type: str, *expected: str, name: str = "mr") -> str:
     """Waits for status and reason of a condition; its message."""
 
-    def told() -> str:
+    def reported() -> str:
         found = rig.condition(name, condition_type)
         return found["message"] if found and (found["status"], found["reason"]) == expected else ""
 
-    return rig.until(told, f"{condition_type} to be {expected}")
+    return rig.until(reported, f"{condition_type} to be {expected}")
 
 
 def wrong(kind: str, status: str, expected: str) -> str:
@@ -99,63 +99,63 @@ UNHEALTHY = ("ResourcesHealthy", "False", "WidgetUnhealthy")
 PROGRESSING = ("ResourcesProgressing", "True", "WidgetProgressing")
 
 
-def test_a_custom_resource_is_judged_by_its_conditions(judging: Rig) -> None:
-    judging.apply("mr", widget(judging))
-    until_told(judging, "Ready", "True", "ResourcesReady")
-    name = f'Widget "{judging.namespace}/w"'
+def test_a_custom_resource_is_checked_by_its_conditions(checking: Rig) -> None:
+    checking.apply("mr", widget(checking))
+    until_reported(checking, "Ready", "True", "ResourcesReady")
+    name = f'Widget "{checking.namespace}/w"'
 
-    tell(judging, said("Reconciling", "True"), said("Ready", "False"))
-    message = until_told(judging, *PROGRESSING)
+    set_status(checking, said("Reconciling", "True"), said("Ready", "False"))
+    message = until_reported(checking, *PROGRESSING)
     assert message == f"{name} is progressing: {wrong('Reconciling', 'True', 'False')}"
-    until_told(judging, *HEALTHY)
-    assert until_told(judging, "Ready", "Unknown", "WidgetProgressing") == message
+    until_reported(checking, *HEALTHY)
+    assert until_reported(checking, "Ready", "Unknown", "WidgetProgressing") == message
 
-    tell(judging, said("Ready", "False"))
-    message = until_told(judging, *UNHEALTHY)
+    set_status(checking, said("Ready", "False"))
+    message = until_reported(checking, *UNHEALTHY)
     assert message == f"{name} is unhealthy: {wrong('Ready', 'False', 'True')}"
-    until_told(judging, *ROLLED_OUT)
-    assert until_told(judging, "Ready", "False", "WidgetUnhealthy") == message
+    until_reported(checking, *ROLLED_OUT)
+    assert until_reported(checking, "Ready", "False", "WidgetUnhealthy") == message
 
-    tell(judging, said("Ready", "True"))
-    until_told(judging, "Ready", "True", "ResourcesReady")
+    set_status(checking, said("Ready", "True"))
+    until_reported(checking, "Ready", "True", "ResourcesReady")
 
-    tell(judging, said("Stalled", "True"))
-    assert wrong("Stalled", "True", "False") in until_told(judging, *UNHEALTHY)
+    set_status(checking, said("Stalled", "True"))
+    assert wrong("Stalled", "True", "False") in until_reported(checking, *UNHEALTHY)
 
-    tell(judging, said("Ready", "True"), observedGeneration=0)
-    assert "observed generation outdated (0/1)" in until_told(judging, *PROGRESSING)
-    until_told(judging, *HEALTHY)
+    set_status(checking, said("Ready", "True"), observedGeneration=0)
+    assert "observed generation outdated (0/1)" in until_reported(checking, *PROGRESSING)
+    until_reported(checking, *HEALTHY)
 
-    tell(judging, said("Ready", "True"), observedGeneration=1)
-    until_told(judging, "Ready", "True", "ResourcesReady")
-
-
-def test_a_status_of_another_shape_says_nothing(judging: Rig) -> None:
-    judging.apply("mr", widget(judging))
-    tell(judging, conditions={"Ready": "False"}, observedGeneration="none")
-    until_told(judging, "Ready", "True", "ResourcesReady")
+    set_status(checking, said("Ready", "True"), observedGeneration=1)
+    until_reported(checking, "Ready", "True", "ResourcesReady")
 
 
-def test_a_kind_with_expressions_is_judged_by_them(judging: Rig) -> None:
-    judging.apply("mr", obj(GADGETS, f"{judging.namespace}/g"))
-    path = judging.path(GADGETS, "g", subresource="status")
-    name = f'Gadget "{judging.namespace}/g"'
-    message = until_told(judging, "ResourcesProgressing", "True", "GadgetProgressing")
+def test_a_status_of_another_shape_says_nothing(checking: Rig) -> None:
+    checking.apply("mr", widget(checking))
+    set_status(checking, conditions={"Ready": "False"}, observedGeneration="none")
+    until_reported(checking, "Ready", "True", "ResourcesReady")
+
+
+def test_a_kind_with_expressions_is_checked_by_them(checking: Rig) -> None:
+    checking.apply("mr", obj(GADGETS, f"{checking.namespace}/g"))
+    path = checking.path(GADGETS, "g", subresource="status")
+    name = f'Gadget "{checking.namespace}/g"'
+    message = until_reported(checking, "ResourcesProgressing", "True", "GadgetProgressing")
     assert message == f"{name} is progressing: current is not true: status.phase == 'Running'"
 
-    judging.api.patch(path, {"status": {"phase": "Failed"}})
-    message = until_told(judging, "Ready", "False", "GadgetUnhealthy")
+    checking.api.patch(path, {"status": {"phase": "Failed"}})
+    message = until_reported(checking, "Ready", "False", "GadgetUnhealthy")
     assert message == f"{name} is unhealthy: failed is true: status.phase == 'Failed'"
 
     # Conditions do not count for this kind.
-    judging.api.patch(path, {"status": {"phase": "Running", "conditions": [said("Ready", "False")]}})
-    until_told(judging, "Ready", "True", "ResourcesReady")
+    checking.api.patch(path, {"status": {"phase": "Running", "conditions": [said("Ready", "False")]}})
+    until_reported(checking, "Ready", "True", "ResourcesReady")
 
-    judging.api.patch(path, {"status": {"phase": 7}})
-    until_told(judging, "ResourcesProgressing", "True", "GadgetProgressing")
+    checking.api.patch(path, {"status": {"phase": 7}})
+    until_reported(checking, "ResourcesProgressing", "True", "GadgetProgressing")
 
-    judging.api.patch(path, {"status": {"phase": None}})
-    message = until_told(judging, "Ready", "False", "HealthCheckError")
+    checking.api.patch(path, {"status": {"phase": None}})
+    message = until_reported(checking, "Ready", "False", "HealthCheckError")
     assert message == (
         f"Error executing health check for {name}: expression failed (status.phase == 'Failed'):"
         ' Key not found in map : "phase"'
@@ -176,26 +176,26 @@ def test_an_agent_with_a_wrong_expression_does_not_start(cluster: Cluster, names
 def test_by_default_it_is_healthy_if_it_exists(rig: Rig, cluster: Cluster) -> None:
     serve(cluster, WIDGETS, has_status=True)
     rig.apply("mr", widget(rig), widget(rig, "witness"))
-    until_told(rig, *HEALTHY)
-    tell(rig, said("Ready", "False"), said("Stalled", "True"), observedGeneration=0)
-    # The watch told of that status before this, which is noticed.
+    until_reported(rig, *HEALTHY)
+    set_status(rig, said("Ready", "False"), said("Stalled", "True"), observedGeneration=0)
+    # The watch reported that status before this, which is noticed.
     before = uid(rig.get(WIDGETS, "witness"))
     rig.delete(WIDGETS, "witness")
     rig.until(lambda: uid(rig.find(WIDGETS, "witness") or {}) not in {"", before}, "another witness")
-    until_told(rig, *HEALTHY)
-    until_told(rig, *ROLLED_OUT)
-    told = [each["type"] for each in rig.get("ManagedResource", "mr")["status"]["conditions"]]
-    assert sorted(told) == ["ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing"]
+    until_reported(rig, *HEALTHY)
+    until_reported(rig, *ROLLED_OUT)
+    reported = [each["type"] for each in rig.get("ManagedResource", "mr")["status"]["conditions"]]
+    assert sorted(reported) == ["ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing"]
 
 
-async def test_ready_comes_with_the_writes_of_the_others(judging: Rig) -> None:
-    began = judging.api.get(MANAGED_RESOURCES.path(namespace=judging.namespace))["metadata"]["resourceVersion"]
-    judging.apply("mr", config_map("a"))
-    until_told(judging, "Ready", "True", "ResourcesReady")
-    judging.write_secret("mr", config_map("a"), config_map("b"))
-    judging.until(lambda: judging.find("ConfigMap", "b"), "ConfigMap b")
-    until_told(judging, "Ready", "True", "ResourcesReady")
-    versions = [version async for version in versions_since(judging, began)]
+async def test_ready_comes_with_the_writes_of_the_others(checking: Rig) -> None:
+    began = checking.api.get(MANAGED_RESOURCES.path(namespace=checking.namespace))["metadata"]["resourceVersion"]
+    checking.apply("mr", config_map("a"))
+    until_reported(checking, "Ready", "True", "ResourcesReady")
+    checking.write_secret("mr", config_map("a"), config_map("b"))
+    checking.until(lambda: checking.find("ConfigMap", "b"), "ConfigMap b")
+    until_reported(checking, "Ready", "True", "ResourcesReady")
+    versions = [version async for version in versions_since(checking, began)]
     assert len({bool(conditions_of(each, "Ready")) for each in versions}) == 2, "it came, and was seen coming"
     # How many writes the others need depends on how fast they are.
     assert not [later for earlier, later in pairwise(versions) if without_ready(earlier) == without_ready(later)]
@@ -230,30 +230,30 @@ def without_ready(version: Object) -> Object:
     return {**version, "metadata": meta, "status": {**(version.get("status") or {}), "conditions": others}}
 
 
-def test_judging_costs_one_write_and_no_read(judging: Rig, audit: Audit) -> None:
-    judging.apply("mr", widget(judging))
-    until_told(judging, "Ready", "True", "ResourcesReady")
+def test_checking_costs_one_write_and_no_read(checking: Rig, audit: Audit) -> None:
+    checking.apply("mr", widget(checking))
+    until_reported(checking, "Ready", "True", "ResourcesReady")
     mark = audit.mark()
-    tell(judging, said("Reconciling", "True"))
-    until_told(judging, "Ready", "Unknown", "WidgetProgressing")
-    tell(judging, said("Ready", "True"))
-    until_told(judging, "Ready", "True", "ResourcesReady")
-    calls = audit.calls(since=mark, namespace=judging.namespace)
-    made = [(call.verb, call.resource) for call in calls if call.user == judging.agent.user]
+    set_status(checking, said("Reconciling", "True"))
+    until_reported(checking, "Ready", "Unknown", "WidgetProgressing")
+    set_status(checking, said("Ready", "True"))
+    until_reported(checking, "Ready", "True", "ResourcesReady")
+    calls = audit.calls(since=mark, namespace=checking.namespace)
+    made = [(call.verb, call.resource) for call in calls if call.user == checking.agent.user]
     assert made == [("patch", "managedresources/status")] * 2
 
 
-def test_ready_tells_what_fails(judging: Rig) -> None:
-    judging.write_managed_resource("mr", secretRefs=[{"name": "nowhere"}])
-    assert "nowhere" in until_told(judging, "Ready", "False", "CannotReadSecret")
+def test_ready_names_what_fails(checking: Rig) -> None:
+    checking.write_managed_resource("mr", secretRefs=[{"name": "nowhere"}])
+    assert "nowhere" in until_reported(checking, "Ready", "False", "CannotReadSecret")
 
 
-def test_a_condition_that_is_not_maintained_any_more_goes(judging: Rig, rig: Rig) -> None:
-    judging.apply("mr", config_map("a"))
-    until_told(judging, "Ready", "True", "ResourcesReady")
-    left = judging.get("ManagedResource", "mr")["status"]["conditions"]
+def test_a_condition_that_is_not_maintained_any_more_goes(checking: Rig, rig: Rig) -> None:
+    checking.apply("mr", config_map("a"))
+    until_reported(checking, "Ready", "True", "ResourcesReady")
+    left = checking.get("ManagedResource", "mr")["status"]["conditions"]
     rig.apply("other", config_map("b"))
-    until_told(rig, *HEALTHY, name="other")
+    until_reported(rig, *HEALTHY, name="other")
     path = rig.path("ManagedResource", "other", subresource="status")
     rig.api.patch(path, {"status": {"conditions": left}})
     rig.until(lambda: not rig.condition("other", "Ready"), "Ready to go")
@@ -263,10 +263,10 @@ _BLOCK = re.compile(r"^```\n\$ (kubectl [^\n]*condition=Ready[^\n]*)\n(.*?)^```$
 
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
-def test_kubectl_waits_for_it_as_the_documentation_shows(judging: Rig) -> None:
+def test_kubectl_waits_for_it_as_the_documentation_shows(checking: Rig) -> None:
     [(command, output)] = _BLOCK.findall(DOCS.read_text())
-    judging.write("hello", config_map("hello"))
-    words = shlex.split(command.replace("garden", judging.namespace))
-    environment = {**os.environ, "KUBECONFIG": str(judging.cluster.kubeconfig)}
+    checking.write("hello", config_map("hello"))
+    words = shlex.split(command.replace("garden", checking.namespace))
+    environment = {**os.environ, "KUBECONFIG": str(checking.cluster.kubeconfig)}
     run = subprocess.run(words, capture_output=True, text=True, check=False, env=environment, timeout=120)
     assert (run.returncode, run.stdout) == (0, output), run.stderr

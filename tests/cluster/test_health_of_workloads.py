@@ -1,4 +1,4 @@
-"""Conditions, metrics and Events follow workloads that become healthy, degrade and recover; at rest nothing is asked.
+"""Conditions, metrics and Events follow workloads that become healthy, degrade and recover; in steady state no call is made.
 
 The cluster is this file's own, since its nodes are drained.
 """
@@ -111,7 +111,7 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
     for name in NAMES:
         world.create(managed_resource(name))
     world.until_settled("all to be healthy")
-    eventually(lambda: set(world.series("_objects").values()) == {4.0}, "the metrics to tell of all objects")
+    eventually(lambda: set(world.series("_objects").values()) == {4.0}, "the metrics to count all objects")
     applied = world.series("_last_applied_timestamp_seconds")
     assert len(applied) == len(NAMES)
     assert all(abs(moment - time.time()) < 300 for moment in applied.values())
@@ -129,17 +129,17 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
     unhealthy = 'namespace="workloads",status="False",type="ResourcesHealthy"}'
     until_while_drained(lambda: all(world.statuses(name)[1] == "False" for name in NAMES), "all to be unhealthy")
     until_while_drained(
-        lambda: min(world.series("_unhealthy_objects").values(), default=0) > 0, "the metrics to tell so"
+        lambda: min(world.series("_unhealthy_objects").values(), default=0) > 0, "the metrics to show it"
     )
     until_while_drained(
         lambda: len([name for name in world.series("_condition") if name.endswith(unhealthy)]) == len(NAMES),
-        "the metrics to tell of all conditions",
+        "the metrics to show all conditions",
     )
     until_while_drained(lambda: set(NAMES) <= warned(world), "Events about all, since it lasts")
 
     world.cordon(is_cordoned=False)
     world.until_settled("all to recover")
-    eventually(lambda: max(world.series("_unhealthy_objects").values(), default=1) == 0, "the metrics to tell so")
+    eventually(lambda: max(world.series("_unhealthy_objects").values(), default=1) == 0, "the metrics to show it")
 
     for image, replicas in (("i:2", 2), ("i:2", 4)):
         before = world.checksums()
@@ -153,7 +153,7 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
 
 
 def warned(world: WorkloadPlace) -> set[str]:
-    """The ManagedResources with an Event that tells that an object is not healthy."""
+    """The ManagedResources with an Event that says that an object is not healthy."""
     return {
         event["involvedObject"]["name"]
         for event in world.list("Event")
@@ -169,7 +169,7 @@ def is_quiet(audit: Audit, *, seconds: float) -> bool:
     return audit.count(since=mark, user_agent="gardener-resource-manager/") == {}
 
 
-def test_series_go_with_the_managed_resource_and_tell_of_ignored_ones(world: WorkloadPlace) -> None:
+def test_series_go_with_the_managed_resource_and_name_ignored_ones(world: WorkloadPlace) -> None:
     ignored = {"resources.gardener.cloud/ignore": "true"}
     world.create(managed_resource("ignored", annotations=ignored, spec={"secretRefs": []}))
     eventually(lambda: len(world.series("_ignored_since_timestamp_seconds")) == 1, "the metric of the ignored one")

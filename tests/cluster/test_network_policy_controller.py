@@ -93,11 +93,11 @@ class PolicyWorld(World):
         return "" if found == expected else f"missing {expected - found}, too many {found - expected}"
 
     async def until_event(self, reason: str, *parts: str) -> Object:
-        async def told() -> str:
+        async def reported() -> str:
             messages = [event["message"] for event in await self.events(reason)]
             return "" if any(all(part in message for part in parts) for message in messages) else f"events: {messages}"
 
-        await no_problem(told)
+        await no_problem(reported)
         return (await self.events(reason))[0]
 
 
@@ -221,7 +221,7 @@ async def test_services_are_handled_while_their_namespace_is_selected(cluster: C
         await world.until_policies()
 
 
-async def test_what_somebody_else_does_to_policies_is_put_right(world: PolicyWorld) -> None:
+async def test_what_others_do_to_policies_is_repaired(world: PolicyWorld) -> None:
     await world.service()
     before = await world.until_policies(*PAIR)
     await world.delete("NetworkPolicy", "egress-to-db-tcp-8080")
@@ -242,7 +242,7 @@ async def test_what_somebody_else_does_to_policies_is_put_right(world: PolicyWor
     assert labels((await world.policies())["a/ingress-to-db-tcp-8080"])["foreign"] == "label"
 
 
-async def test_a_policy_that_lost_its_labels_is_taken_back_and_this_is_told(world: PolicyWorld) -> None:
+async def test_a_policy_that_lost_its_labels_is_taken_back_and_reported(world: PolicyWorld) -> None:
     await world.service()
     await world.until_policies(*PAIR)
     patch = {"metadata": {"labels": {f"{PFX}service-name": None}, "annotations": None}}
@@ -275,7 +275,7 @@ async def test_a_service_that_selects_no_pods_has_no_policies(world: PolicyWorld
     await world.until_policies()
 
 
-async def test_an_annotation_that_cannot_be_read_is_told_and_changes_nothing_else(world: PolicyWorld) -> None:
+async def test_an_annotation_that_cannot_be_read_is_reported_and_changes_nothing_else(world: PolicyWorld) -> None:
     await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}])
     await world.until_policies(*PAIR, *PAIR_WITH_B)
     await world.annotate(namespace_selectors="oops", from_x_allowed_ports='[{"port": 1}]')
@@ -287,7 +287,7 @@ async def test_an_annotation_that_cannot_be_read_is_told_and_changes_nothing_els
     await world.until_policies(*PAIR)
 
 
-async def test_that_a_service_asks_for_too_much_is_told_and_the_rest_of_it_counts(world: PolicyWorld) -> None:
+async def test_that_a_service_asks_for_too_much_is_reported_and_the_rest_of_it_counts(world: PolicyWorld) -> None:
     many = [{"port": port} for port in range(1, MOST_PORTS + 1)]
     await world.service(from_x_allowed_ports=many, from_y_allowed_ports=[{"port": 1}])
     await world.until_policies(*PAIR, "a/ingress-to-db-tcp-1-via-y", "a/egress-to-db-tcp-1-via-y")
@@ -458,7 +458,7 @@ async def test_a_terminating_namespace_is_left_alone(world: PolicyWorld, audit: 
     assert {(call.verb, call.namespace) for call in writes} == {("delete", world.full("a"))}
 
 
-async def test_that_a_namespace_went_before_the_watch_told_is_no_error(cluster: Cluster, tmp_path: Path) -> None:
+async def test_that_a_namespace_went_before_the_watch_reported_it_is_no_error(cluster: Cluster, tmp_path: Path) -> None:
     def failures() -> float:
         return counted("controller_runtime_reconcile_errors_total", controller="networkpolicy")
 
@@ -503,4 +503,4 @@ async def test_writes_that_wait_for_their_turn_when_the_controller_stops_are_giv
                 return "" if len(deletions) == 16 else f"{len(deletions)} of 16 deletions under way"
 
             await no_problem(asked)
-    gc.collect()  # a coroutine that nobody awaits is told of when it goes, which fails the test
+    gc.collect()  # Python warns of a coroutine that is never awaited when it goes, which fails the test

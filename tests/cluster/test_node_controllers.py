@@ -153,7 +153,7 @@ def results(controller: str, result: str) -> float:
 
 
 async def test_the_taint_goes_when_the_last_component_is_ready(world: NodePlace) -> None:
-    """Watches tell when that is: the next regular look would be in an hour."""
+    """Watches show when that is: the next regular look would be in an hour."""
     wait = {"node.gardener.cloud/wait-for-csi-node-a": "disk.example.org"}
     node = world.node("n", KEPT, NOT_READY)
     first, second = world.pod(node, "a"), world.pod(node, "b", **wait)
@@ -192,7 +192,7 @@ async def test_the_pods_of_daemon_sets_are_waited_for(world: NodePlace) -> None:
 
 
 async def test_a_daemon_set_that_goes_is_waited_for_no_longer(world: NodePlace) -> None:
-    name = world.daemon_set(schedulerName="nobody")
+    name = world.daemon_set(schedulerName="none")
     node = world.node("n", NOT_READY)
     async with running(world.cluster, critical_components.declare, namespaces=["kube-system", "default"], **critical()):
         await soon(lambda: world.reasons(node) == {"UnscheduledNodeCriticalDaemonSets"})
@@ -201,7 +201,7 @@ async def test_a_daemon_set_that_goes_is_waited_for_no_longer(world: NodePlace) 
         await soon(lambda: world.taints(node) == [])
 
 
-async def test_the_same_reason_is_told_once(world: NodePlace) -> None:
+async def test_the_same_reason_is_reported_once(world: NodePlace) -> None:
     before = results("node-critical-components", "requeue_after")
     node = world.node("n", NOT_READY)
     pod = world.pod(node, "a")
@@ -223,7 +223,7 @@ async def test_the_same_reason_is_told_once(world: NodePlace) -> None:
 
 
 async def test_what_others_write_to_the_node_is_not_undone(world: NodePlace, tmp_path: Path) -> None:
-    """It knows an old state of the Node: its patch is refused until the watch tells the new one."""
+    """It knows an old state of the Node: its patch is refused until the watch brings the new one."""
     node = world.node("n", NOT_READY)
     pod = world.pod(node, "a")
     async with proxied(world.cluster, tmp_path) as (proxy, _):

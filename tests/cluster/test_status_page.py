@@ -44,12 +44,12 @@ def table(page: str) -> str:
 # --- what is shown
 
 
-def test_the_list_tells_each_managed_resource_with_its_state_and_why(world: PageWorld) -> None:
+def test_the_list_shows_each_managed_resource_with_its_state_and_why(world: PageWorld) -> None:
     page = world.page("/")
     assert {f"{namespace}/{name}" for namespace, name in world.states()} == listed(page)
-    told = table(page)
-    assert 'CannotReadSecret: Secret "vpn-manifests" not found' in told
-    assert "by jane: migration of the zone, see the run book" in told
+    reported = table(page)
+    assert 'CannotReadSecret: Secret "vpn-manifests" not found' in reported
+    assert "by jane: migration of the zone, see the run book" in reported
     assert "This replica: leader" in words(page)
 
 
@@ -83,26 +83,26 @@ def test_one_managed_resource_shows_conditions_and_the_tree_of_its_objects(world
     assert f"What to do look at Deployment/{world.berlin}/gpu-operator" in unhealthy
 
 
-def test_what_is_missing_or_on_its_way_out_is_told(world: PageWorld) -> None:
+def test_what_is_missing_or_on_its_way_out_is_reported(world: PageWorld) -> None:
     vpn = words(world.page(f"/managedresources/{world.paris}/vpn"))
     assert "Secret vpn-manifests ✕ Missing" in vpn
     assert "What to do create the Secret" in vpn
     leaving = f"/managedresources/{world.paris}/old-dashboard"
-    told = f"ConfigMap {world.paris}/dashboard − Deleting"
-    eventually(lambda: told in words(world.page(leaving)), state=lambda: words(world.page(leaving)))
+    reported = f"ConfigMap {world.paris}/dashboard − Deleting"
+    eventually(lambda: reported in words(world.page(leaving)), state=lambda: words(world.page(leaving)))
 
 
-def test_drift_that_was_put_right_is_told_with_the_paths_of_the_fields(world: PageWorld) -> None:
-    told = table(world.page("/changes?only=drift"))
-    assert f"{world.berlin}/ coredns ! put right ConfigMap {world.berlin}/corefile data.zone" in told
-    assert f"{world.garden}/ dns-policies ! made again ConfigMap {world.garden}/policy-2" in told
-    assert "created" not in told
+def test_drift_that_was_repaired_is_reported_with_the_paths_of_the_fields(world: PageWorld) -> None:
+    reported = table(world.page("/changes?only=drift"))
+    assert f"{world.berlin}/ coredns ! repaired ConfigMap {world.berlin}/corefile data.zone" in reported
+    assert f"{world.garden}/ dns-policies ! made again ConfigMap {world.garden}/policy-2" in reported
+    assert "created" not in reported
     own = words(world.page(f"/managedresources/{world.berlin}/coredns"))
-    assert f"! put right ConfigMap {world.berlin}/corefile data.zone" in own
+    assert f"! repaired ConfigMap {world.berlin}/corefile data.zone" in own
     assert f"− deleted ConfigMap {world.paris}/dashboard" in table(world.page("/changes?q=old-dashboard"))
 
 
-def test_a_replica_that_stands_by_tells_what_it_knows(world: PageWorld) -> None:
+def test_a_replica_that_stands_by_shows_what_it_knows(world: PageWorld) -> None:
     port = free_port()
     with world.agent(page_port=port) as standby:
         standby.wait_until_ready()
@@ -123,10 +123,10 @@ def test_an_object_is_shown_as_it_is_with_its_pods_and_events(world: PageWorld) 
     path = object_path(world, "gpu-operator", f"apps/Deployment/{world.berlin}/gpu-operator")
     assert path in links(world.page(f"/managedresources/{world.berlin}/gpu-operator"))
     page = world.page(path)
-    told = words(page)
-    assert f"Deployment {world.berlin}/ gpu-operator ! Unhealthy" in told
-    assert "1 pod Pod Health Phase Node Restarts Age Message gpu-operator-" in told
-    assert "ScalingReplicaSet" in told
+    reported = words(page)
+    assert f"Deployment {world.berlin}/ gpu-operator ! Unhealthy" in reported
+    assert "1 pod Pod Health Phase Node Restarts Age Message gpu-operator-" in reported
+    assert "ScalingReplicaSet" in reported
     assert f"value: {MARKER}" in page
     secret = world.page(object_path(world, "coredns", f"/Secret/{world.berlin}/keys"))
     assert "# Secrets are not shown." in secret
@@ -136,7 +136,7 @@ def test_an_object_is_shown_as_it_is_with_its_pods_and_events(world: PageWorld) 
 # --- what is not
 
 
-def test_no_page_tells_a_secret_or_the_value_of_a_field(world: PageWorld) -> None:
+def test_no_page_shows_a_secret_or_the_value_of_a_field(world: PageWorld) -> None:
     seen, left = set[str](), {"/", "/changes"}
     while left:
         path = left.pop()

@@ -115,10 +115,10 @@ def test_links_lead_from_a_state_to_a_managed_resource_and_its_objects(
     expect(page.get_by_role("region", name="Pods")).to_contain_text("gpu-operator-")
     page.get_by_role("link", name=f"{world.berlin}/gpu-operator").click()
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Recent changes").click()
-    page.get_by_label("Only drift that was put right").check()
+    page.get_by_label("Only drift that was repaired").check()
     page.get_by_role("button", name="Search").click()
     page.wait_for_url("**only=drift**")
-    assert all("put right" in row or "made again" in row for row in rows(page))
+    assert all("repaired" in row or "made again" in row for row in rows(page))
 
 
 def test_everything_works_without_script(world: PageWorld, opened: Callable[..., Page]) -> None:
@@ -151,7 +151,7 @@ def test_refreshing_is_switched_on_by_who_wants_it_and_keeps_what_is_typed_and_c
     eventually(lambda: "data.zone" in world.page(path), state=lambda: world.page(path))
     with page.expect_response(f"{world.url}{path}"):
         page.clock.fast_forward(10_500)
-    expect(page.get_by_text("put right")).to_be_visible()
+    expect(page.get_by_text("repaired")).to_be_visible()
     expect(page.locator("details")).not_to_have_attribute("open", "")
     page.goto(f"{world.url}/")
     expect(toggle).to_have_attribute("aria-pressed", "true")

@@ -136,7 +136,9 @@ async def test_other_secrets_and_purposes_are_left_alone(world: TokenWorld, loop
     await has(world, {}, "opaque")
 
 
-async def test_at_rest_nothing_is_asked(world: TokenWorld, loop: ControlLoop, audit: Audit, user_agent: str) -> None:
+async def test_in_steady_state_no_call_is_made(
+    world: TokenWorld, loop: ControlLoop, audit: Audit, user_agent: str
+) -> None:
     await account(world, automount=False)
     await secret(world)
     await has(world, BOTH)

@@ -23,7 +23,7 @@ from kit.world import Place
 PATIENCE = 300.0
 API_SERVER = "https://kubernetes.default.svc"
 HUSH = "hush-b2f1"
-"""In everything that nobody is to see."""
+"""In everything that has to stay secret."""
 
 
 class TokenPlace(Place):
@@ -65,7 +65,7 @@ def config(namespace: str, **settings: Any) -> dict[str, Any]:
 # --- secrecy
 
 
-def test_no_token_key_or_kubeconfig_is_ever_told(cluster: Cluster, namespace: str, rig: TokenPlace) -> None:
+def test_no_token_key_or_kubeconfig_is_ever_shown(cluster: Cluster, namespace: str, rig: TokenPlace) -> None:
     secret_user = {"username": HUSH, "password": HUSH, "client-key-data": base64.b64encode(HUSH.encode()).decode()}
     full = yaml.safe_load(kubeconfig(token=HUSH))
     full["users"][0]["user"] |= secret_user
@@ -94,16 +94,16 @@ def test_no_token_key_or_kubeconfig_is_ever_told(cluster: Cluster, namespace: st
         token = rig.data("rejected")["token"]
         rig.renew("rejected")
         eventually(lambda: rig.data("rejected")["token"] != token, "another token")
-        told = {"log": agent.log, "output": agent.output, "events": rig.events(), "metrics": str(agent.metrics())}
+        reported = {"log": agent.log, "output": agent.output, "events": rig.events(), "metrics": str(agent.metrics())}
         found = [rig.data(name) for name in ("full", "rejected", "out")]
     hidden = _credentials([*found, {"token": token}, {"token": HUSH, "kubeconfig": yaml.safe_dump(full)}])
     assert len(hidden) > 10
-    assert "Requesting a token" in told["log"]
-    assert {where: secret for where, text in told.items() for secret in hidden if secret in text} == {}
+    assert "Requesting a token" in reported["log"]
+    assert {where: secret for where, text in reported.items() for secret in hidden if secret in text} == {}
 
 
 def _credentials(contents: list[dict[str, str]]) -> set[str]:
-    """Whatever must not be told, in all forms in which it may be written."""
+    """Whatever must not be shown, in all forms in which it may be written."""
     texts = {content[key] for content in contents for key in ("token", "kubeconfig") if key in content}
     for content in contents:
         if "kubeconfig" in content:
@@ -150,7 +150,9 @@ def test_an_agent_lives_on_a_token_that_it_renews_itself(
 
         rig.ask("work", account="worker")
         eventually(lambda: rig.data("work").get("token"), "work to be done")
-        if minor_version(cluster) >= 30:  # before, audit does not tell; but the first one is good for nothing any more
+        if (
+            minor_version(cluster) >= 30
+        ):  # before, audit does not record it; but the first one is good for nothing any more
             assert _credential(audit, namespace, administrator) == _id(second)
 
         rig.renew("own")
@@ -161,7 +163,7 @@ def test_an_agent_lives_on_a_token_that_it_renews_itself(
 
 
 def _replace(file: Path, text: str) -> None:
-    """At once, so that nobody finds a part of it."""
+    """At once, so that no reader finds a part of it."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.rename(file)
@@ -204,17 +206,17 @@ def _credential(audit: Audit, namespace: str, account: str) -> str:
 # --- audiences
 
 
-@pytest.mark.parametrize(("audiences", "is_told"), [(["nobody"], True), (["gardener"], False), ([], False)])
-def test_it_is_told_that_the_api_server_does_not_know_an_audience(
-    audiences: list[str], is_told: bool, cluster: Cluster, namespace: str, rig: TokenPlace
+@pytest.mark.parametrize(("audiences", "is_reported"), [(["others"], True), (["gardener"], False), ([], False)])
+def test_it_is_reported_that_the_api_server_does_not_know_an_audience(
+    audiences: list[str], is_reported: bool, cluster: Cluster, namespace: str, rig: TokenPlace
 ) -> None:
-    told = "The API server of the target cluster does not accept tokens with the configured audiences"
+    reported = "The API server of the target cluster does not accept tokens with the configured audiences"
     with AgentProcess(config(namespace, audiences=audiences), kubeconfig=cluster.kubeconfig) as agent:
         agent.wait_until_ready(seconds=PATIENCE)
         rig.ask("first")
         eventually(lambda: rig.data("first").get("token"), "a token")
-        if is_told:
-            eventually(lambda: told in agent.log, "the warning")
+        if is_reported:
+            eventually(lambda: reported in agent.log, "the warning")
         rig.ask("second")
         eventually(lambda: rig.data("second").get("token"), "a token")
-    assert agent.log.count(told) == is_told
+    assert agent.log.count(reported) == is_reported

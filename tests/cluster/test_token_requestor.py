@@ -245,7 +245,7 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
         ({"data": {"kubeconfig": kubeconfig(user="w")}}, "did not find authInfo of current context named u"),
     ],
 )
-async def test_what_can_not_be_is_told_before_anything_is_done(
+async def test_what_can_not_be_is_reported_before_anything_is_done(
     asked: dict[str, str], message: str, world: RequestorWorld
 ) -> None:
     await world.ask(**asked)  # type: ignore[arg-type]
@@ -266,7 +266,7 @@ async def test_a_target_secret_must_be_another_one(world: RequestorWorld) -> Non
     assert world.requests() == 0
 
 
-async def test_a_refusal_of_the_api_server_is_told(world: RequestorWorld) -> None:
+async def test_a_refusal_of_the_api_server_is_reported(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=f"{world.namespace}-none")
     async with world.requestor():
         warnings = await soon(world.warnings, what="a warning")
@@ -378,12 +378,12 @@ async def test_a_restart_finds_a_token_that_is_not_accepted(world: RequestorWorl
 async def test_audiences_that_the_api_server_does_not_know_lead_to_no_loop(world: RequestorWorld) -> None:
     clock = MovableClock()
     key = await world.ask()
-    async with world.requestor(clock=clock, audiences=("nobody",)) as loop:
+    async with world.requestor(clock=clock, audiences=("others",)) as loop:
         token = await world.until_token()
         for _ in range(3):
             clock.moved += timedelta(hours=2)
             await look_again(loop, key)
-    assert await world.is_accepted(token, "nobody")
+    assert await world.is_accepted(token, "others")
     assert world.requests() == 1
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.overview.states import State, state_of
+from gardener.overview.states import ResourceState, state_of
 from kit import objects
 from kit.eventually import PATIENCE, eventually
 from kit.managed_resources import install_crd
@@ -126,7 +126,7 @@ class PageWorld:
             annotated={IGNORE: "true", f"{IGNORE}-reason": SCRIPT, "resources.gardener.cloud/ignored-by": '"><b>'},
         )
 
-    def states(self) -> dict[tuple[str, str], State]:
+    def states(self) -> dict[tuple[str, str], ResourceState]:
         found = {}
         for namespace in self.namespaces:
             for obj in self.cluster.api.get(MANAGED_RESOURCES.path(namespace=namespace))["items"]:
@@ -136,16 +136,16 @@ class PageWorld:
     def settle(self, *, seconds: float = PATIENCE) -> None:
         """Wait until all that `fill` wrote is as it will stay, and have one deleted and one changed by hand."""
         wanted = {
-            (self.garden, "storage-classes"): State.READY,
-            (self.garden, "dns-policies"): State.READY,
-            (self.berlin, "coredns"): State.READY,
-            (self.berlin, "metrics-server"): State.READY,
-            (self.berlin, "gpu-operator"): State.UNHEALTHY,
-            (self.paris, "coredns"): State.READY,
-            (self.paris, "monitoring"): State.FAILED,
-            (self.paris, "vpn"): State.FAILED,
-            (self.paris, "node-local-dns"): State.SUSPENDED,
-            (self.paris, "old-dashboard"): State.READY,
+            (self.garden, "storage-classes"): ResourceState.READY,
+            (self.garden, "dns-policies"): ResourceState.READY,
+            (self.berlin, "coredns"): ResourceState.READY,
+            (self.berlin, "metrics-server"): ResourceState.READY,
+            (self.berlin, "gpu-operator"): ResourceState.UNHEALTHY,
+            (self.paris, "coredns"): ResourceState.READY,
+            (self.paris, "monitoring"): ResourceState.FAILED,
+            (self.paris, "vpn"): ResourceState.FAILED,
+            (self.paris, "node-local-dns"): ResourceState.SUSPENDED,
+            (self.paris, "old-dashboard"): ResourceState.READY,
         }
         eventually(lambda: self.states() == wanted, "all states", seconds=seconds, state=self.states)
         self.cluster.api.delete(MANAGED_RESOURCES.path(namespace=self.paris, name="old-dashboard"))
@@ -183,7 +183,7 @@ class PageWorld:
         return body
 
     def changes(self) -> str:
-        """The table of them: above it the page speaks of what was put right in any case."""
+        """The table of them: above it the page speaks of what was repaired in any case."""
         page = self.page("/changes")
         return page[page.index("<table") :]
 
@@ -196,8 +196,10 @@ def filled(cluster: Cluster, *, prefix: str | None = None) -> Iterator[PageWorld
     with world.agent() as agent:
         agent.wait_until_leading()
         world.settle()
-        told = ("put right", "made again", "deleted")
-        eventually(lambda: all(word in world.changes() for word in told), "changes to be shown", state=world.changes)
+        reported = ("repaired", "made again", "deleted")
+        eventually(
+            lambda: all(word in world.changes() for word in reported), "changes to be shown", state=world.changes
+        )
         yield world
         world.empty()
 

@@ -1,6 +1,6 @@
 """pod-kube-apiserver-load-balancing: pods reach the API server by way of Istio's internal gateway.
 
-It concerns pods that use a generic kubeconfig, in namespaces whose ConfigMap names the hosts of the API server. They
+It changes pods that use a generic kubeconfig, in namespaces whose ConfigMap names the hosts of the API server. They
 get these hosts as aliases of the gateway's addresses, and a label by which a NetworkPolicy lets them through.
 """
 

@@ -112,7 +112,7 @@ class ServiceAccounts:
         self._lister = state.lister(VIEW)
 
     async def automount(self, namespace: str, name: str) -> bool:
-        """One that the watch has not told yet is read: pods often follow theirs at once.
+        """One that the watch has not brought yet is read: pods often follow theirs at once.
 
         Raises:
             NotFound: there is none.

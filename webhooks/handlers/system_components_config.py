@@ -54,7 +54,7 @@ def identity(toleration: Object) -> Identity:
 
 
 def _is_transient(taint_key: str) -> bool:
-    """Taints that tell about the state of a Node, not for whom it is."""
+    """Taints for the state of a Node, not for whom it is."""
     return "kubernetes.io/" in taint_key or taint_key == "ToBeDeletedByClusterAutoscaler"
 
 
@@ -120,7 +120,7 @@ def mutation(settings: schema.SystemComponentsConfig, state: State) -> Mutation:
 
     def changed(change: Change[tuple[Object, ...]]) -> None:
         nonlocal wanted
-        # Nodes tell every few minutes that they live; their taints are another matter.
+        # Nodes report every few minutes that they live; their taints seldom change.
         if change.old != change.new:
             wanted = None
 

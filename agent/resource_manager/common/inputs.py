@@ -1,8 +1,8 @@
 """Which keys have had no other input since their last reconciliation began, so that another one would find nothing new.
 
 A regular reconciliation of such a key can be left out, see `RequeueAfter.is_needless`. So whatever a reconciliation
-reads, its changes are told here: those that have a key reconciled for them, too, since a key that already waits for its
-regular reconciliation is not queued once more.
+reads, its changes are reported here: also those that have a key reconciled for them, since a key that already waits for
+its regular reconciliation is not queued once more.
 """
 
 from kube.objects import Key

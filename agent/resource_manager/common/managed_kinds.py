@@ -6,8 +6,8 @@ that carry a label, from its first owner to its last. A controller has a `Part` 
 keep of an object. So an event is received and decoded once, and what stays in memory is small.
 
 A Job may say that it is to be cleaned up when it has finished (`ttlSecondsAfterFinished`). One that was seen to finish
-before it went has done what it was there for: what was kept of it stays to be asked for (`Part.finished`), so that
-nobody misses it, or makes it once more and for ever. This is remembered by this process alone.
+before it went has done what it was there for: what was kept of it stays available (`Part.finished`), so that no
+controller misses it, or creates it again and again. This is remembered by this process alone.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class ManagedKinds:
 
         Args:
             keep: what it wants to know of an object; it must not change the object.
-            on_change: called for each change of what is kept, also for what a list tells.
+            on_change: called for each change of what is kept, also for what a list brings.
             index: the values under which `Part.by_index` finds an object.
         """
         if self._stores:
@@ -126,7 +126,7 @@ class ManagedKinds:
         self._stores[resource] = store
         seconds = _LIST_SECONDS if resource.group in BUILT_IN_GROUPS else _OTHERS_LIST_SECONDS
         self._list_until[resource] = time.monotonic() + seconds
-        # First, so that all who are told of a change find it done.
+        # First, so that all other subscribers find it done.
         store.subscribe(partial(self._remember, resource))
         for part in parts:
             store.subscribe(partial(part.changed, resource))

@@ -34,7 +34,7 @@ class Sources:
     last_applied: Callable[[Key], float | None]
     """When the last pass that was complete came to its end; as far as this process knows."""
     repairs: Callable[[Key], int]
-    """How often objects were put right in short succession, until now."""
+    """How often objects were repaired in short succession, until now."""
     unhealthy: Callable[[Key], int]
     """How many objects are not healthy."""
     progressing: Callable[[Key], int]
@@ -43,7 +43,7 @@ class Sources:
     """How many ManagedResources have series of their own."""
 
 
-class State(NamedTuple):
+class Figures(NamedTuple):
     """What is reported of one ManagedResource."""
 
     key: Key
@@ -61,13 +61,13 @@ class State(NamedTuple):
         return not self.repairs and all(self.statuses[type_] == good for type_, good in RESOURCES_GOOD.items())
 
 
-def state_of(key: Key, managed_resource: Object, sources: Sources) -> State:
+def figures_of(key: Key, managed_resource: Object, sources: Sources) -> Figures:
     applied = condition(managed_resource, RESOURCES_APPLIED) or {}
     is_ignored = applied.get("reason") == _IGNORED
     is_applied = applied.get("status") == "True" and not is_ignored
     changed = _changed_at(applied)
     known = sources.last_applied(key)
-    return State(
+    return Figures(
         key=key,
         statuses={
             type_: (condition(managed_resource, type_) or {}).get("status") or "Unknown" for type_ in RESOURCES_GOOD
@@ -86,7 +86,7 @@ def _changed_at(condition: Object) -> float | None:
     try:
         times = [parse_time(condition[name]) for name in ("lastTransitionTime", "lastUpdateTime") if name in condition]
     except (ValueError, TypeError):
-        return None  # somebody else wrote it
+        return None  # another client wrote it
     return max(times).timestamp() if times else None
 
 
@@ -103,69 +103,72 @@ class ManagedResourceCollector(Collector):
         sources = self._sources
         if sources is None:
             return [*_sums(None), *_own(())]
-        states = [state_of(key, obj, sources) for key, obj in sources.managed_resources()]
-        states.sort(key=lambda state: (state.is_good, state.key))
-        return [*_sums(states, without_series=max(0, len(states) - sources.limit)), *_own(states[: sources.limit])]
+        everything = [figures_of(key, obj, sources) for key, obj in sources.managed_resources()]
+        everything.sort(key=lambda figures: (figures.is_good, figures.key))
+        return [
+            *_sums(everything, without_series=max(0, len(everything) - sources.limit)),
+            *_own(everything[: sources.limit]),
+        ]
 
 
-def _sums(states: Sequence[State] | None, *, without_series: int = 0) -> Iterable[GaugeMetricFamily]:
+def _sums(everything: Sequence[Figures] | None, *, without_series: int = 0) -> Iterable[GaugeMetricFamily]:
     by_condition = GaugeMetricFamily(
         f"{_PREFIX}s", "ManagedResources by condition and its status.", labels=("type", "status")
     )
     objects = GaugeMetricFamily(f"{_PREFIX}s_objects", "Objects of all ManagedResources.", labels=("state",))
     ignored = GaugeMetricFamily(f"{_PREFIX}s_ignored", "ManagedResources that are marked to be ignored.")
     dropped = GaugeMetricFamily(f"{_PREFIX}s_without_series", "ManagedResources that only count in sums.")
-    if states is not None:
-        found = Counter(item for state in states for item in state.statuses.items())
+    if everything is not None:
+        found = Counter(item for figures in everything for item in figures.statuses.items())
         for type_, status in sorted({*found, *RESOURCES_GOOD.items()}):
             by_condition.add_metric((type_, status), found[type_, status])
         for name in ("objects", "unhealthy", "progressing"):
             label = "all" if name == "objects" else name
-            objects.add_metric((label,), sum(getattr(state, name) for state in states))
-        ignored.add_metric((), sum(state.ignored_since is not None for state in states))
+            objects.add_metric((label,), sum(getattr(figures, name) for figures in everything))
+        ignored.add_metric((), sum(figures.ignored_since is not None for figures in everything))
         dropped.add_metric((), without_series)
     return by_condition, objects, ignored, dropped
 
 
-def _own(states: Sequence[State]) -> Iterable[GaugeMetricFamily]:
+def _own(everything: Sequence[Figures]) -> Iterable[GaugeMetricFamily]:
     conditions = GaugeMetricFamily(
         f"{_PREFIX}_condition",
         "1 for the status that a condition of a ManagedResource has.",
         labels=(*_OWN, "type", "status"),
     )
-    for state in states:
-        for type_, status in state.statuses.items():
-            conditions.add_metric((*_labels(state), type_, status), 1)
+    for figures in everything:
+        for type_, status in figures.statuses.items():
+            conditions.add_metric((*_labels(figures), type_, status), 1)
     yield conditions
     for name, help_, value in _VALUES:
         family = GaugeMetricFamily(f"{_PREFIX}_{name}", help_, labels=_OWN)
-        for state in states:
-            if (number := value(state)) is not None:
-                family.add_metric(_labels(state), number)
+        for figures in everything:
+            if (number := value(figures)) is not None:
+                family.add_metric(_labels(figures), number)
         yield family
 
 
-def _labels(state: State) -> tuple[str, str]:
-    return state.key.namespace, state.key.name
+def _labels(figures: Figures) -> tuple[str, str]:
+    return figures.key.namespace, figures.key.name
 
 
-_VALUES: Sequence[tuple[str, str, Callable[[State], float | None]]] = (
-    ("objects", "Objects that a ManagedResource lists.", lambda state: state.objects),
-    ("unhealthy_objects", "Those that are not healthy, or missing.", lambda state: state.unhealthy),
-    ("progressing_objects", "Those that are being rolled out.", lambda state: state.progressing),
+_VALUES: Sequence[tuple[str, str, Callable[[Figures], float | None]]] = (
+    ("objects", "Objects that a ManagedResource lists.", lambda figures: figures.objects),
+    ("unhealthy_objects", "Those that are not healthy, or missing.", lambda figures: figures.unhealthy),
+    ("progressing_objects", "Those that are being rolled out.", lambda figures: figures.progressing),
     (
         "repairs",
-        "How often its objects were put right in short succession; 0 after some quiet.",
-        lambda state: state.repairs,
+        "How often its objects were repaired in short succession; 0 after some quiet.",
+        lambda figures: figures.repairs,
     ),
     (
         "last_applied_timestamp_seconds",
         "When all objects of a ManagedResource were last found or made as they should be.",
-        lambda state: state.last_applied,
+        lambda figures: figures.last_applied,
     ),
     (
         "ignored_since_timestamp_seconds",
         "Since when a ManagedResource is marked to be ignored; only for such.",
-        lambda state: state.ignored_since,
+        lambda figures: figures.ignored_since,
     ),
 )

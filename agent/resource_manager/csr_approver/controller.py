@@ -20,7 +20,7 @@ _REQUESTS = View(CERTIFICATE_SIGNING_REQUESTS, Watched.of)
 
 def declare(context: Context) -> ControlLoop:
     settings, target = context.config.controllers.csr_approver, context.target
-    metrics.begin()
+    metrics.initialize()
     loop = ControlLoop("csr-approver", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
     requests = loop.watch(target.caches, _REQUESTS, enqueue(when=_is_pending))
     lookups = ClusterLookups(

@@ -13,8 +13,8 @@ csr_approver_decisions_total = Counter(
 )
 
 
-def begin() -> None:
-    """All series exist from the beginning, so that their first increase is seen."""
+def initialize() -> None:
+    """All series exist from the start, so that their first increase is seen."""
     for signer in SIGNERS:
         for reason in (APPROVED, *Check):
             csr_approver_decisions_total.labels(signer, reason)

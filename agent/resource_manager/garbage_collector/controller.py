@@ -12,7 +12,7 @@ from kube.runtime.loop import ControlLoop
 
 def declare(context: Context) -> ControlLoop:
     settings, target = context.config.controllers.garbage_collector, context.target
-    metrics.begin()
+    metrics.initialize()
     loop = ControlLoop(
         "garbage-collector",
         time_limit=settings.sync_period,

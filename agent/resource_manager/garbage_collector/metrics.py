@@ -27,8 +27,8 @@ def count(kind: str, outcome: Outcome, number: int = 1) -> None:
     objects_total.labels(kind, outcome).inc(number)
 
 
-def begin() -> None:
-    """All series exist from the beginning, so that their first increase is seen."""
+def initialize() -> None:
+    """All series exist from the start, so that their first increase is seen."""
     for kind in RESOURCES:
         for outcome in Outcome:
             count(kind, outcome, 0)

@@ -3,8 +3,8 @@
 Both go through the objects in the order in which the status lists them. The first finding decides the condition; from
 there on only what is in memory is looked at, since more findings are for the log alone and not worth a request.
 
-While some objects can't be applied (`only_applied`), those are left out that the watches don't know: that they are
-missing is told already.
+While some objects can't be applied (`only_applied`), those that the watches don't know are left out: another condition
+reports already that they are missing.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from agent.resource_manager.context import Context
 from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck
 from agent.resource_manager.health.objects import Objects
 from agent.resource_manager.health.pods import CountedPod, Pods
-from agent.resource_manager.health.predicates import SOON, delay, managed_resource_matters
+from agent.resource_manager.health.predicates import SOON, calls_for_check, delay
 from agent.resource_manager.health.projections import (
     ObjectHealth,
     health_form,
@@ -64,7 +64,7 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
         _note_origins(inputs, change)
         # What the first list of a kind holds is no change: its users have waited for it.
         if part.is_listed(resource):
-            _enqueue_origin(loop.queue, status, change, existence_matters=True)
+            _enqueue_origin(loop.queue, status, change, counts_existence=True)
 
     part = kinds.part(project, on_change=object_changed)
     objects = Objects(part=part, project=project, form=partial(health_form, rules=rules), cluster=context.target)
@@ -82,7 +82,7 @@ def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
         _note_origins(inputs, change)
         if part.is_listed(resource):
-            _enqueue_origin(loop.queue, status, change, existence_matters=False)
+            _enqueue_origin(loop.queue, status, change, counts_existence=False)
 
     def pod_changed(pod: CountedPod) -> None:
         for bucket in buckets(pod.namespace, pod.labels):
@@ -127,17 +127,15 @@ def _declared(
     """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
     controllers = context.config.controllers
 
-    def matters(change: Change[Object]) -> bool:
+    def is_relevant(change: Change[Object]) -> bool:
         # One that is gone is looked at as well: nothing is watched for it any more.
-        return change.new is None or managed_resource_matters(
-            change.old, change.new, resource_class=controllers.resource_class
-        )
+        return change.new is None or calls_for_check(change.old, change.new, resource_class=controllers.resource_class)
 
-    enqueue_if_it_matters = enqueue(when=matters)
+    enqueue_if_relevant = enqueue(when=is_relevant)
 
     def changed(queue: Queue, change: Change[Object]) -> None:
         inputs.changed(change.key)
-        enqueue_if_it_matters(queue, change)
+        enqueue_if_relevant(queue, change)
 
     def kinds_changed(group: str) -> None:
         inputs.all_changed()
@@ -167,9 +165,9 @@ def _note_origins(inputs: Inputs, change: Change[ObjectHealth]) -> None:
 
 
 def _enqueue_origin(
-    queue: Queue, status: StatusWriter, change: Change[ObjectHealth], *, existence_matters: bool
+    queue: Queue, status: StatusWriter, change: Change[ObjectHealth], *, counts_existence: bool
 ) -> None:
-    seconds = delay(change.old, change.new, existence_matters=existence_matters)
+    seconds = delay(change.old, change.new, counts_existence=counts_existence)
     if seconds is None:
         return
     for kept in (change.old, change.new):

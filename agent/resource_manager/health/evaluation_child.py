@@ -24,7 +24,7 @@ def _compiled(text: str) -> Expression:
 
 def _answer(texts: dict[str, str], variables: dict[str, Any]) -> object:
     expressions = {name: _compiled(text) for name, text in texts.items()}
-    signal.setitimer(signal.ITIMER_PROF, LONGEST_SECONDS)  # nobody takes the signal, so it ends the process
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_SECONDS)  # the signal has no handler, so it ends the process
     try:
         return first_true(expressions, variables)
     except CheckError as error:

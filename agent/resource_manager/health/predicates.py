@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth
 from gardener import conditions
-from gardener.responsibility import class_of, concerns, is_ignored, is_responsible
+from gardener.responsibility import belongs_to_class, class_of, is_ignored, is_responsible
 from kube.objects import Object, condition, is_deleting
 
 SOON = 0.1
@@ -49,21 +49,21 @@ def applied_status(managed_resource: Object) -> str | None:
 # --- events: the state before and after; `old` is None for a creation, `new` for a deletion
 
 
-def managed_resource_matters(old: Object | None, new: Object | None, *, resource_class: str) -> bool:
+def calls_for_check(old: Object | None, new: Object | None, *, resource_class: str) -> bool:
     """Whether an event of a ManagedResource leads to a check of it."""
-    if new is None or is_ignored(new) or not concerns(new, resource_class=resource_class):
+    if new is None or is_ignored(new) or not belongs_to_class(new, resource_class=resource_class):
         return False
     return (
         old is None or class_of(old) != class_of(new) or applied_status(old) != applied_status(new) or is_ignored(old)
     )
 
 
-def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, existence_matters: bool) -> float | None:
+def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, counts_existence: bool) -> float | None:
     """In how many seconds a check is due since a managed object changed; None if its ManagedResource looks the same.
 
-    `existence_matters`: whether it counts that a fine object came or went.
+    `counts_existence`: whether it counts that a fine object came or went.
     """
-    if existence_matters and (old is None) != (new is None):
+    if counts_existence and (old is None) != (new is None):
         return SOON
     before, after = old or NOTHING, new or NOTHING
     if (before.finding is None) != (after.finding is None) or before.pods != after.pods:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.istio_cluster_configuration.reconcile import Reconciler, Stores
+from agent.resource_manager.istio_cluster_configuration.reconcile import IstioStores, Reconciler
 from agent.resource_manager.istio_cluster_configuration.rules.patches import NAME, SUFFIX
 from agent.resource_manager.istio_cluster_configuration.rules.projections import (
     DestinationRule,
@@ -49,7 +49,7 @@ def declare(context: Context) -> ControlLoop:
 
     def begin() -> None:
         rules = loop.watch(caches, RULES_VIEW, enqueue_mapped(_namespace_of_rule, when=changed_or_listed))
-        reconciler.stores = Stores(
+        reconciler.stores = IstioStores(
             rules=rules,
             services=loop.watch(caches, SERVICES_VIEW, enqueue_mapped(partial(_namespaces_for_service, rules))),
             namespaces=loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(partial(_namespaces_exporting_to, rules))),

@@ -33,7 +33,7 @@ LIMIT_EXCEEDED = "LimitExceeded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class IstioStores:
     rules: Store[DestinationRule]
     services: Store[Service]
     namespaces: Store[Namespace]
@@ -51,7 +51,7 @@ class Reconciler:
         self._client = client
         self._recorder = recorder
         self._left_out: Repeats[Key] = Repeats()
-        self.stores: Stores
+        self.stores: IstioStores
         """Set when the kinds are served; there are no keys before that."""
 
     @property
@@ -71,7 +71,7 @@ class Reconciler:
         patches, yielding = Patches({namespace: [] for namespace in ingress}), Yielding()
         for _ in compute_patches(patches, rules, self.stores.services.get):
             await yielding.after_long()
-        self._tell(key, patches.left_out)
+        self._warn(key, patches.left_out)
         wanted = {
             Key(target, f"{key.name}{SUFFIX}"): envoy_filter(key.name, source.uid, target, found)
             for target, found in patches.by_namespace.items()
@@ -86,8 +86,8 @@ class Reconciler:
             raise ExceptionGroup("EnvoyFilters could not be written", errors)
         return Done()
 
-    def _tell(self, source: Key, left_out: Sequence[DestinationRule]) -> None:
-        """Of what was not left out the last time."""
+    def _warn(self, source: Key, left_out: Sequence[DestinationRule]) -> None:
+        """Reports what was not left out by the last pass."""
         message = f"The DestinationRules of a namespace lead to {MOST_PATCHES} ports of Services at most; delete some"
         rules = {rule.key: rule for rule in left_out}
         for name in self._left_out.news(source, rules):

@@ -378,7 +378,7 @@ class Application:
         await self._accept(written)
         changes.updated += 1
         if differs:
-            action = Action.TAKEN_OVER if is_new else Action.PUT_RIGHT if same_manifest else Action.CHANGED
+            action = Action.TAKEN_OVER if is_new else Action.REPAIRED if same_manifest else Action.CHANGED
             changes.note(action, self._wanted.reference, before=live, after=written)
 
     def _differs(self, merged: Object, live: Object, *, same_manifest: bool) -> bool:

@@ -33,7 +33,7 @@ from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
+from gardener.responsibility import belongs_to_class, finalizer_of, is_ignored, parse_origin
 from kube.objects import Key, Object, is_deleting, key
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop
@@ -171,7 +171,7 @@ class ManagedResourceLoop:
     def managed_resources(self) -> Iterator[tuple[Key, Object]]:
         """Those that are ours."""
         for name, managed_resource in self._source.managed_resources.items():
-            if concerns(managed_resource, resource_class=self._class):
+            if belongs_to_class(managed_resource, resource_class=self._class):
                 yield name, managed_resource
 
     def last_applied(self, name: Key) -> float | None:
@@ -204,7 +204,7 @@ class ManagedResourceLoop:
         if subject is None:
             return
         self._inputs.changed(change.key)
-        is_ours = concerns(subject, resource_class=self._class)
+        is_ours = belongs_to_class(subject, resource_class=self._class)
         if is_ours:
             self._plans.outdate(change.key)
         self._ownership.changed(change, is_elsewhere=not is_ours)
@@ -216,7 +216,7 @@ class ManagedResourceLoop:
         if change.old == change.new:
             return
         for managed_resource in self._source.users_of(change.key):
-            if not concerns(managed_resource, resource_class=self._class):
+            if not belongs_to_class(managed_resource, resource_class=self._class):
                 self._ownership.changed_elsewhere(key(managed_resource))
                 continue
             if is_ignored(managed_resource) and not is_deleting(managed_resource):
@@ -235,7 +235,7 @@ class ManagedResourceLoop:
         managed_resource = self._source.managed_resources.get(found.key)
         if found.cluster_id != self._cluster_id or managed_resource is None:
             return
-        if not concerns(managed_resource, resource_class=self._class):
+        if not belongs_to_class(managed_resource, resource_class=self._class):
             return
         if is_ignored(managed_resource) and not is_deleting(managed_resource):
             return

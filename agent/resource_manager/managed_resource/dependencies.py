@@ -21,7 +21,7 @@ from gardener import keys
 from gardener.managed_resource import dependencies as rules
 from gardener.managed_resource.dependencies import state_of, unmet
 from gardener.managed_resource.messages import cycle_message, refusal_message
-from gardener.responsibility import concerns
+from gardener.responsibility import belongs_to_class
 from kube.objects import Key, Object, annotations, key
 from kube.runtime.cache import Change
 
@@ -99,7 +99,7 @@ class Dependencies:
 
     def _is_ours(self, name: Key) -> bool:
         found = self.source.managed_resources.get(name)
-        return found is not None and concerns(found, resource_class=self.resource_class)
+        return found is not None and belongs_to_class(found, resource_class=self.resource_class)
 
     def forget(self, name: Key) -> None:
         """A ManagedResource is gone."""

@@ -37,7 +37,7 @@ from gardener.managed_resource.conditions import has_failed, is_held_up
 from gardener.managed_resource.dependencies import named_dependencies
 from gardener.managed_resource.inventory import PENDING, all_listed
 from gardener.managed_resource.references import key_of_reference
-from gardener.responsibility import Origin, concerns, is_ignored, parse_origin
+from gardener.responsibility import Origin, belongs_to_class, is_ignored, parse_origin
 from kube.errors import Forbidden
 from kube.objects import Key, Object, condition, is_deleting, key, resource_version
 from kube.runtime.cache import Change
@@ -162,7 +162,7 @@ class Ownership:
         if name is None:
             return None
         other = self.source.managed_resources.get(name)
-        if other is None or concerns(other, resource_class=self.resource_class):
+        if other is None or belongs_to_class(other, resource_class=self.resource_class):
             return Holder(str(name))
         self._waiting.setdefault(name, set()).add(own)
         return Holder(str(name), is_elsewhere=True)

@@ -3,7 +3,7 @@
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY
 from gardener.managed_resource.conditions import APPLY_PROGRESSING
-from gardener.responsibility import concerns, is_ignored, must_wait
+from gardener.responsibility import belongs_to_class, is_ignored, must_wait
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, metadata
 from kube.runtime.cache import Change
 from kube.runtime.queue import LAST, RESYNC, Priority
@@ -29,9 +29,9 @@ def needs_reconcile(change: Change[Object], *, resource_class: str) -> bool:
     if subject is None:
         return False
     if old is None or new is None:
-        return concerns(subject, resource_class=resource_class)
+        return belongs_to_class(subject, resource_class=resource_class)
     # If class and finalizer were taken away in one go, what was applied still has to be removed.
-    if not any(concerns(each, resource_class=resource_class) for each in (new, old)):
+    if not any(belongs_to_class(each, resource_class=resource_class) for each in (new, old)):
         return False
     if is_ignored(old) != is_ignored(new):
         return True

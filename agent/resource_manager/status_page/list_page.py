@@ -7,7 +7,7 @@ from typing import NamedTuple
 from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import BY_STATE, Listing, Query
 from agent.resource_manager.status_page.rendering import render, span_of
-from gardener.overview.states import State, Wanted
+from gardener.overview.states import ResourceState, StateFilter
 from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS
 
 _COLUMNS = (
@@ -33,7 +33,7 @@ class Column(NamedTuple):
 class Chip(NamedTuple):
     """How many there are in a state, and a link to them; without a state: all."""
 
-    state: State | None
+    state: ResourceState | None
     total: int
     url: str
     is_chosen: bool
@@ -56,7 +56,7 @@ def list_page(lister: Lister, listing: Listing, *, now: datetime) -> str:
         by_state=BY_STATE,
         known=listing.known,
         wanted_class="" if lister.resource_class in {DEFAULT_CLASS, EVERY_CLASS} else lister.resource_class,
-        states=[wanted.value for wanted in Wanted],
+        states=[wanted.value for wanted in StateFilter],
         namespaces=listing.offered(listing.namespaces, query.namespace),
         classes=listing.offered(listing.classes, query.resource_class),
         chips=list(_chips(listing)),
@@ -70,11 +70,11 @@ def list_page(lister: Lister, listing: Listing, *, now: datetime) -> str:
 def _chips(listing: Listing) -> Iterator[Chip]:
     query = listing.query
     yield Chip(None, sum(listing.states.values()), query.url(state=""), not query.state)
-    for state in State:
+    for state in ResourceState:
         count, name = listing.states[state], state.value.lower()
         if count or query.state == name:
             # `failed` takes in what is unhealthy, so that state has no link of its own.
-            wanted = name if name in {each.value for each in Wanted} else Wanted.FAILED.value
+            wanted = name if name in {each.value for each in StateFilter} else StateFilter.FAILED.value
             yield Chip(state, count, query.url(state=wanted), query.state == name)
 
 

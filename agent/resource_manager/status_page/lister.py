@@ -14,14 +14,14 @@ from gardener.conditions import RESOURCES_HEALTHY
 from gardener.health.findings import Finding, Reference, missing
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health, HealthStatus, listed_in
-from gardener.responsibility import concerns
+from gardener.responsibility import belongs_to_class
 from kube.objects import Key, Object, condition, key
 from kube.runtime.cache import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderState:
-    """What the control loops know; the functions ask nobody."""
+    """What the control loops know; the functions send no request."""
 
     secrets_of_objects: Callable[[Key], Mapping[str, str]]
     manifest_of: Callable[[Key, str], Object | None]
@@ -65,7 +65,7 @@ class Lister:
         return self.managed_resources.synced.is_set()
 
     def is_ours(self, managed_resource: Object) -> bool:
-        return concerns(managed_resource, resource_class=self.resource_class)
+        return belongs_to_class(managed_resource, resource_class=self.resource_class)
 
     def has_secret(self, secret: Key) -> bool:
         return self.secrets.get(secret) is not None or not self.secrets.synced.is_set()

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.managed_resource.references import secret_names
 from gardener.overview.objects import listed_in, short_name
-from gardener.overview.states import State, Wanted, brief, message_of, object_count, state_of, status_of
+from gardener.overview.states import ResourceState, StateFilter, brief, message_of, object_count, state_of, status_of
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, key
 
@@ -25,7 +25,15 @@ _CHOICES = 300
 _SEVERITY = {
     state: position
     for position, state in enumerate(
-        (State.FAILED, State.UNHEALTHY, State.DELETING, State.PENDING, State.PROGRESSING, State.SUSPENDED, State.READY)
+        (
+            ResourceState.FAILED,
+            ResourceState.UNHEALTHY,
+            ResourceState.DELETING,
+            ResourceState.PENDING,
+            ResourceState.PROGRESSING,
+            ResourceState.SUSPENDED,
+            ResourceState.READY,
+        )
     )
 }
 
@@ -35,7 +43,7 @@ class Row:
     """A ManagedResource in the list."""
 
     key: Key
-    state: State
+    state: ResourceState
     resource_class: str
     applied: str
     healthy: str
@@ -100,7 +108,7 @@ class Query:
         state, order = parameters.get("state", ""), parameters.get("sort", "")
         return cls(
             text=parameters.get("q", "").strip()[:_LONGEST_TEXT],
-            state=state if state in {wanted.value for wanted in Wanted} else "",
+            state=state if state in {wanted.value for wanted in StateFilter} else "",
             namespace=parameters.get("namespace", "").strip()[:_LONGEST_TEXT],
             resource_class=parameters.get("class", "").strip()[:_LONGEST_TEXT],
             order=order if order in _ORDERS else BY_STATE,
@@ -165,7 +173,7 @@ class Listing:
     """What a query finds; fed with all ManagedResources, a portion at a time."""
 
     query: Query
-    states: Counter[State] = field(default_factory=Counter)
+    states: Counter[ResourceState] = field(default_factory=Counter)
     """Of all that fit the query but for its state."""
     namespaces: set[str] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
@@ -184,7 +192,7 @@ class Listing:
             if not matches(managed_resource, row, terms):
                 continue
             self.states[row.state] += 1
-            if not query.state or Wanted(query.state).includes(row.state):
+            if not query.state or StateFilter(query.state).includes(row.state):
                 self.rows.append(row)
 
     def page(self) -> Page[Row]:

@@ -1,7 +1,7 @@
 """One object as it is now, with its Events and pods: what only the API server knows.
 
 It is read when somebody opens the page of the object: three calls at most, for few readers at once, and some entries of
-each. What can't be read is told in its place.
+each. Why something can't be read stands in its place.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ from gardener.managed_resource.conditions import is_observed
 from gardener.managed_resource.references import secret_names
 from gardener.overview.hints import hints
 from gardener.overview.objects import Health, Live, listed_in
-from gardener.overview.states import State, message_of, state_of
+from gardener.overview.states import ResourceState, message_of, state_of
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, finalizers, is_truthy, key, metadata
 
@@ -50,7 +50,7 @@ def one_page(lister: Lister, managed_resource: Object, *, now: datetime) -> str:
         name=name,
         is_ours=lister.is_ours(managed_resource),
         state=state,
-        message=message_of(managed_resource) if state in {State.SUSPENDED, State.PENDING} else "",
+        message=message_of(managed_resource) if state in {ResourceState.SUSPENDED, ResourceState.PENDING} else "",
         properties=list(_properties(lister, managed_resource)),
         advice=_advice(managed_resource, seen),
         conditions=sorted(conditions, key=lambda found: found.get("type") or ""),
@@ -109,6 +109,6 @@ def _what_is_shown(lister: Lister, managed_resource: Object) -> str:
     if not lister.leads:
         return "How objects fare, and which Secret they come from, the leader knows."
     return (
-        "As the watches of the agent tell. It counts the pods of Deployments; what else objects have made is not "
+        "As the watches of the agent show. It counts the pods of Deployments; what else objects have made is not "
         "watched, and shown by kubectl mr tree."
     )

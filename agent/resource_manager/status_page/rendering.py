@@ -21,7 +21,7 @@ from config.resource_manager import COMPONENT
 from gardener.conditions import RESOURCES_PROGRESSING
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health
-from gardener.overview.states import State
+from gardener.overview.states import ResourceState
 from kube.clock import format_time, parse_time, short_duration
 from kube.objects import Key, Object
 from kube.visible_text import TEXT, printable
@@ -33,14 +33,14 @@ _LONGEST = 16_384
 Look = tuple[str, str]
 """A symbol and a class of the style."""
 
-_STATES: Mapping[State, Look] = {
-    State.READY: ("✓", "good"),
-    State.PROGRESSING: ("↻", "busy"),
-    State.UNHEALTHY: ("!", "bad"),
-    State.FAILED: ("✕", "bad"),
-    State.SUSPENDED: ("‖", "warn"),
-    State.DELETING: ("−", "warn"),
-    State.PENDING: ("?", "dim"),
+_STATES: Mapping[ResourceState, Look] = {
+    ResourceState.READY: ("✓", "good"),
+    ResourceState.PROGRESSING: ("↻", "busy"),
+    ResourceState.UNHEALTHY: ("!", "bad"),
+    ResourceState.FAILED: ("✕", "bad"),
+    ResourceState.SUSPENDED: ("‖", "warn"),
+    ResourceState.DELETING: ("−", "warn"),
+    ResourceState.PENDING: ("?", "dim"),
 }
 _HEALTH: Mapping[Health, Look] = {
     Health.HEALTHY: ("✓", "good"),
@@ -53,7 +53,7 @@ _HEALTH: Mapping[Health, Look] = {
 _ACTIONS: Mapping[Action, Look] = {
     Action.CREATED: ("+", "good"),
     Action.CHANGED: ("↻", "busy"),
-    Action.PUT_RIGHT: ("!", "warn"),
+    Action.REPAIRED: ("!", "warn"),
     Action.MADE_AGAIN: ("!", "warn"),
     Action.TAKEN_OVER: ("!", "warn"),
     Action.DELETED: ("−", "dim"),

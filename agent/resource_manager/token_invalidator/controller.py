@@ -10,7 +10,7 @@ from functools import partial
 
 from agent.resource_manager.context import Context
 from agent.resource_manager.token_invalidator.reconcile import Reconciler
-from agent.resource_manager.token_invalidator.rules import Account, Labelled, account_matters
+from agent.resource_manager.token_invalidator.rules import Account, Labelled, affects_secrets
 from kube.objects import Key
 from kube.resources import SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.cache import Change, Store, View
@@ -39,7 +39,7 @@ def declare(context: Context) -> ControlLoop:
 
 def _secrets_of(secrets: Store[Labelled | None], change: Change[Account]) -> list[Key]:
     old, new = change.old, change.new
-    if new is None or not account_matters(old, new):
+    if new is None or not affects_secrets(old, new):
         return []
     listed = new.secrets | (old.secrets if old is not None else frozenset())
     named = set(secrets.keys_by_index(_BY_ACCOUNT, change.key))

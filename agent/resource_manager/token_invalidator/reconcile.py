@@ -49,7 +49,7 @@ class Reconciler:
         return Done()
 
     async def _holds_token(self, key: Key) -> bool:
-        """Whether Kubernetes fills the Secret with a token; anybody may put its annotation on any Secret."""
+        """Whether Kubernetes fills the Secret with a token; any client may put its annotation on any Secret."""
         selector = f"metadata.name={key.name},type={SECRET_TYPE}"
         selection = Selection(namespace=key.namespace, field_selector=selector)
         page = await self._client.list_page(SECRETS, selection, form=Form.METADATA, limit=1)

@@ -91,8 +91,8 @@ def needed_labels(secret: Labelled, account: Account) -> Labels:
     return changes
 
 
-def account_matters(old: Account | None, new: Account | None) -> bool:
-    """Whether a change of a ServiceAccount concerns its Secrets; that of one that is gone does not."""
+def affects_secrets(old: Account | None, new: Account | None) -> bool:
+    """Whether a change of a ServiceAccount affects its Secrets; that of one that is gone does not."""
     if new is None:
         return False
     return old is None or (old.automount, old.skip, old.uid) != (new.automount, new.skip, new.uid)

@@ -1,7 +1,7 @@
 """The controller `networkpolicy`: NetworkPolicies for the Services of the target cluster.
 
 A key is a Service. It is looked at when its ports, selector or annotations change, when one of its policies is
-touched, and when namespaces, Ingresses, gateways or clients come and go that concern it; see `stores`.
+touched, and when namespaces, Ingresses, gateways or clients that affect it come and go; see `stores`.
 """
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from agent.shared.network_policy.istio import Gateways
 from agent.shared.network_policy.reconcile import Reconciler
 from agent.shared.network_policy.rules.policies import Rules
-from agent.shared.network_policy.stores import Stores
+from agent.shared.network_policy.stores import PolicyStores
 from config.shared import LabelSelector, NetworkPolicy
 from gardener import kinds
 from kube.objects import Object
@@ -26,7 +26,7 @@ def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorde
     """Args: recorder: writes Events about Services."""
     rules = rules_of(settings)
     loop = ControlLoop(NAME, kind=SERVICES, workers=settings.concurrent_syncs)
-    stores = Stores(loop, cluster.caches, rules)
+    stores = PolicyStores(loop, cluster.caches, rules)
     gateways = Gateways(loop, cluster.caches, stores.services)
     loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
     reconciler = Reconciler(

@@ -119,7 +119,7 @@ class _Pods:
 class Gateways:
     """Which gateways lead to which Services.
 
-    Args: services: those that exist; of one that comes later, its own watch tells.
+    Args: services: those that exist; one that comes later is enqueued by its own watch.
     """
 
     def __init__(self, loop: ControlLoop, caches: Caches, services: Store[Service]) -> None:

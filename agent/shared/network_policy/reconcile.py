@@ -31,7 +31,7 @@ from agent.shared.network_policy.rules.policies import (
     is_handled,
 )
 from agent.shared.network_policy.rules.projections import Existing, Service
-from agent.shared.network_policy.stores import Stores
+from agent.shared.network_policy.stores import PolicyStores
 from gardener import keys
 from kube.errors import AlreadyExists, KubeError, NamespaceTerminating, NotFound
 from kube.objects import Key, Object
@@ -70,7 +70,7 @@ log = structlog.get_logger("networkpolicy")
 
 
 class _Notes:
-    """What is to be told about a Service."""
+    """What is to be reported about a Service."""
 
     def __init__(self) -> None:
         self._by_reason: dict[str, dict[str, None]] = {}
@@ -80,7 +80,7 @@ class _Notes:
         if len(messages) < MOST_NOTES:
             messages[message] = None
         else:
-            messages[f"There is more than is told: {MOST_NOTES} are"] = None
+            messages[f"There is more than is reported: {MOST_NOTES} are"] = None
 
     def all(self) -> frozenset[Note]:
         return frozenset((reason, message) for reason, messages in self._by_reason.items() for message in messages)
@@ -99,7 +99,7 @@ class Reconciler:
         self,
         *,
         client: Client,
-        stores: Stores,
+        stores: PolicyStores,
         gateways: Gateways,
         rules: Rules,
         recorder: EventRecorder,

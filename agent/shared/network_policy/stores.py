@@ -1,4 +1,4 @@
-"""What is watched of the cluster, and which Services a change concerns."""
+"""What is watched of the cluster, and which Services a change affects."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -78,7 +78,7 @@ INGRESSES_VIEW = View(INGRESSES, backends, indexes=(("service", _exposed),), mos
 PODS_VIEW = View(PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking),))
 
 
-class Stores:
+class PolicyStores:
     """Ingresses and pods are watched only if the rules need them."""
 
     def __init__(self, loop: ControlLoop, caches: Caches, rules: Rules) -> None:
@@ -146,7 +146,7 @@ class Stores:
                 yield name
 
     def _services_of_ingress(self, change: Change[Backends]) -> Iterator[Key]:
-        """Those that exist; of one that comes later, its own watch tells."""
+        """Those that exist; one that comes later is enqueued by its own watch."""
         for found in (change.old, change.new):
             for name in found.of if found is not None else ():
                 if self.services.get(name) is not None:

@@ -51,7 +51,7 @@ class Authority:
             return self.in_cluster.read_bytes()
         path = Path(self.kubeconfig)
         document = read_kubeconfig(path)
-        # Lenient: the connection was made from the same file, so that it is right in all that matters.
+        # Lenient: the connection was made from the same file, so that all that is needed is right.
         context = find_entry(document, "contexts", document.get("current-context"), "context") or {}
         cluster = find_entry(document, "clusters", context.get("cluster"), "cluster") or {}
         if data := cluster.get("certificate-authority-data"):

@@ -67,7 +67,7 @@ def declare(
     )
 
     async def follow() -> None:
-        unfollow = metrics.follow(lambda: (each for _, each in secrets.items() if reconciler.is_concerned(each)))
+        unfollow = metrics.follow(lambda: (each for _, each in secrets.items() if reconciler.wants_token(each)))
 
         async def end() -> None:
             unfollow()

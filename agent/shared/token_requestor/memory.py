@@ -1,4 +1,4 @@
-"""What is remembered of a Secret between passes. All of it is in memory only: a restart loses nothing that matters.
+"""What is remembered of a Secret between passes. All of it is in memory only: a restart may lose it.
 
 Times are those of a monotonic clock. The clock on the wall is used once for each renew timestamp, when it is seen
 first; from then on it may jump as it likes, and neither are all tokens renewed at once nor any too late.

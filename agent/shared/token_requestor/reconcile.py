@@ -25,7 +25,7 @@ from agent.shared.token_requestor.rules.renewal import Due, renew_after, renew_t
 from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from agent.shared.token_requestor.targets import TargetSecrets
 from agent.shared.token_requestor.tokens import Tokens
-from agent.shared.token_requestor.watched import KUBECONFIG, Data, TokenSecret, decoded, encoded, is_concerned
+from agent.shared.token_requestor.watched import KUBECONFIG, Data, TokenSecret, decoded, encoded, wants_token
 from config.shared import TokenRequestor
 from gardener import keys
 from kube.clock import utc_now
@@ -94,12 +94,12 @@ class Reconciler:
     """Of all ServiceAccounts; None: what each Secret says."""
     clock: Clock = field(default_factory=Clock)
 
-    def is_concerned(self, secret: TokenSecret) -> bool:
-        return is_concerned(secret, resource_class=self.settings.class_)
+    def wants_token(self, secret: TokenSecret) -> bool:
+        return wants_token(secret, resource_class=self.settings.class_)
 
     async def reconcile(self, key: Key) -> Result:
         secret = self.store.get(key)
-        if secret is None or not self.is_concerned(secret):
+        if secret is None or not self.wants_token(secret):
             self.memories.forget(key)
             self.targets.follow(key, None)
             self.accounts.follow(key, None)
@@ -122,7 +122,7 @@ class Reconciler:
             if wait and memory.issued is None:
                 return RequeueAfter(wait)
             fresh = await self._read(secret.key)
-            if fresh is None or not self.is_concerned(fresh) or fresh.uid != secret.uid:
+            if fresh is None or not self.wants_token(fresh) or fresh.uid != secret.uid:
                 return Done()  # the watch is about to bring the change
             if fresh.version != secret.version:
                 look = await self._look(fresh, memory)

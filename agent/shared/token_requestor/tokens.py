@@ -55,7 +55,7 @@ class Tokens:
         """A new token.
 
         Raises:
-            KubeError: there is none, or nobody knows.
+            KubeError: there is none, or it is not known.
             ReconcileError: the API server answered with something else.
         """
         account = spec.account
@@ -93,7 +93,7 @@ class Tokens:
         try:
             status = await self._review(token.encode(), ())
         except Forbidden:
-            return  # nobody depends on it
+            return  # no user depends on it
         except KubeError:
             self._audiences_tried = False  # the next token is tried
             return

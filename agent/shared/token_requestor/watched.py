@@ -31,7 +31,7 @@ Data = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSecret:
-    """Two are equal if nothing that matters here differs."""
+    """Two are equal if nothing that a decision reads differs."""
 
     key: Key
     uid: str
@@ -85,8 +85,8 @@ def label_selector(resource_class: str | None) -> str:
     return purpose if resource_class is None else f"{purpose},{keys.CLASS}={resource_class}"
 
 
-def is_concerned(secret: TokenSecret, *, resource_class: str | None) -> bool:
-    """Whether it is to have a token. One in deletion gets none: nobody could use it for long."""
+def wants_token(secret: TokenSecret, *, resource_class: str | None) -> bool:
+    """Whether it is to have a token. One in deletion gets none: it could not be used for long."""
     return (
         secret.purpose == keys.PURPOSE_TOKEN_REQUESTOR
         and (resource_class is None or secret.class_ == resource_class)

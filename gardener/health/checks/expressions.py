@@ -3,8 +3,8 @@
 An object whose status is about an earlier generation is in progress. Otherwise `inProgress`, `failed` and `current` are
 asked in this order, and the first that is true decides; an object about which none is true is in progress.
 
-The library is a binding of Google's implementation and is loaded when there is an expression. It does not give way to
-others while it evaluates, and it limits the steps of loops (10,000 in all) and the depth of nesting, but not what
+The library is a binding of Google's implementation and is loaded when there is an expression. It blocks the
+process while it evaluates, and it limits the steps of loops (10,000 in all) and the depth of nesting, but not what
 single steps cost, such as `split` of a long text. So a process that serves others passes `rule` an evaluation that can
 be ended.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from gardener.health.checks.kstatus import NotCurrent, judged, not_yet_observed
+from gardener.health.checks.kstatus import NotCurrent, assessed, not_yet_observed
 from gardener.health.checks.rule import CheckError, Rule
 from kube.objects import Object, metadata
 
@@ -83,7 +83,7 @@ def first_true(expressions: Mapping[str, Expression], variables: Mapping[str, An
 def rule(group: str, kind: str, expressions: Mapping[str, Expression], *, evaluate: Evaluate = first_true) -> Rule:
     """The rule for all versions of a kind, by its expressions: `current`, and perhaps the others."""
 
-    def judge(obj: Object) -> NotCurrent | None:
+    def assess(obj: Object) -> NotCurrent | None:
         if pending := not_yet_observed(obj):
             return pending
         name = evaluate(expressions, _variables(obj))
@@ -92,7 +92,7 @@ def rule(group: str, kind: str, expressions: Mapping[str, Expression], *, evalua
         said = f"{name} is true: {expressions[name].text[:_SHOWN]}"
         return None if name == CURRENT else NotCurrent(said, is_failure=name == FAILED)
 
-    return judged(group, kind, judge)
+    return assessed(group, kind, assess)
 
 
 def _is_true(name: str, expression: Expression, variables: Mapping[str, Any]) -> bool:

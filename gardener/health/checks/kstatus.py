@@ -11,7 +11,7 @@ unhealthy. The first of these decides:
     neither, but `Degraded` or `Failed` is True                          failed
 
 An object that says none of this is current, and so is one whose status has another shape. To kstatus, `Ready=False` is
-in progress until somebody's patience ends. Here nobody waits, so it is a failure, unless `Reconciling` says otherwise.
+in progress until a caller stops waiting. Here no caller waits, so it is a failure, unless `Reconciling` says otherwise.
 
 Source: https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus
 """
@@ -40,19 +40,19 @@ class NotCurrent:
     is_failure: bool = False
 
 
-Judge = Callable[[Object], NotCurrent | None]
+Assess = Callable[[Object], NotCurrent | None]
 """None: the object is current."""
 
 
-def judged(group: str, kind: str, judge: Judge) -> Rule:
+def assessed(group: str, kind: str, assess: Assess) -> Rule:
     """The rule for all versions of a kind."""
 
     def health(obj: Object) -> str | None:
-        found = judge(obj)
+        found = assess(obj)
         return found.message if found is not None and found.is_failure else None
 
     def progress(obj: Object) -> str | None:
-        found = judge(obj)
+        found = assess(obj)
         return found.message if found is not None and not found.is_failure else None
 
     return Rule(group=group, kind=kind, versions=(), health=health, progress=progress)

@@ -1,6 +1,6 @@
 """Prometheus and Alertmanager, which the Prometheus operator runs, report themselves in the same way.
 
-Their conditions tell the generation that they are about; the status has no such field of its own.
+Their conditions name the generation that they are about; the status has no such field of its own.
 """
 
 from gardener.health.checks.rule import (

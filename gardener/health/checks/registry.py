@@ -48,7 +48,7 @@ class Rules:
     configured: Mapping[tuple[str, str], Rule] = field(default_factory=dict)
     """By group and kind."""
     kstatus: bool = False
-    """Whether all other custom resources are judged by their conditions."""
+    """Whether all other custom resources are checked by their conditions."""
 
     def health(self, api_version: str, kind: str) -> Rule | None:
         """The rule for this very version; without one, an object is fine if it exists."""
@@ -64,7 +64,7 @@ class Rules:
     def _of(self, group: str, kind: str) -> Rule | None:
         rule = _RULES.get((group, kind)) or self.configured.get((group, kind))
         if rule is None and self.kstatus and kstatus.is_custom(group):
-            return kstatus.judged(group, kind, kstatus.by_conditions)
+            return kstatus.assessed(group, kind, kstatus.by_conditions)
         return rule
 
 

@@ -10,7 +10,7 @@ import click
 
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.overview.states import State, state_of, warnings_of
+from gardener.overview.states import ResourceState, state_of, warnings_of
 from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS, class_of, handles
 from kube.access_reviews import attributes, is_allowed, self_review
 from kube.clock import parse_time
@@ -176,14 +176,14 @@ def _class(name: str) -> str:
 
 
 async def _managed_resources(look: _Look) -> list[Finding]:
-    states: dict[State, list[str]] = {}
+    states: dict[ResourceState, list[str]] = {}
     pending: dict[str, list[str]] = {}
     warned: list[str] = []
     async for page in managed_resources.pages(look.session, look.namespace):
         for item in page:
             state, name = state_of(item), str(key(item))
             states.setdefault(state, []).append(name)
-            if state is State.PENDING:
+            if state is ResourceState.PENDING:
                 pending.setdefault(class_of(item) or DEFAULT_CLASS, []).append(name)
             if warnings_of(item):
                 warned.append(name)
@@ -196,14 +196,14 @@ def warning_findings(names: list[str]) -> list[Finding]:
 
 
 _REMEDIES = {
-    State.FAILED: (Level.BAD, "kubectl mr describe shows what to do"),
-    State.UNHEALTHY: (Level.BAD, "kubectl mr describe shows what to do"),
-    State.SUSPENDED: (Level.WARNING, "kubectl mr resume, if no one works on them any more"),
+    ResourceState.FAILED: (Level.BAD, "kubectl mr describe shows what to do"),
+    ResourceState.UNHEALTHY: (Level.BAD, "kubectl mr describe shows what to do"),
+    ResourceState.SUSPENDED: (Level.WARNING, "kubectl mr resume, if no one works on them any more"),
 }
 
 
-def state_findings(states: dict[State, list[str]]) -> list[Finding]:
-    total, ready = sum(map(len, states.values())), len(states.get(State.READY, ()))
+def state_findings(states: dict[ResourceState, list[str]]) -> list[Finding]:
+    total, ready = sum(map(len, states.values())), len(states.get(ResourceState.READY, ()))
     level = Level.GOOD if ready == total else Level.WARNING
     return [
         Finding(level, f"{ready} of {counted(total, 'ManagedResource')} ready"),

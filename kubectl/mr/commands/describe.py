@@ -8,8 +8,8 @@ import click
 from gardener.conditions import READY, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.managed_resource.references import secret_names
 from gardener.overview.hints import hints
-from gardener.overview.objects import Live, as_told, listed_in
-from gardener.overview.states import State, message_of, state_of, suspension
+from gardener.overview.objects import Live, as_reported, listed_in
+from gardener.overview.states import ResourceState, message_of, state_of, suspension
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.errors import Forbidden
 from kube.objects import Object, condition, is_deleting, key, metadata
@@ -34,7 +34,7 @@ async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Objects are read to show their health at this moment."""
     managed_resource = await managed_resources.named(session, name)
     contents = await _contents(session, managed_resource)
-    found = as_told(managed_resource, await read_all(session.target, listed_in(managed_resource)))
+    found = as_reported(managed_resource, await read_all(session.target, listed_in(managed_resource)))
     if form is not None:
         output.show_data(data(managed_resource, found), form)
         return
@@ -85,7 +85,7 @@ def _head(managed_resource: Object, now: datetime) -> Iterator[Line]:
     state = state_of(managed_resource)
     yield ["Name:", str(key(managed_resource))]
     yield ["Status:", state_word(state)]
-    if state is State.SUSPENDED:
+    if state is ResourceState.SUSPENDED:
         yield ["Suspended:", suspension(managed_resource)]
     yield ["Class:", class_of(managed_resource) or f"{DEFAULT_CLASS} (the default)"]
     yield ["Created:", f"{age(meta.get('creationTimestamp'), now)} ago"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from gardener.overview.states import State, state_of
+from gardener.overview.states import ResourceState, state_of
 from kube.objects import Object
 from kubectl import options, output
 from kubectl.errors import UserError
@@ -44,7 +44,7 @@ async def command(
         managed_resource, secrets = await _made_of(session, name, files.read(paths or (), kustomizations or ()))
     else:
         managed_resource, secrets = await _stored(session, name)
-    if state_of(managed_resource) is State.SUSPENDED:
+    if state_of(managed_resource) is ResourceState.SUSPENDED:
         output.warn("it is suspended: differences stay until kubectl mr resume")
     return _show(await differences(session, managed_resource, secrets), form)
 

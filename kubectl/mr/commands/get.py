@@ -10,7 +10,7 @@ import click
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
-from gardener.overview.states import Wanted, brief, message_of, object_count, state_of, status_of
+from gardener.overview.states import StateFilter, brief, message_of, object_count, state_of, status_of
 from gardener.responsibility import class_of
 from kube.objects import Key, Object, key, metadata
 from kube.runtime.client import Selection
@@ -30,7 +30,7 @@ _SHORT_MESSAGE = 120
 @parameters.all_namespaces("all_namespaces")
 @click.option(
     "--status",
-    type=options.OneOf(Wanted),
+    type=options.OneOf(StateFilter),
     multiple=True,
     help="Only those in this state; may be given several times.",
 )
@@ -44,7 +44,7 @@ async def command(
     *,
     names: Sequence[str],
     all_namespaces: bool,
-    status: Sequence[Wanted],
+    status: Sequence[StateFilter],
     selector: str,
     watch: bool,
     form: Output | None,
@@ -66,7 +66,7 @@ class _Chosen:
     """Which ManagedResources are asked for."""
 
     names: Sequence[str]
-    states: Sequence[Wanted]
+    states: Sequence[StateFilter]
     selector: str
 
     def includes(self, managed_resource: Object) -> bool:

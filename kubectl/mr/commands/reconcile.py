@@ -6,7 +6,7 @@ import click
 
 from gardener.keys import OPERATION, OPERATION_RECONCILE
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.overview.states import State, state_of
+from gardener.overview.states import ResourceState, state_of
 from kube.objects import Key, Object, annotations, is_deleting, key
 from kubectl import options, output
 from kubectl.errors import UserError
@@ -50,7 +50,7 @@ async def command(
 def demand_reconcilable(managed_resource: Object) -> None:
     """Raises UserError if no agent would care."""
     name = key(managed_resource).name
-    if state_of(managed_resource) is State.SUSPENDED:
+    if state_of(managed_resource) is ResourceState.SUSPENDED:
         raise UserError(f"ManagedResource {name} is suspended", hint=f"kubectl mr resume {name}")
     operation = annotations(managed_resource).get(OPERATION)
     if operation not in {None, "", OPERATION_RECONCILE}:

@@ -6,7 +6,7 @@ import click
 
 from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.overview.states import State, state_of, suspension
+from gardener.overview.states import ResourceState, state_of, suspension
 from kube.objects import Key, key
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
@@ -32,7 +32,7 @@ async def command(
     waited: list[Key] = []
     for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):
         name = key(found)
-        if state_of(found) is State.SUSPENDED:
+        if state_of(found) is ResourceState.SUSPENDED:
             patch = {"metadata": {"annotations": _NOTES}}
             await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
             output.begin(f"ManagedResource {name} was suspended {suspension(found)}")

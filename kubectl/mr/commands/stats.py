@@ -8,7 +8,7 @@ import click
 
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decompress
 from gardener.managed_resource.references import secret_names
-from gardener.overview.states import State, state_of
+from gardener.overview.states import ResourceState, state_of
 from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key
 from kube.resources import SECRETS
@@ -41,7 +41,7 @@ async def command(session: Session, *, all_namespaces: bool, form: Form | None) 
 
 @dataclass(slots=True)
 class Counts:
-    states: Counter[State] = field(default_factory=Counter)
+    states: Counter[ResourceState] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     secrets: int = 0
     unreadable: int = 0

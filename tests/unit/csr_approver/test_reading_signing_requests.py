@@ -125,7 +125,7 @@ def test_common_names_are_what_they_say(written: bytes, names: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "reported"),
     [
         ({"others": [x509.RFC822Name("a@b")]}, "email"),
         ({"others": [x509.UniformResourceIdentifier("spiffe://a/b")]}, "URI"),
@@ -135,8 +135,8 @@ def test_common_names_are_what_they_say(written: bytes, names: tuple[str, ...]) 
         ({"extensions": [x509.BasicConstraints(ca=True, path_length=None)]}, "extension:2.5.29.19"),
     ],
 )
-def test_whatever_else_is_asked_for_is_noticed(more: dict[str, Any], told: str) -> None:
-    assert asked(text(signing_request("a", **more))).others == {told}
+def test_whatever_else_is_asked_for_is_noticed(more: dict[str, Any], reported: str) -> None:
+    assert asked(text(signing_request("a", **more))).others == {reported}
 
 
 def test_a_range_of_addresses_is_malformed() -> None:

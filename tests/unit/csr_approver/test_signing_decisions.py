@@ -1,4 +1,4 @@
-"""Which requests are approved, which are denied and why, and which are nobody's business of ours."""
+"""Which requests are approved, which are denied and why, and which are left to others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -189,7 +189,7 @@ async def test_addresses_are_compared_by_value(in_node: str, in_request: str) ->
 
 
 @pytest.mark.parametrize("broken", ["", "10.0.0", "10.0.0.01", "host", "fe80::g", "10.0.0.1/8"])
-async def test_a_broken_address_of_the_node_is_told(broken: str) -> None:
+async def test_a_broken_address_of_the_node_is_reported(broken: str) -> None:
     world = known(nodes={"n1": node_object("n1", ExternalIP=broken)})
     assert reason(await serving(world, ips=["10.0.0.1"])).startswith(
         f'IP address "{broken}" in node.Status.Addresses is invalid: '
@@ -320,13 +320,13 @@ WITH_A_NEW_MACHINE = {"m1": "n1", "new": ""}
 
 
 @pytest.mark.parametrize("others", [[], ["acme:oncall-admins"], ["system:masters"], [""], ["{}"], ["{}", "x"]])
-@pytest.mark.parametrize(("user", "name", "group", "told"), CLIENTS)
+@pytest.mark.parametrize(("user", "name", "group", "reported"), CLIENTS)
 async def test_a_client_certificate_has_one_organization(
-    user: str, name: str, group: str, told: str, others: list[str]
+    user: str, name: str, group: str, reported: str, others: list[str]
 ) -> None:
     """Each of them is a group that its holder would be in."""
     world, extra = known(WITH_A_NEW_MACHINE), [each.format(group) for each in others]
-    expected = f'organization in CSR does not match {told} group: only "{group}" is allowed, found ['
+    expected = f'organization in CSR does not match {reported} group: only "{group}" is allowed, found ['
     for organizations in ([group, *extra], [*extra, group], extra):
         decision = await client(world, user=user, common_name=name, organizations=organizations)
         if organizations == [group]:
@@ -355,9 +355,9 @@ async def test_a_client_certificate_has_one_organization(
         ),
     ],
 )
-@pytest.mark.parametrize(("user", "name", "group", "told"), CLIENTS)
+@pytest.mark.parametrize(("user", "name", "group", "reported"), CLIENTS)
 async def test_nothing_but_a_client_certificate_is_signed(
-    user: str, name: str, group: str, told: str, more: dict[str, Any], expected: str
+    user: str, name: str, group: str, reported: str, more: dict[str, Any], expected: str
 ) -> None:
     world = known(WITH_A_NEW_MACHINE)
     assert reason(await client(world, user=user, common_name=name, organizations=[group], **more)).startswith(expected)
@@ -373,7 +373,7 @@ async def test_a_client_certificate_needs_no_enciphering_key() -> None:
 @pytest.mark.parametrize(
     "signer", ["", "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/legacy-unknown", "example.com/x"]
 )
-async def test_other_signers_are_nobodys_business(signer: str) -> None:
+async def test_other_signers_are_left_alone(signer: str) -> None:
     for pem in (signing_request(USER, **ALL_NAMES), signing_request(f"{AGENT}m1", organizations=[AGENTS_GROUP])):
         for user in (USER, f"{AGENT}m1"):
             assert await decide(csr_object(pem, user=user, signer=signer), known(), Rules()) == NoOpinion()
@@ -388,7 +388,7 @@ async def test_other_clients_are_not_disturbed(common_name: str | list[str]) -> 
     assert world.questions == []
 
 
-async def test_a_malformed_request_for_a_client_certificate_is_nobodys() -> None:
+async def test_a_malformed_request_for_a_client_certificate_is_left_alone() -> None:
     assert await decide(csr_object(b"x", user="u", signer=CLIENT), known(), Rules()) == NoOpinion()
 
 

@@ -97,7 +97,7 @@ def requests(draw: Any, world: KnownObjects) -> Drawn:
     known = [] if is_client else (addresses_of(world, node) if node in world.nodes else [])
     names = [text for kind, text in known if kind in {"Hostname", "InternalDNS"}]
     ips = [text for kind, text in known if kind.endswith("IP")]
-    right_name = draw(st.sampled_from([user or AGENT, f"{AGENT}a", GARDENADM])) if is_client else user or "nobody"
+    right_name = draw(st.sampled_from([user or AGENT, f"{AGENT}a", GARDENADM])) if is_client else user or "unknown"
     group = "system:nodes"
     if is_client:
         group = "gardener.cloud:system:shoots" if right_name.startswith(GARDENADM) else "gardener.cloud:node-agents"

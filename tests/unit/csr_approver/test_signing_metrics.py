@@ -2,12 +2,12 @@
 
 from prometheus_client import REGISTRY
 
-from agent.resource_manager.csr_approver.metrics import begin
+from agent.resource_manager.csr_approver.metrics import initialize
 from agent.resource_manager.csr_approver.rules.decisions import SIGNERS, Check
 
 
 def test_series_of_all_decisions_exist_before_the_first() -> None:
-    begin()
+    initialize()
     for signer in SIGNERS:
         for reason in ("approved", *Check):
             labels = {"signer": signer, "reason": str(reason)}

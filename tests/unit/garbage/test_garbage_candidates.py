@@ -1,4 +1,4 @@
-"""What may be collected as far as the object itself tells."""
+"""What may be collected as far as the object itself shows."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -73,7 +73,7 @@ def world(idle: World) -> World:
     return idle
 
 
-def test_who_does_not_lead_tells_nothing(idle: World) -> None:
+def test_who_does_not_lead_reports_nothing(idle: World) -> None:
     idle.add("a", GOOD)
     families = list(idle.registry.collect())
     assert len(families) == 11
@@ -100,7 +100,7 @@ def test_a_managed_resource_that_is_gone_has_no_series(world: World) -> None:
     assert world.series("s_objects") == {"all": 0, "unhealthy": 0, "progressing": 0}
 
 
-def test_the_last_application_is_what_this_process_saw_or_else_what_the_condition_tells(world: World) -> None:
+def test_the_last_application_is_what_this_process_saw_or_else_what_the_condition_says(world: World) -> None:
     world.add("restarted", GOOD)
     world.add("applied", GOOD)
     world.add("failing", [condition("ResourcesApplied", "False", "ApplyFailed")])
@@ -113,7 +113,7 @@ def test_the_last_application_is_what_this_process_saw_or_else_what_the_conditio
     }
 
 
-def test_an_ignored_one_tells_since_when(world: World) -> None:
+def test_an_ignored_one_says_since_when(world: World) -> None:
     world.add("a", [condition("ResourcesApplied", "True", "ManagedResourceIgnored")])
     world.add("b", GOOD)
     assert world.series("_ignored_since_timestamp_seconds") == {"ns/a": T2_SECONDS}
@@ -129,7 +129,7 @@ def test_failing_objects_are_counted(world: World) -> None:
     assert world.series("s_objects") == {"all": 7, "unhealthy": 3, "progressing": 0}
 
 
-def test_beyond_the_limit_only_sums_are_told_and_what_is_wrong_comes_first(idle: World) -> None:
+def test_beyond_the_limit_only_sums_are_reported_and_what_is_wrong_comes_first(idle: World) -> None:
     idle.follow(limit=2)
     for name in "abcd":
         idle.add(name, GOOD, objects=1)
@@ -157,7 +157,7 @@ def test_a_condition_of_somebody_else_that_makes_no_sense_is_no_reason_to_fail(w
     assert world.series("_last_applied_timestamp_seconds") == {}
 
 
-def test_what_is_put_right_again_and_again_is_told_first(idle: World) -> None:
+def test_what_is_repaired_again_and_again_comes_first(idle: World) -> None:
     for name in "abc":
         idle.add(name, GOOD)
     idle.repairs[Key("ns", "c")] = 12

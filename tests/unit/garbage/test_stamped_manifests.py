@@ -82,7 +82,7 @@ def test_what_names_a_config_map_follows_it_and_protects_it() -> None:
     "named",
     [
         *(config_map(immutable=False), config_map(immutable=True)),
-        *(config_map("nobody-names-it"), config_map("other/c"), secret("c")),
+        *(config_map("unnamed"), config_map("other/c"), secret("c")),
     ],
 )
 def test_it_keeps_its_name_if_its_author_says_so_or_nothing_names_it(named: Object) -> None:
@@ -177,10 +177,10 @@ def test_input_that_is_no_manifest_is_explained(text: str, expected: str, tmp_pa
     file = tmp_path / "broken.yaml"
     file.write_text(text)
     assert main([str(file)]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"error: {file}: ")
-    assert expected in told.err
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert reported.err.startswith(f"error: {file}: ")
+    assert expected in reported.err
 
 
 def test_a_file_that_does_not_exist_is_named(capsys: Any) -> None:

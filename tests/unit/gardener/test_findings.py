@@ -1,4 +1,4 @@
-"""The words in which a finding about a managed object is told."""
+"""The words in which a finding about a managed object is reported."""
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_checks_are_skipped_for_the_exact_annotation_only(value: str, skipped: b
     assert (pods_wanted(WEB, outdated) is None) is skipped
 
 
-def test_only_an_unhealthy_service_is_told_with_events() -> None:
+def test_only_an_unhealthy_service_is_reported_with_events() -> None:
     service = Reference("v1", "Service", "a", "lb")
     finding = health_finding(service, {"spec": {"type": "LoadBalancer"}})
     assert finding is not None
@@ -127,7 +127,7 @@ def test_progress_is_read_in_the_version_of_the_rule(reference: Reference, api_v
     assert progress_api_version(reference) == api_version
 
 
-def test_a_progressing_object_tells_what_it_waits_for() -> None:
+def test_a_progressing_object_says_what_it_waits_for() -> None:
     assert progress_finding(WEB, deployment(reason="ReplicaSetUpdated")) == Finding(
         WEB, "DeploymentProgressing", 'Deployment "a/web" is progressing: m'
     )

@@ -219,7 +219,9 @@ ROWS = [(*kind.split(), *row) for kind, rows in KINDS.items() for row in rows]
 
 
 @pytest.mark.parametrize(("api_version", "kind", "obj", "expected"), ROWS)
-def test_the_first_thing_that_is_wrong_is_told(api_version: str, kind: str, obj: Object, expected: str | None) -> None:
+def test_the_first_thing_that_is_wrong_is_reported(
+    api_version: str, kind: str, obj: Object, expected: str | None
+) -> None:
     rule = BUILT_IN.health(api_version, kind)
     assert rule is not None
     assert rule.health(obj) == expected

@@ -41,7 +41,7 @@ def widget(*, generation: int = 1, **status: Any) -> Object:
     }
 
 
-def told(found: Finding | None) -> str | None:
+def reported(found: Finding | None) -> str | None:
     return None if found is None else found.message.partition(": ")[2]
 
 
@@ -66,8 +66,8 @@ def told(found: Finding | None) -> str | None:
     ],
 )
 def test_the_first_expression_that_is_true_decides(obj: Object, progressing: str | None, unhealthy: str | None) -> None:
-    assert told(progress_finding(WIDGET, obj, rules=rules())) == progressing
-    assert told(health_finding(WIDGET, obj, rules=rules())) == unhealthy
+    assert reported(progress_finding(WIDGET, obj, rules=rules())) == progressing
+    assert reported(health_finding(WIDGET, obj, rules=rules())) == unhealthy
 
 
 def test_an_expression_that_fails_is_an_error_of_the_check() -> None:
@@ -112,7 +112,7 @@ def test_expressions_of_flux_are_understood(text: str, expected: bool) -> None:
         ("[" * 100 + "]" * 100, "Expression recursion limit exceeded. limit: 32"),
     ],
 )
-def test_what_is_wrong_with_an_expression_is_told(text: str, complaint: str) -> None:
+def test_what_is_wrong_with_an_expression_is_reported(text: str, complaint: str) -> None:
     with pytest.raises(InvalidExpression) as caught:
         Expression(text)
     assert str(caught.value) == complaint
@@ -129,7 +129,7 @@ def test_what_is_wrong_with_an_expression_is_told(text: str, complaint: str) -> 
         ("status.many.all(a, status.many.all(b, a + b >= 0))", "Iteration budget exceeded"),
     ],
 )
-def test_what_goes_wrong_in_an_expression_is_told(text: str, complaint: str) -> None:
+def test_what_goes_wrong_in_an_expression_is_reported(text: str, complaint: str) -> None:
     status = {"phase": "x", "number": 5, "list": [1, 2], "many": list(range(200))}
     with pytest.raises(CheckError) as caught:
         Expression(text).is_true({"status": status})
@@ -146,7 +146,7 @@ def test_a_large_object_is_not_evaluated() -> None:
     assert health_finding(WIDGET, obj, rules=rules()) is None
 
 
-# --- what the documentation tells Flux
+# --- what the documentation recommends to Flux
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_large_object_is_not_evaluated() -> None:
         ({"applied": "Progressing"}, "inProgress"),
     ],
 )
-def test_flux_judges_managed_resources_as_documented(statuses: dict[str, str], expected: str) -> None:
+def test_flux_reads_managed_resources_as_documented(statuses: dict[str, str], expected: str) -> None:
     [snippet] = re.findall(r"^```yaml\n(healthCheckExprs:\n.*?)^```$", DOCS.read_text(), re.MULTILINE | re.DOTALL)
     [given] = [each for each in yaml.safe_load(snippet)["healthCheckExprs"] if each["kind"] == "ManagedResource"]
     obj = managed_resource(
@@ -168,7 +168,7 @@ def test_flux_judges_managed_resources_as_documented(statuses: dict[str, str], e
     for each in obj["status"]["conditions"]:
         each |= {"reason": "R", "message": "m"}
     obj["status"] = with_ready(obj, is_wanted=True, now=NOW)
-    judged = [
+    found = [
         name for name in ("inProgress", "failed", "current") if name in given and Expression(given[name]).is_true(obj)
     ]
-    assert (judged or ["inProgress"])[0] == expected
+    assert (found or ["inProgress"])[0] == expected

@@ -77,11 +77,11 @@ OUTDATED = "observed generation outdated (1/2)"
     ],
 )
 def test_conditions_decide(obj: Object, progressing: str | None, unhealthy: str | None) -> None:
-    def told(finding: Finding | None) -> str | None:
+    def reported(finding: Finding | None) -> str | None:
         return None if finding is None else finding.message.partition(": ")[2]
 
-    assert told(progress_finding(WIDGET, obj, rules=RULES)) == progressing
-    assert told(health_finding(WIDGET, obj, rules=RULES)) == unhealthy
+    assert reported(progress_finding(WIDGET, obj, rules=RULES)) == progressing
+    assert reported(health_finding(WIDGET, obj, rules=RULES)) == unhealthy
 
 
 def test_findings_name_the_object() -> None:
@@ -121,7 +121,7 @@ def test_any_version_is_read_as_it_is_listed() -> None:
         ("rbac.authorization.k8s.io/v1", "Role"),
     ],
 )
-def test_kinds_of_kubernetes_are_not_concerned(api_version: str, kind: str) -> None:
+def test_kinds_of_kubernetes_have_no_such_rule(api_version: str, kind: str) -> None:
     assert RULES.health(api_version, kind) is None
     assert RULES.progress(api_version, kind) is None
 

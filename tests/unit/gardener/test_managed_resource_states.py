@@ -2,15 +2,15 @@
 
 import pytest
 
-from gardener.overview.states import State, Wanted, brief, message_of, state_of, suspension
+from gardener.overview.states import ResourceState, StateFilter, brief, message_of, state_of, suspension
 from kit.objects import conditions, managed_resource
 from kube.objects import Object
 
 
 def managed(*, reason: str = "R", observed: int = 1, metadata: Object | None = None, **statuses: str) -> Object:
-    told = [{**each, "reason": reason, "message": f"about {each['type']}"} for each in conditions(**statuses)]
+    reported = [{**each, "reason": reason, "message": f"about {each['type']}"} for each in conditions(**statuses)]
     status = {"observedGeneration": observed}
-    return managed_resource("garden/shop", generation=1, conditions=told, status=status, **(metadata or {}))
+    return managed_resource("garden/shop", generation=1, conditions=reported, status=status, **(metadata or {}))
 
 
 IGNORED = {"annotations": {"resources.gardener.cloud/ignore": "true"}}
@@ -20,29 +20,36 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 @pytest.mark.parametrize(
     ("obj", "state", "message"),
     [
-        (managed(), State.READY, ""),
-        (managed(applied="", healthy="", progressing=""), State.PENDING, "no agent has looked at it yet"),
-        (managed(applied="False"), State.FAILED, "R: about ResourcesApplied"),
-        (managed(applied="False", healthy="False"), State.FAILED, "R: about ResourcesApplied"),
-        (managed(applied="Progressing"), State.PROGRESSING, "R: about ResourcesApplied"),
-        (managed(healthy="False"), State.UNHEALTHY, "R: about ResourcesHealthy"),
-        (managed(healthy="False", progressing="True"), State.UNHEALTHY, "R: about ResourcesHealthy"),
-        (managed(healthy="Unknown"), State.PROGRESSING, "R: about ResourcesHealthy"),
-        (managed(progressing="True"), State.PROGRESSING, "R: about ResourcesProgressing"),
-        (managed(observed=0), State.PROGRESSING, "the last change of its spec is not applied yet"),
-        (managed(metadata=IGNORED), State.SUSPENDED, "nobody has written down why"),
-        (managed(reason="ManagedResourceIgnored"), State.PROGRESSING, "no agent has looked at it since it was resumed"),
-        (managed(metadata=DELETED), State.DELETING, "R: about ResourcesApplied"),
-        (managed(metadata={**DELETED, **IGNORED}), State.DELETING, "R: about ResourcesApplied"),
+        (managed(), ResourceState.READY, ""),
+        (managed(applied="", healthy="", progressing=""), ResourceState.PENDING, "no agent has looked at it yet"),
+        (managed(applied="False"), ResourceState.FAILED, "R: about ResourcesApplied"),
+        (managed(applied="False", healthy="False"), ResourceState.FAILED, "R: about ResourcesApplied"),
+        (managed(applied="Progressing"), ResourceState.PROGRESSING, "R: about ResourcesApplied"),
+        (managed(healthy="False"), ResourceState.UNHEALTHY, "R: about ResourcesHealthy"),
+        (managed(healthy="False", progressing="True"), ResourceState.UNHEALTHY, "R: about ResourcesHealthy"),
+        (managed(healthy="Unknown"), ResourceState.PROGRESSING, "R: about ResourcesHealthy"),
+        (managed(progressing="True"), ResourceState.PROGRESSING, "R: about ResourcesProgressing"),
+        (managed(observed=0), ResourceState.PROGRESSING, "the last change of its spec is not applied yet"),
+        (managed(metadata=IGNORED), ResourceState.SUSPENDED, "no reason is recorded"),
+        (
+            managed(reason="ManagedResourceIgnored"),
+            ResourceState.PROGRESSING,
+            "no agent has looked at it since it was resumed",
+        ),
+        (managed(metadata=DELETED), ResourceState.DELETING, "R: about ResourcesApplied"),
+        (managed(metadata={**DELETED, **IGNORED}), ResourceState.DELETING, "R: about ResourcesApplied"),
     ],
 )
-def test_the_state_follows_from_conditions_and_metadata(obj: Object, state: State, message: str) -> None:
+def test_the_state_follows_from_conditions_and_metadata(obj: Object, state: ResourceState, message: str) -> None:
     assert (state_of(obj), message_of(obj)) == (state, message)
 
 
 def test_failed_stands_for_all_that_does_not_get_right_by_itself() -> None:
-    assert {state for state in State if Wanted.FAILED.includes(state)} == {State.FAILED, State.UNHEALTHY}
-    assert {state for state in State if Wanted.READY.includes(state)} == {State.READY}
+    assert {state for state in ResourceState if StateFilter.FAILED.includes(state)} == {
+        ResourceState.FAILED,
+        ResourceState.UNHEALTHY,
+    }
+    assert {state for state in ResourceState if StateFilter.READY.includes(state)} == {ResourceState.READY}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,7 @@ def test_failed_stands_for_all_that_does_not_get_right_by_itself() -> None:
         ({"by": "ann", "since": "T", "reason": "why not"}, "by ann since T: why not"),
     ],
 )
-def test_a_suspension_is_told_as_far_as_it_was_written_down(notes: dict[str, str], text: str) -> None:
+def test_a_suspension_is_reported_as_far_as_it_was_written_down(notes: dict[str, str], text: str) -> None:
     names = {"reason": "ignore-reason", "by": "ignored-by", "since": "ignored-since"}
     annotations = {f"resources.gardener.cloud/{names[name]}": value for name, value in notes.items()}
     assert suspension(managed(metadata={"annotations": annotations})) == text
@@ -83,5 +90,5 @@ def test_a_suspension_is_told_as_far_as_it_was_written_down(notes: dict[str, str
         ("", ""),
     ],
 )
-def test_a_brief_message_has_what_matters_first(message: str, short: str) -> None:
+def test_a_brief_message_has_the_cause_first(message: str, short: str) -> None:
     assert brief(message) == short

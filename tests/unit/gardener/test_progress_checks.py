@@ -95,7 +95,7 @@ ROWS = [(*kind.split(), *row) for kind, rows in KINDS.items() for row in rows]
 
 
 @pytest.mark.parametrize(("api_version", "kind", "obj", "expected"), ROWS)
-def test_the_first_thing_that_is_waited_for_is_told(
+def test_the_first_thing_that_is_waited_for_is_reported(
     api_version: str, kind: str, obj: Object, expected: str | None
 ) -> None:
     rule = BUILT_IN.progress(api_version, kind)
@@ -125,7 +125,7 @@ def terminating() -> Object:
     return leaving
 
 
-def judged(deployment: Object, pods: list[Object]) -> str | None:
+def waits_for(deployment: Object, pods: list[Object]) -> str | None:
     wanted = pods_wanted(deployment)
     return wanted.problem(sum(wanted.select(labels(pod)) and not is_over(pod) for pod in pods))
 
@@ -174,18 +174,18 @@ def with_condition(kind: str, status: str, reason: str = "") -> Object:
 )
 def test_a_deployment_wants_exactly_its_pods(replicas: int | None, pods: list[Object], expected: str | None) -> None:
     obj = made(spec={"replicas": replicas, "selector": {"matchLabels": {"app": "x"}}})
-    assert judged(obj, pods) == expected
+    assert waits_for(obj, pods) == expected
 
 
 def test_the_whole_selector_counts() -> None:
     expression = {"key": "tier", "operator": "NotIn", "values": ["old"]}
     obj = made(spec={"selector": {"matchLabels": {"app": "x"}, "matchExpressions": [expression]}})
-    assert judged(obj, [pod(), pod({"app": "x", "tier": "old"})]) is None
+    assert waits_for(obj, [pod(), pod({"app": "x", "tier": "old"})]) is None
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"selector": None}])
 def test_without_a_selector_no_pod_is_counted(spec: Object | None) -> None:
-    assert judged(made(spec=spec), [pod()]) == "there are fewer pods than desired replicas (0/1)"
+    assert waits_for(made(spec=spec), [pod()]) == "there are fewer pods than desired replicas (0/1)"
 
 
 # --- a pod is found among few: it is in the bucket that is looked into for its Deployment
@@ -210,7 +210,7 @@ WEB = {"app": "web", "instance": "web-of-somebody", "pod-template-hash": "5d"}
         (None, ("ns",)),
     ],
 )  # fmt: skip
-def test_a_selector_leads_to_its_most_telling_label(selector: Any, bucket: tuple[str, ...]) -> None:
+def test_a_selector_leads_to_its_most_specific_label(selector: Any, bucket: tuple[str, ...]) -> None:
     wanted = PodsWanted(Key("ns", "my-app"), selector, 1)
     assert wanted.bucket == bucket
     if wanted.select(WEB):

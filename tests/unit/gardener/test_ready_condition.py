@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gardener.managed_resource.conditions import ignored, ready, with_ready
-from gardener.overview.states import State, state_of
+from gardener.overview.states import ResourceState, state_of
 from kit.objects import conditions, managed_resource
 from kube.conditions import with_conditions
 from kube.objects import Object
@@ -88,7 +88,7 @@ def test_it_agrees_with_the_state_that_users_see(applied: str, healthy: str, pro
     found = ready(obj)
     status = found.status if found is not None else ""
     state = state_of(obj)
-    assert (status == "True") is (state is State.READY)
-    if state in {State.FAILED, State.UNHEALTHY}:
+    assert (status == "True") is (state is ResourceState.READY)
+    if state in {ResourceState.FAILED, ResourceState.UNHEALTHY}:
         assert status == "False"
-    assert (status == "") is (state is State.PENDING)
+    assert (status == "") is (state is ResourceState.PENDING)

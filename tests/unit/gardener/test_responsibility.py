@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from gardener.responsibility import Origin, concerns, finalizer_of, is_ignored, is_responsible, must_wait, parse_origin
+from gardener.responsibility import (
+    Origin,
+    belongs_to_class,
+    finalizer_of,
+    is_ignored,
+    is_responsible,
+    must_wait,
+    parse_origin,
+)
 from kube.objects import Key, Object
 
 DEFAULT = "resources.gardener.cloud/gardener-resource-manager"
@@ -33,12 +41,12 @@ def test_each_class_has_its_finalizer(resource_class: str, finalizer: str) -> No
 )
 def test_an_instance_is_responsible_for_its_class(resource_class: str, of: str | None, responsible: bool) -> None:
     assert is_responsible(managed_resource(of), resource_class=resource_class) is responsible
-    assert concerns(managed_resource(of), resource_class=resource_class) is responsible
+    assert belongs_to_class(managed_resource(of), resource_class=resource_class) is responsible
 
 
 def test_what_carries_the_finalizer_is_still_a_concern() -> None:
-    assert concerns(managed_resource("other", [SEED]), resource_class="seed")
-    assert not concerns(managed_resource("other", [DEFAULT]), resource_class="seed")
+    assert belongs_to_class(managed_resource("other", [SEED]), resource_class="seed")
+    assert not belongs_to_class(managed_resource("other", [DEFAULT]), resource_class="seed")
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ def test_of_a_secret_not_even_the_names_in_it_are_told() -> None:
 @pytest.mark.parametrize(
     ("action", "fields", "text"),
     [
-        (Action.PUT_RIGHT, 1, "Deployment/shop/storefront: spec.a0 5 -> 2"),
-        (Action.PUT_RIGHT, 3, "Deployment/shop/storefront: spec.a0 5 -> 2, spec.a1 5 -> 2, spec.a2 5 -> 2"),
-        (Action.PUT_RIGHT, 9, "Deployment/shop/storefront: spec.a0 5 -> 2, spec.a1 5 -> 2, spec.a2 5 -> 2, 6 more"),
-        (Action.PUT_RIGHT, 0, "Deployment/shop/storefront"),
+        (Action.REPAIRED, 1, "Deployment/shop/storefront: spec.a0 5 -> 2"),
+        (Action.REPAIRED, 3, "Deployment/shop/storefront: spec.a0 5 -> 2, spec.a1 5 -> 2, spec.a2 5 -> 2"),
+        (Action.REPAIRED, 9, "Deployment/shop/storefront: spec.a0 5 -> 2, spec.a1 5 -> 2, spec.a2 5 -> 2, 6 more"),
+        (Action.REPAIRED, 0, "Deployment/shop/storefront"),
         (Action.MADE_AGAIN, 0, "Deployment/shop/storefront had been deleted"),
     ],
 )
@@ -91,7 +91,7 @@ def test_of_many_objects_the_first_are_told() -> None:
 def test_what_nobody_asked_for_is_told_even_if_the_page_is_off() -> None:
     changes = ChangeSet(owner=Key("ns", "mr"), lists_objects=False)
     before, after = ({"spec": {"replicas": replicas}} for replicas in (5, 2))
-    changes.note(Action.PUT_RIGHT, _STOREFRONT, before=before, after=after)
+    changes.note(Action.REPAIRED, _STOREFRONT, before=before, after=after)
     changes.note(Action.MADE_AGAIN, {"kind": "Namespace", "name": "shop"})
     stamps = {"annotations": {ORIGIN: "a/b", "x": "y"}, "labels": {MANAGED_BY: "gardener"}}
     changes.note(Action.TAKEN_OVER, _STOREFRONT, before=before, after={**after, "metadata": stamps})

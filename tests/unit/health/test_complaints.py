@@ -33,7 +33,7 @@ def events_after(looks: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(("count", "end"), [(1, ""), (2, " (and 1 more)"), (12, " (and 11 more)")])
-def test_it_tells_of_the_first_object_and_how_many_more_there_are(count: int, end: str) -> None:
+def test_it_names_the_first_object_and_how_many_more_there_are(count: int, end: str) -> None:
     assert events_after([(0, count), (30, count)]) == [
         (MANAGED_RESOURCE, "Warning", "DeploymentUnhealthy", f'Deployment "a/b" is unhealthy: x{end}')
     ]

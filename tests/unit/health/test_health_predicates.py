@@ -1,4 +1,4 @@
-"""Which events lead to a check, and what is kept of objects to tell."""
+"""Which events lead to a check, and what is kept of objects to report."""
 
 import gc
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.health import projections
-from agent.resource_manager.health.predicates import LATER, SOON, delay, managed_resource_matters
+from agent.resource_manager.health.predicates import LATER, SOON, calls_for_check, delay
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth, origin, project_health, project_progress
 from gardener.health.checks.deployment import PodsWanted
 from gardener.health.findings import Finding, Reference
@@ -58,7 +58,7 @@ def managed_resource(
 def test_a_managed_resource_is_checked_when_it_was_applied_or_is_no_longer_ignored(
     old: Object | None, new: Object | None, expected: bool
 ) -> None:
-    assert managed_resource_matters(old, new, resource_class="resources") is expected
+    assert calls_for_check(old, new, resource_class="resources") is expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_managed_resource_is_checked_when_it_was_applied_or_is_no_longer_ignor
 )
 def test_the_class_or_the_finalizer_has_to_be_ours(finalizers: tuple[str, ...], having: str, expected: bool) -> None:
     created = managed_resource(finalizers=finalizers, resource_class=having)
-    assert managed_resource_matters(None, created, resource_class="shoot") is expected
+    assert calls_for_check(None, created, resource_class="shoot") is expected
 
 
 # --- from an object to its ManagedResource
@@ -136,8 +136,8 @@ TWO, THREE = (
 def test_a_check_is_due_when_what_is_wrong_changes(
     old: ObjectHealth | None, new: ObjectHealth | None, health: float | None, progress: float | None
 ) -> None:
-    assert delay(old, new, existence_matters=True) == health
-    assert delay(old, new, existence_matters=False) == progress
+    assert delay(old, new, counts_existence=True) == health
+    assert delay(old, new, counts_existence=False) == progress
 
 
 # --- what is kept of an object
@@ -176,7 +176,7 @@ def test_fine_objects_of_a_managed_resource_share_one_value_until_the_last_goes(
 
 
 @pytest.mark.parametrize("origin", ["other:a/mr", "nonsense", "a/b/c"])
-def test_an_object_of_somebody_else_is_checked_for_nobody(origin: str) -> None:
+def test_an_object_of_another_agent_is_not_checked(origin: str) -> None:
     kept = project_health(PODS, live(origin=origin, status={"phase": "Pending"}), cluster_id="")
     assert kept.origin is None
     assert kept.finding is not None

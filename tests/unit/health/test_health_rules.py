@@ -46,7 +46,7 @@ def test_what_is_wrong_names_expression_and_kind(changes: dict[str, str], error:
     assert str(caught.value) == PATH + error
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         rules_of(
             settings(

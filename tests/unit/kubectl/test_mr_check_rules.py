@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gardener.keys import CLASS
-from gardener.overview.states import State
+from gardener.overview.states import ResourceState
 from kube.objects import Object
 from kube.x509 import make_ca
 from kubectl.mr.commands.check import (
@@ -78,14 +78,14 @@ def test_an_agent_is_named_with_its_class(having: dict[str, str], text: str) -> 
 @pytest.mark.parametrize(
     ("state", "level"),
     [
-        (State.READY, Level.GOOD),
-        (State.PROGRESSING, Level.WARNING),
-        (State.SUSPENDED, Level.WARNING),
-        (State.FAILED, Level.BAD),
-        (State.UNHEALTHY, Level.BAD),
+        (ResourceState.READY, Level.GOOD),
+        (ResourceState.PROGRESSING, Level.WARNING),
+        (ResourceState.SUSPENDED, Level.WARNING),
+        (ResourceState.FAILED, Level.BAD),
+        (ResourceState.UNHEALTHY, Level.BAD),
     ],
 )
-def test_failures_are_bad(state: State, level: Level) -> None:
+def test_failures_are_bad(state: ResourceState, level: Level) -> None:
     assert state_findings({state: ["a/b"]})[-1].level is level
 
 
@@ -106,7 +106,9 @@ def test_no_agent_handles_those_of_another_class(leading: set[str | None], level
 
 
 def test_suspended_ones_are_not_forgotten() -> None:
-    found = state_findings({State.READY: ["a/b"], State.SUSPENDED: ["a/c"], State.PROGRESSING: ["a/d"]})
+    found = state_findings(
+        {ResourceState.READY: ["a/b"], ResourceState.SUSPENDED: ["a/c"], ResourceState.PROGRESSING: ["a/d"]}
+    )
     assert [rendered(line, colors=False) for line in lines(found)] == [
         "⚠ 1 of 3 ManagedResources ready",
         "⚠ suspended: a/c",

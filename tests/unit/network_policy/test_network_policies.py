@@ -226,8 +226,8 @@ def test_the_alias_of_the_namespace_counts_even_if_empty(alias: str | None, labe
 
 
 def test_a_terminating_namespace_gets_no_policies_for_its_services() -> None:
-    ending = {"shop": Namespace({}, is_terminating=True), "n": Namespace({}, is_terminating=False)}
-    assert not compute(service(namespace_selectors=[{}], from_world_to_ports=[]), namespaces=ending).policies
+    terminating = {"shop": Namespace({}, is_terminating=True), "n": Namespace({}, is_terminating=False)}
+    assert not compute(service(namespace_selectors=[{}], from_world_to_ports=[]), namespaces=terminating).policies
 
 
 # --- aliases
@@ -304,7 +304,7 @@ EXPRESSION = '[{"matchExpressions": [{"key": "a", "operator": "%s"}]}]'
         ("from-world-to-ports", "[" * 100_000, "is not the expected JSON list"),
     ],
 )
-def test_what_is_wrong_with_an_annotation_is_told_and_concerns_it_alone(
+def test_what_is_wrong_with_an_annotation_is_reported_and_changes_nothing_else(
     annotation: str, value: str, complaint: str
 ) -> None:
     found = policy_settings({f"{PFX}{annotation}": value, f"{PFX}from-good-allowed-ports": '[{"port": 1}]'})
@@ -443,7 +443,7 @@ def test_labels_are_shortened_names_of_policies_are_not(usual: str, hashed: str 
     assert client_label(f"{PFX}{usual}") == f"{PFX}{expected}"
 
 
-def test_a_shortened_label_is_told_once_for_both_policies() -> None:
+def test_a_shortened_label_is_reported_once_for_both_policies() -> None:
     desired = compute(service("x" * 57))
     (shortened,) = desired.shortened
     assert shortened.usual == f"{PFX}to-{'x' * 57}-tcp-8080"

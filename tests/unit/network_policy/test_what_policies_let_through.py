@@ -110,7 +110,7 @@ def test_the_world_comes_in_and_pods_inside_still_need_their_label(
     gateway = service("front", "gw", port=7, annotations={"from-world-to-ports": ports})
     after = network(NAMESPACES, [gateway], Rules(names_everybody=names_everybody))
     server = Pod("front", (("app", "gw"),))
-    after.namespaces["world"] = {}  # no policy concerns what is outside
+    after.namespaces["world"] = {}  # no policy applies to what is outside
     for port in (1, 2, 3, 4, 8443):
         for address in ("192.0.2.1", "2001:db8::1"):
             assert after.may_reach(Pod("world", (), address=address), server, "TCP", port) is (
@@ -149,7 +149,7 @@ def clusters(draw: st.DrawFn) -> tuple[dict[str, dict[str, str]], list[Service],
 
 
 def labels_that_open(service: Service, client_namespace: str, port: int, *, selected: bool) -> Iterator[str]:
-    """What a client may carry to be let through, told from the rules in other words than the controller's."""
+    """What a client may carry to be let through, derived from the rules in other words than the controller's."""
     own = client_namespace == service.key.namespace
     if not own and not selected:
         return

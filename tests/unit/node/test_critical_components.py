@@ -65,7 +65,7 @@ def pod(
     return Key(namespace, name), pod_state(found)
 
 
-def judged(
+def waits_because(
     *daemon_sets: tuple[Key, DaemonSetState],
     pods: list[tuple[Key, PodState]] | None = None,
     registered: frozenset[str] = frozenset(),
@@ -85,12 +85,12 @@ def unready(names: str) -> Waiting:
 
 
 def test_without_components_nothing_is_waited_for() -> None:
-    assert judged() is None
+    assert waits_because() is None
 
 
 def test_only_daemon_sets_that_run_there_are_waited_for() -> None:
     tolerates_one = [{"key": keys.CRITICAL_COMPONENTS_NOT_READY, "operator": "Exists"}]
-    found = judged(
+    found = waits_because(
         daemon_set("cni"),
         daemon_set("proxy", tolerations=tolerates_one),
         daemon_set("win", nodeSelector={"kubernetes.io/os": "windows"}),
@@ -102,9 +102,9 @@ def test_only_daemon_sets_that_run_there_are_waited_for() -> None:
 
 
 def test_names_come_in_a_stable_order() -> None:
-    assert judged(daemon_set("b"), daemon_set("a")) == unscheduled("kube-system/a, kube-system/b")
+    assert waits_because(daemon_set("b"), daemon_set("a")) == unscheduled("kube-system/a, kube-system/b")
     pods = [pod("b", ready="False"), pod("a", ready="")]
-    assert judged(pods=pods) == unready("kube-system/a, kube-system/b")
+    assert waits_because(pods=pods) == unready("kube-system/a, kube-system/b")
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,11 @@ def test_names_come_in_a_stable_order() -> None:
     ],
 )
 def test_a_pod_belongs_to_its_daemon_set_by_uid(owner: Object, expected: Waiting | None) -> None:
-    assert judged(daemon_set("cni"), pods=[pod("p", owner=owner)]) == expected
+    assert waits_because(daemon_set("cni"), pods=[pod("p", owner=owner)]) == expected
 
 
 def test_a_daemon_set_that_is_about_to_go_is_not_waited_for() -> None:
-    assert judged(daemon_set("cni", deleting=True)) is None
+    assert waits_because(daemon_set("cni", deleting=True)) is None
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def test_a_daemon_set_that_is_about_to_go_is_not_waited_for() -> None:
     ],
 )
 def test_every_pod_has_to_be_ready(state: dict[str, Any], is_awaited: bool) -> None:
-    assert judged(pods=[pod("a", **state)]) == (unready("kube-system/a") if is_awaited else None)
+    assert waits_because(pods=[pod("a", **state)]) == (unready("kube-system/a") if is_awaited else None)
     if not is_awaited and state:  # what is to run there has to run there
         evicted = [pod("a", owner=owned_by("cni"), **state)]
-        assert judged(daemon_set("cni"), pods=evicted) == unscheduled("kube-system/cni")
+        assert waits_because(daemon_set("cni"), pods=evicted) == unscheduled("kube-system/cni")
 
 
 def test_storage_drivers_are_waited_for() -> None:
@@ -153,16 +153,16 @@ def test_storage_drivers_are_waited_for() -> None:
     pods = [pod("p", wants=wants), pod("q", wants={f"{keys.WAIT_FOR_CSI_NODE_PREFIX}z": "disk"})]
     reason = "UnreadyRequiredCSIDrivers"
     text = "Unready required CSI drivers for Node: "
-    assert judged(pods=pods) == Waiting(reason, f"{text}[disk file]")
-    assert judged(pods=pods, registered=frozenset({"disk", "x"})) == Waiting(reason, f"{text}[file]")
-    assert judged(pods=pods, registered=frozenset({"disk", "file"})) is None
+    assert waits_because(pods=pods) == Waiting(reason, f"{text}[disk file]")
+    assert waits_because(pods=pods, registered=frozenset({"disk", "x"})) == Waiting(reason, f"{text}[file]")
+    assert waits_because(pods=pods, registered=frozenset({"disk", "file"})) is None
 
 
 def test_the_checks_come_in_order() -> None:
     wants = {f"{keys.WAIT_FOR_CSI_NODE_PREFIX}a": "disk"}
     broken = [pod("p", ready="False", wants=wants)]
-    assert judged(daemon_set("cni"), pods=broken) == unscheduled("kube-system/cni")
-    assert judged(pods=broken) == unready("kube-system/p")
+    assert waits_because(daemon_set("cni"), pods=broken) == unscheduled("kube-system/cni")
+    assert waits_because(pods=broken) == unready("kube-system/p")
 
 
 def test_pods_elsewhere_are_on_no_node() -> None:

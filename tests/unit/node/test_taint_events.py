@@ -1,4 +1,4 @@
-"""What a Node waits for is told when it changes, and not too often."""
+"""What a Node waits for is reported when it changes, and not too often."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from agent.resource_manager.node.critical_components.projections import (
     NODES_VIEW,
     PODS_VIEW,
 )
-from agent.resource_manager.node.critical_components.reconcile import Reconciler, Stores, Waits
+from agent.resource_manager.node.critical_components.reconcile import NodeStores, Reconciler, Waits
 from gardener import keys
 from kit.clock import FakeClock
 from kit.objects import obj
@@ -29,26 +29,26 @@ BACKOFF = 10.0
 
 
 class Recorder(EventRecorder):
-    """Keeps what it is told."""
+    """Keeps what is reported."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client, component="test")
-        self.told: list[tuple[str, str]] = []
+        self.reported: list[tuple[str, str]] = []
 
     def event(self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str, *, reporter: str = "") -> None:
         assert obj == {"apiVersion": "v1", "kind": "Node", "name": "w1", "uid": "u"}
         assert reporter == "node-critical-components-controller"
         assert type_ == "Warning"
-        self.told.append((reason, message.rpartition(": ")[2]))
+        self.reported.append((reason, message.rpartition(": ")[2]))
 
 
 class World:
     def __init__(self, *, backoff: float = BACKOFF) -> None:
         self.clock = FakeClock(0.0)
-        # Nobody is asked anything: all that is told comes from memory.
+        # No request is made: all that is reported comes from memory.
         nowhere = Connection("https://nowhere.invalid", tls=None, credentials=Fixed(None), identity=())
         client = Client(Transport(nowhere), user_agent="")
-        self.stores = Stores(
+        self.stores = NodeStores(
             nodes=Store(NODES_VIEW),
             pods=Store(PODS_VIEW),
             daemon_sets=Store(DAEMON_SETS_VIEW),
@@ -77,29 +77,29 @@ class World:
         self._pods.apply(Deleted(self._object("Pod", f"kube-system/{name}")))
 
     async def look(self) -> list[str]:
-        """The names that are told."""
-        self.recorder.told.clear()
+        """The names that are reported."""
+        self.recorder.reported.clear()
         result = await self.reconciler.reconcile(NODE)
         assert isinstance(result, RequeueAfter | Done)
-        return [names for _, names in self.recorder.told]
+        return [names for _, names in self.recorder.reported]
 
 
 @pytest.fixture
 async def world() -> World:
-    """What is waited for was told once."""
+    """What is waited for was reported once."""
     world = World()
     world.unready("a")
     assert await world.look() == ["kube-system/a"]
     return world
 
 
-async def test_the_same_reason_is_told_once(world: World) -> None:
+async def test_the_same_reason_is_reported_once(world: World) -> None:
     for _ in range(5):
         world.clock.now += 100
         assert await world.look() == []
 
 
-async def test_a_new_reason_is_told_when_the_last_is_old_enough(world: World) -> None:
+async def test_a_new_reason_is_reported_when_the_last_is_old_enough(world: World) -> None:
     world.unready("b")
     world.clock.now += BACKOFF / 2
     assert await world.look() == []
@@ -121,5 +121,5 @@ async def test_a_node_that_waits_is_looked_at_again(backoff: float, expected: ob
     assert await world.reconciler.reconcile(NODE) == expected
 
 
-async def test_a_node_that_is_unknown_is_nobodys_concern() -> None:
+async def test_a_node_that_is_unknown_is_ignored() -> None:
     assert await World().reconciler.reconcile(Key("", "other")) == Done()

@@ -15,7 +15,7 @@ def test_the_newest_come_first_and_the_oldest_go() -> None:
     changes = RecentChanges(limit=2)
     created = object_change(SHOP, Action.CREATED, CONFIG_MAP, at=1.0)
     fields = [Told("data.a", "1 -> 2")]
-    changes.add([created, object_change(SHOP, Action.PUT_RIGHT, CONFIG_MAP, at=2.0, fields=fields)])
+    changes.add([created, object_change(SHOP, Action.REPAIRED, CONFIG_MAP, at=2.0, fields=fields)])
     changes.add([object_change(DNS, Action.DELETED, {"kind": "Namespace", "name": "n"}, at=3.0)])
     newest, older = changes.newest_first()
     assert (newest.at, newest.owner, newest.action, newest.kind, newest.key) == (
@@ -37,7 +37,7 @@ def test_an_entry_is_small_however_much_was_changed() -> None:
     assert change.more_fields == 92
 
 
-def test_where_nobody_can_look_at_it_nothing_is_compared() -> None:
+def test_where_there_is_no_page_nothing_is_compared() -> None:
     class Untouchable(dict[str, Any]):
         def __iter__(self) -> Any:
             raise AssertionError
@@ -48,5 +48,5 @@ def test_where_nobody_can_look_at_it_nothing_is_compared() -> None:
 
 
 def test_drift_is_what_others_had_changed_or_deleted() -> None:
-    assert [action for action in Action if action.is_repair] == [Action.PUT_RIGHT, Action.MADE_AGAIN]
-    assert [action for action in Action if action.is_news] == [Action.PUT_RIGHT, Action.MADE_AGAIN, Action.TAKEN_OVER]
+    assert [action for action in Action if action.is_repair] == [Action.REPAIRED, Action.MADE_AGAIN]
+    assert [action for action in Action if action.is_news] == [Action.REPAIRED, Action.MADE_AGAIN, Action.TAKEN_OVER]

@@ -5,25 +5,25 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.status_page.listing import PAGE, Listing, Query, paged
-from gardener.overview.states import State
+from gardener.overview.states import ResourceState
 from kit.objects import conditions, managed_resource, reference
 from kube.objects import Object
 
 
 def managed(
-    name: str, *, state: State = State.READY, resource_class: str = "", changed: str = "", **spec: Any
+    name: str, *, state: ResourceState = ResourceState.READY, resource_class: str = "", changed: str = "", **spec: Any
 ) -> Object:
-    statuses = {"applied": str(state is not State.FAILED), "healthy": str(state is not State.UNHEALTHY)}
-    told = conditions(**statuses, reason="R", message=f"{name} told", lastTransitionTime=changed)
+    statuses = {"applied": str(state is not ResourceState.FAILED), "healthy": str(state is not ResourceState.UNHEALTHY)}
+    reported = conditions(**statuses, reason="R", message=f"{name} reported", lastTransitionTime=changed)
     spec = {"class": resource_class, **spec}
     status = {"observedGeneration": 1, "resources": spec.get("resources", [])}
-    return managed_resource(name, generation=1, spec=spec, conditions=told, status=status)
+    return managed_resource(name, generation=1, spec=spec, conditions=reported, status=status)
 
 
 EVERYTHING = [
     managed("b/web", changed="2026-01-01T00:00:00Z", secretRefs=[{"name": "web-manifests"}]),
-    managed("a/dns", state=State.FAILED, resource_class="seed", changed="2026-01-03T00:00:00Z"),
-    managed("a/api", state=State.UNHEALTHY, changed="2026-01-02T00:00:00Z"),
+    managed("a/dns", state=ResourceState.FAILED, resource_class="seed", changed="2026-01-03T00:00:00Z"),
+    managed("a/api", state=ResourceState.UNHEALTHY, changed="2026-01-02T00:00:00Z"),
     managed("c/db", resources=[reference("apps/v1 StatefulSet", "c/etcd")]),
 ]
 
@@ -55,7 +55,7 @@ def names(**parameters: str) -> list[str]:
         ({"class": "seed"}, ["a/dns"]),
         ({"class": "resources", "state": "failed"}, ["a/api"]),
         ({"q": "DNS"}, ["a/dns"]),
-        ({"q": "  a/  told "}, ["a/dns", "a/api"]),
+        ({"q": "  a/  reported "}, ["a/dns", "a/api"]),
         ({"q": "web-manifests"}, ["b/web"]),
         ({"q": "statefulset/c/etcd ready"}, ["c/db"]),
         ({"q": "a/api a/dns"}, []),
@@ -69,7 +69,7 @@ def test_queries_search_filter_and_sort(parameters: dict[str, str], expected: li
 
 def test_states_are_counted_whatever_state_is_asked_for() -> None:
     found = listing(state="ready", namespace="a")
-    assert found.states == {State.FAILED: 1, State.UNHEALTHY: 1}
+    assert found.states == {ResourceState.FAILED: 1, ResourceState.UNHEALTHY: 1}
     assert (found.known, found.rows) == (4, [])
 
 

@@ -43,11 +43,11 @@ def store(view: View[Any], objects: list[Object]) -> Store[Any]:
 
 
 def managed(name: str, *, resources: list[Object] | None = None, message: str = "fine", secret: str = "s") -> Object:
-    told = conditions(healthy="False", reason="R", message=message, lastTransitionTime="2026-01-01T11:00:00Z")
+    reported = conditions(healthy="False", reason="R", message=message, lastTransitionTime="2026-01-01T11:00:00Z")
     status = {"observedGeneration": 1, "resources": resources or []}
     meta = {"generation": 1, "resourceVersion": "5"}
     spec = {"secretRefs": [{"name": secret}]}
-    return managed_resource(f"garden/{name}", spec=spec, conditions=told, status=status, **meta)
+    return managed_resource(f"garden/{name}", spec=spec, conditions=reported, status=status, **meta)
 
 
 def reference(name: str, kind: str = "Deployment", api_version: str = "apps/v1") -> Object:
@@ -148,7 +148,7 @@ async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
     assert "What was done lately" not in page
 
 
-async def test_without_any_the_list_tells_how_to_make_the_first() -> None:
+async def test_without_any_the_list_shows_how_to_make_the_first() -> None:
     known = lister()
     known.resource_class = "seed"
     assert "kubectl mr create NAME -n NAMESPACE -f DIRECTORY --class seed --wait" in words(listed(known))
@@ -180,11 +180,11 @@ async def test_a_page_of_an_object_has_its_pods_events_and_fields() -> None:
         "spec": {"x": HOSTILE},
     }
     page = await shown(LiveObject(live, events=Listed([EVENT]), pods=Listed([POD], is_cut=True)), findings={})
-    told = words(page)
-    assert "Deployment shop/ web ✓ Healthy" in told
-    assert "The first 1 pod" in told
-    assert 'web-1 ! Unhealthy Pending 0 – pod is in invalid phase "Pending"' in told
-    assert f"1 Event Last seen Type Reason Times Message 60m Warning Failed 3 {HOSTILE}" in told
+    reported = words(page)
+    assert "Deployment shop/ web ✓ Healthy" in reported
+    assert "The first 1 pod" in reported
+    assert 'web-1 ! Unhealthy Pending 0 – pod is in invalid phase "Pending"' in reported
+    assert f"1 Event Last seen Type Reason Times Message 60m Warning Failed 3 {HOSTILE}" in reported
     assert "managedFields" not in page
     assert "<script>" not in page
     assert "alert(1)" in page[page.index("<pre") :]
@@ -278,5 +278,5 @@ def test_only_names_of_this_computer_are_accepted(host: str, accepted: bool) -> 
         *((address, False) for address in ("0.0.0.0", "::", "", "pod")),
     ],
 )
-def test_loopback_is_what_nobody_else_can_reach(address: str, loopback: bool) -> None:
+def test_loopback_is_what_others_cannot_reach(address: str, loopback: bool) -> None:
     assert is_loopback(address) is loopback

@@ -19,7 +19,7 @@ from agent.shared.token_requestor.rules.renewal import (
 from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from agent.shared.token_requestor.targets import MOST_BY_NAME, view_of
 from agent.shared.token_requestor.tokens import Token, read_answer
-from agent.shared.token_requestor.watched import TokenSecret, is_concerned, label_selector
+from agent.shared.token_requestor.watched import TokenSecret, label_selector, wants_token
 from gardener import keys
 from kit import objects
 from kit.objects import obj
@@ -81,7 +81,7 @@ def test_a_token_is_there_or_it_is_not(data: dict[str, bytes] | None, timestamp:
         ({"token": b"t", "bundle.crt": CA}, CA, False),
         ({"token": b"t", "bundle.crt": b"old"}, CA, True),
         ({"token": b"t"}, CA, True),
-        ({"token": b"t"}, b"", False),  # not known: nothing can be told
+        ({"token": b"t"}, b"", False),  # not known: nothing can be said
         ({"kubeconfig": kubeconfig("t", ca=CA)}, CA, False),
         ({"kubeconfig": kubeconfig("t", ca=b"old")}, CA, True),
         ({"kubeconfig": kubeconfig("t", ca=b"old")}, b"", False),
@@ -178,7 +178,7 @@ def test_a_lifetime_is_counted_by_the_clock_of_the_api_server_if_it_says_so(crea
         b'{"status": {"token": ["hush"], "expirationTimestamp": "2024-05-01T10:00:00Z"}}',
     ],
 )
-def test_what_is_no_answer_is_told_without_what_is_in_it(answer: bytes) -> None:
+def test_what_is_no_answer_is_reported_without_what_is_in_it(answer: bytes) -> None:
     with pytest.raises(ReconcileError, match="^the answer to the TokenRequest ") as raised:
         read_answer(answer, today=NOON)
     assert "hush" not in str(raised.value)
@@ -288,7 +288,7 @@ def secret(**changes: object) -> TokenSecret:
 def test_purpose_and_class_decide_until_it_is_deleted(
     changes: Object, resource_class: str | None, wanted: bool
 ) -> None:
-    assert is_concerned(secret(**changes), resource_class=resource_class) is wanted
+    assert wants_token(secret(**changes), resource_class=resource_class) is wanted
 
 
 def test_the_api_server_selects_the_class() -> None:

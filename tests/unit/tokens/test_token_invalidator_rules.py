@@ -7,7 +7,7 @@ from agent.resource_manager.token_invalidator.rules import (
     SERVICE_ACCOUNT_UID,
     Account,
     Labelled,
-    account_matters,
+    affects_secrets,
     belongs_to,
     needed_labels,
     uses,
@@ -83,7 +83,7 @@ def test_a_secret_without_the_annotation_is_none_of_ours() -> None:
     ],
 )
 def test_changes_of_its_settings_matter(old: Account | None, new: Account | None, wanted: bool) -> None:
-    assert account_matters(old, new) is wanted
+    assert affects_secrets(old, new) is wanted
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How many tokens are told to be overdue."""
+"""How many tokens are reported to be overdue."""
 
 from datetime import UTC, datetime
 

@@ -72,13 +72,13 @@ NO_LABELS = f'failed unmarshalling service account labels from secret annotation
         ({**TARGET, keys.TARGET_SECRET_NAMESPACE: "N"}, f'the annotation "{keys.TARGET_SECRET_NAMESPACE}" is invalid'),
     ],
 )
-def test_what_is_wrong_is_told(annotations: dict[str, str], message: str) -> None:
+def test_what_is_wrong_is_reported(annotations: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidSecretError) as raised:
         parse_token_spec({**MINIMAL, **annotations})
     assert message in str(raised.value)
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     given = {keys.TOKEN_EXPIRATION_DURATION: "x", keys.SERVICE_ACCOUNT_LABELS: "x"}
     with pytest.raises(InvalidSecretError) as raised:
         parse_token_spec(given)

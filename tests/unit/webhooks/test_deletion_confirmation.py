@@ -115,7 +115,7 @@ async def test_the_object_that_is_going_counts_before_any_other() -> None:
     [1, "x", [], {"metadata": []}, {"metadata": {"annotations": []}}, {"metadata": {"annotations": {"a": 1}}}],
     ids=str,
 )
-async def test_what_is_no_object_cannot_be_judged(obj: Any) -> None:
+async def test_what_is_no_object_cannot_be_checked(obj: Any) -> None:
     answer = await ask(obj)
     assert isinstance(answer, Errored)
     assert answer.code == 500

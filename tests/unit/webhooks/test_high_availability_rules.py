@@ -35,7 +35,7 @@ UNREACHABLE = {"key": scheduling.UNREACHABLE, "operator": "Exists", "effect": "N
         (" ,", ()),
     ],
 )
-def test_zones_are_sorted_trimmed_and_told_once(text: str, zones: tuple[str, ...]) -> None:
+def test_zones_are_sorted_trimmed_and_unique(text: str, zones: tuple[str, ...]) -> None:
     assert of_namespace({ZONES: text}).zones == zones
 
 

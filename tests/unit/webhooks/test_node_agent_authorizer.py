@@ -61,7 +61,7 @@ class Known:
     """Machine m1 is node n1, with pod ns/p."""
 
     nodes: dict[str, str] = field(default_factory=lambda: {"m1": "n1"})
-    is_told_by_machines: bool = True
+    machines_exist: bool = True
     asked: list[str] = field(default_factory=list)
 
     async def node_of(self, machine: str) -> str | None:
@@ -70,11 +70,11 @@ class Known:
 
     async def configs_of(self, machine: str) -> Sequence[str] | None:
         self.asked.append(f"configs {machine}")
-        return ["osc-1"] if self.is_told_by_machines else None
+        return ["osc-1"] if self.machines_exist else None
 
     async def secrets_of(self, machine: str) -> Sequence[str] | None:
         self.asked.append(f"secrets {machine}")
-        return ["osc-1", "referred"] if self.is_told_by_machines else None
+        return ["osc-1", "referred"] if self.machines_exist else None
 
     async def user_of_request(self, name: str) -> str:
         self.asked.append(f"csr {name}")
@@ -197,21 +197,21 @@ async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> 
         (wants("list", "secrets", "", "kube-system"), COMMON_ONLY),
     ],
 )
-async def test_where_no_machine_tells_what_is_its_own_others_may_decide(asked: Attributes, expected: Decision) -> None:
-    assert await decided(asked, Known(is_told_by_machines=False)) == expected
+async def test_where_no_machine_says_what_is_its_own_others_may_decide(asked: Attributes, expected: Decision) -> None:
+    assert await decided(asked, Known(machines_exist=False)) == expected
 
 
 @pytest.mark.parametrize("name", COMMON_SECRETS)
-async def test_a_name_that_is_neither_a_machine_nor_a_node_is_told_nothing(name: str) -> None:
+async def test_a_name_that_is_neither_a_machine_nor_a_node_learns_nothing(name: str) -> None:
     asked = wants("get", "secrets", name, "kube-system")
-    assert await decided(asked, Known(nodes={}, is_told_by_machines=False)) == NO_OPINION
+    assert await decided(asked, Known(nodes={}, machines_exist=False)) == NO_OPINION
     assert await decided(asked, Known(nodes={})) == ALLOW, "its Machine is about to become a Node"
 
 
 @pytest.mark.parametrize("name", CONTROL_PLANE_SECRETS)
-@pytest.mark.parametrize("is_told_by_machines", [False, True])
-async def test_no_agent_is_an_administrator_by_being_one(name: str, is_told_by_machines: bool) -> None:
-    known = Known(is_told_by_machines=is_told_by_machines)
+@pytest.mark.parametrize("machines_exist", [False, True])
+async def test_no_agent_is_an_administrator_by_being_one(name: str, machines_exist: bool) -> None:
+    known = Known(machines_exist=machines_exist)
     assert await decided(wants("get", "secrets", name, "kube-system"), known) == NO_OPINION
 
 

@@ -81,11 +81,11 @@ def test_configured_tolerations_are_taken_whatever_they_are() -> None:
         pytest.param([{**E, "value": ""}], [{**E, "value": ""}, D], id="an empty value is none"),
         pytest.param([{**D, "tolerationSeconds": 0}], [{**D, "tolerationSeconds": 0}, D, E], id="0 s are not for ever"),
         pytest.param([{**D, "tolerationSeconds": None}], [{**D, "tolerationSeconds": None}, E], id="null is for ever"),
-        pytest.param([T1, E, T1, E, D], [T1, E, D], id="the pod's own are told once"),
+        pytest.param([T1, E, T1, E, D], [T1, E, D], id="the pod's own appear once"),
         pytest.param([{"operator": "Exists"}], [{"operator": "Exists"}, D, E], id="a catch-all is like any other"),
     ],
 )
-def test_each_toleration_is_told_once(own: Any, after: Any) -> None:
+def test_each_toleration_appears_once(own: Any, after: Any) -> None:
     assert tolerations_after(mutation_of(NODE), *own) == after
 
 

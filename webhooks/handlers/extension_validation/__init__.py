@@ -1,6 +1,6 @@
 """extension-validation: refuses extension resources, and Etcds, that break the rules of their kind.
 
-One webhook a kind, since the API server is told the kinds by webhook. `rules.typed` declares what fields there are,
+One webhook a kind, since the API server gets the kinds by webhook. `rules.typed` declares what fields there are,
 each module of a kind its own; `kind` puts a webhook together from them.
 """
 

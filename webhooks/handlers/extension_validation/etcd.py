@@ -34,7 +34,7 @@ class Backup(Typed):
 
 
 class EtcdSpec(Typed):
-    """What the rules read; whether a spec changes is told from all of it."""
+    """What the rules read; whether a spec changes follows from all of it."""
 
     backup: Backup = Backup()
     member_name_prefix: str | None = None

@@ -98,7 +98,7 @@ def own_configs(machine: Object) -> Sequence[str]:
 
 
 def is_for(file: Reference, node: str) -> bool:
-    """Whether a file may be for a Node; which host that is only its name tells, as the agent may write the label."""
+    """Whether a file may be for a Node; which host that is only its name says, as the agent may write the label."""
     return not (file.hostname and node) or file.hostname == node
 
 

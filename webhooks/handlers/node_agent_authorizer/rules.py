@@ -4,7 +4,7 @@ A node agent is known by its user name, which ends in the name of its machine. W
 it asks `Sources` for, as late as it can, so that most requests need no look-up or one.
 
 An agent may write its own Node, so nothing that it may do follows from what is written there. Which Secrets are for it
-is known from its Machine. Where nobody but the Node says so, there is no opinion: RBAC decides, if it follows.
+is known from its Machine. Where only the Node says so, there is no opinion: RBAC decides, if it follows.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,11 +21,11 @@ CONTROL_PLANE_SECRETS = (
     "shoot-access-kube-scheduler",
     "shoot-access-cluster-admin",
 )
-"""For machines with a control plane, which nothing tells from others; a client with these Secrets is all of them."""
+"""For machines with a control plane, which look like all others; a client with these Secrets is all of them."""
 
 
 class LookupFailed(Exception):
-    """A cluster did not tell what has to be known; says what, and why."""
+    """A cluster did not answer what has to be known; says what, and why."""
 
 
 class Effect(Enum):
@@ -80,13 +80,13 @@ class Attributes:
 
 
 class Sources(Protocol):
-    """What rules ask the clusters. All methods raise LookupFailed or KubeError if a cluster does not tell."""
+    """What rules ask the clusters. All methods raise LookupFailed or KubeError if a cluster does not answer."""
 
     async def node_of(self, machine: str) -> str | None:
         """The name of the Node of a machine; None if there is none."""
 
     async def configs_of(self, machine: str) -> Sequence[str] | None:
-        """The Secrets with what has to be on the Node of a machine; None: there are no Machines to tell."""
+        """The Secrets with what has to be on the Node of a machine; None: there are no Machines."""
 
     async def secrets_of(self, machine: str) -> Sequence[str] | None:
         """The same, and what they refer to."""

@@ -1,7 +1,7 @@
 """What this process has done to objects lately, for people who look at the status page.
 
 A ring of bounded entries: the oldest goes first, and nothing outlives the process. Of a change the paths of the fields
-are kept and never their values, so nothing of a Secret or of a manifest gets in here. Where nobody can look at it,
+are kept and never their values, so nothing of a Secret or of a manifest gets in here. Where there is no status page,
 there is no room in it, and noting costs nothing.
 """
 
@@ -23,17 +23,17 @@ class Action(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     """Since its manifest was changed."""
-    PUT_RIGHT = "put right"
-    """Somebody else had changed it."""
+    REPAIRED = "repaired"
+    """Another client had changed it."""
     MADE_AGAIN = "made again"
-    """Somebody else had deleted it."""
+    """Another client had deleted it."""
     TAKEN_OVER = "taken over"
     """It was there before, without an owner."""
     DELETED = "deleted"
 
     @property
     def is_repair(self) -> bool:
-        return self in {Action.PUT_RIGHT, Action.MADE_AGAIN}
+        return self in {Action.REPAIRED, Action.MADE_AGAIN}
 
     @property
     def is_news(self) -> bool:

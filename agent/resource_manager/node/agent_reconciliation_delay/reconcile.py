@@ -60,7 +60,7 @@ class Debounce:
 
 
 @dataclass(slots=True)
-class State:
+class Delays:
     """What is remembered between passes."""
 
     debounce: Debounce = field(default_factory=Debounce)
@@ -77,7 +77,7 @@ class Reconciler:
     most: seconds.
     """
 
-    def __init__(self, *, client: Client, nodes: Store[NodeMetadata], state: State, least: float, most: float) -> None:
+    def __init__(self, *, client: Client, nodes: Store[NodeMetadata], state: Delays, least: float, most: float) -> None:
         self._client = client
         self._nodes = nodes
         self._state = state

@@ -16,7 +16,7 @@ from agent.resource_manager.node.critical_components.projections import (
     NodeState,
     PodState,
 )
-from agent.resource_manager.node.critical_components.reconcile import Reconciler, Stores, Waits
+from agent.resource_manager.node.critical_components.reconcile import NodeStores, Reconciler, Waits
 from kube.objects import Key
 from kube.resources import NODES
 from kube.runtime.cache import Change, Store
@@ -32,7 +32,7 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("node-critical-components", kind=NODES, workers=settings.concurrent_syncs)
     waits = Waits()
     nodes = loop.watch(caches, NODES_VIEW, partial(_node_changed, waits))
-    stores = Stores(
+    stores = NodeStores(
         nodes=nodes,
         pods=loop.watch(caches, PODS_VIEW, enqueue_mapped(partial(_nodes_of_pod, nodes))),
         daemon_sets=loop.watch(caches, DAEMON_SETS_VIEW, enqueue_mapped(partial(_waiting_nodes, nodes))),

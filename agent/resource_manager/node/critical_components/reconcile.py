@@ -29,7 +29,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class NodeStores:
     nodes: Store[NodeState]
     pods: Store[PodState]
     daemon_sets: Store[DaemonSetState]
@@ -68,7 +68,7 @@ class Waits:
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     client: Client
-    stores: Stores
+    stores: NodeStores
     waits: Waits
     recorder: EventRecorder
     backoff: float

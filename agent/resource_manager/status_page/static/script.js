@@ -43,7 +43,7 @@
     filter();
   }
 
-  // Refreshing, if wished: what is open, focused or typed stays so.
+  // Refreshing, if switched on: what is open, focused or typed stays so.
   const toggle = document.getElementById("refresh");
   let timer = 0;
   const refresh = async () => {

@@ -1,7 +1,7 @@
 """What the annotations of a Service ask for.
 
-An annotation that can't be understood concerns itself alone: everything else that the Service asks for still counts,
-and what it led to earlier stays as it is until somebody mends it.
+An annotation that can't be understood invalidates nothing else: everything else that the Service asks for still counts,
+and what it led to earlier stays as it is until the annotation is corrected.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What an update of a frozen spec would change, in the words of the original.
 
 An entry reads `<path>: <new> != <old>`, in the order of the fields. Lists and maps that are empty equal such as are
-not set, quantities and times count by value. No entries: nothing that matters differs.
+not set, quantities and times count by value. No entries: nothing that counts differs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ _MOST = 2**31 - 1
 
 
 def needed(obj: Object, current: int | None, *, failure_tolerance: str | None) -> int | None:
-    """None: the number is nobody's business, since it is hibernated, or says not what type of component it is.
+    """None: the number is left alone, since it is hibernated, or says not what type of component it is.
 
     Raises: Refusal: the number in the annotation can't be one.
     """
@@ -28,7 +28,7 @@ def needed(obj: Object, current: int | None, *, failure_tolerance: str | None) -
 
 
 def of_workload(current: int | None, needed_replicas: int | None, *, is_scaled: bool) -> int | None:
-    """An autoscaler may have good reasons for more replicas; nobody else has."""
+    """Only an autoscaler may ask for more replicas."""
     if current is None or needed_replicas is None:
         return current
     return max(current, needed_replicas) if is_scaled else needed_replicas
@@ -57,7 +57,7 @@ def of_autoscaler(obj: Object, *, bounds_at: tuple[str, ...], requirements: Requ
 def with_bounds(spec: Object, needed: int) -> Object:
     """An upper bound below the lower one is raised to what is needed, and not further.
 
-    So where somebody's own bounds contradict each other, it is the API server that says so.
+    So where a user's own bounds contradict each other, it is the API server that says so.
     """
     lowest = spec["minReplicas"]
     bounds = {}

@@ -1,8 +1,8 @@
-"""Of kinds without a rule here, what the agent tells in the conditions is believed."""
+"""Of kinds without a rule here, what the agent reports in the conditions counts."""
 
 import pytest
 
-from gardener.overview.objects import Health, HealthStatus, Live, as_told
+from gardener.overview.objects import Health, HealthStatus, Live, as_reported
 from kit.objects import conditions, managed_resource
 from kube.objects import Object
 
@@ -11,7 +11,7 @@ POD = {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "p"}
 FINE = HealthStatus(Health.HEALTHY)
 
 
-def told(**messages: str) -> Object:
+def reporting(**messages: str) -> Object:
     statuses = {
         "healthy": "False" if "healthy" in messages else "True",
         "progressing": "True" if "progressing" in messages else "False",
@@ -47,5 +47,5 @@ def told(**messages: str) -> Object:
 def test_the_object_that_a_condition_names_is_as_it_says(
     reference: Object, status: HealthStatus, messages: dict[str, str], expected: HealthStatus
 ) -> None:
-    [found] = as_told(told(**messages), [Live(reference, reference, status)])
+    [found] = as_reported(reporting(**messages), [Live(reference, reference, status)])
     assert found.status == expected
