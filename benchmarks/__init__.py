@@ -11,7 +11,6 @@ It is a program, not a test: it has no thresholds, and its figures are those of 
     reconciling     creation, change, rest, drift, restart, deletion
     starting        with an empty cluster and with many ManagedResources
     health          conditions that follow workloads
-    followed        what these conditions ought to be, and since when
     garbage         a round of the garbage collector
     nodes           many Nodes that join at once
     tokens          tokens of many ServiceAccounts over a lifetime
@@ -20,9 +19,9 @@ It is a program, not a test: it has no thresholds, and its figures are those of 
     controlling     the controller manager: Projects, Shoots and Seeds, idle and when something happens
     scheduling      the scheduler: many Shoots at once, full Seeds, a place that becomes free
     admission       Pods created through an API server with and without webhooks
-    soak            a mixed load for a long time: whether anything grows (soak_load, soak_clients: the load;
-                    soak_rules: the rules; soak_report; sampling: what is measured)
-    scale           how cost grows with size (scale_points: the measurements; fits: the slopes)
+    soak            a mixed load for a long time: whether anything grows (soak_load: the load; soak_rules: the
+                    rules; soak_report; sampling: what is measured)
+    scale           how cost grows with size
     sharding        one agent against several that share the work
     plots           pictures
     report          tables

@@ -5,17 +5,214 @@ that would take too long are marked as such.
 """
 
 import argparse
+import asyncio
+import math
+import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
-from benchmarks import fits, machine
+from benchmarks import machine, network_policies, nodes
+from benchmarks.measuring import Meter, News, Phase, connected, running, start, writes
+from benchmarks.network_policies import Policies, namespace, service
+from benchmarks.observer import observing
+from benchmarks.program import PATIENT_ELECTION, Agent
 from benchmarks.report import Table, number
-from benchmarks.scale_points import Bounds, Measure, Missed, Point, by_count, by_nodes, by_services, by_size
+from benchmarks.workload import Workload, create_namespace, each_of
+from devcluster.audit import Audit
+from kube.resources import NAMESPACES, NODES, SERVICES
+from kube.runtime.cache import View
 from kube.visible_text import printable
+from localprocesses.errors import LocalProcessError
+
+_NAMESPACE = "benchmark"
+_SECTIONS = {"leaderElection": PATIENT_ELECTION}
+_CLIENTS = 5
+"""Namespaces from which each Service is reached, besides its own."""
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Seconds: for everything to come into being, and of rest."""
+
+    most: float
+    rest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Times in seconds, memory in MiB."""
+
+    count: int
+    """Of what grows."""
+    objects: int
+    """Of all that is managed."""
+    seconds: float
+    calls: int
+    cpu: float
+    peak: float
+    resident: float
+    rest_cpu: float
+    rest_calls: int
+    ready: float
+    looked_at: float
+    """Until everything was looked at once after a restart."""
+    restart_cpu: float
+    restart_peak: float
+    restart_writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A point that was not reached."""
+
+    count: int
+    why: str
+
+
+Measure = Callable[[int, Bounds], Awaitable[Point | Missed]]
+
+
+def by_count(size: int) -> Measure:
+    """So many ManagedResources of `size` objects."""
+    return lambda count, bounds: _managed(count, count=count, size=size, bounds=bounds)
+
+
+def by_size(count: int) -> Measure:
+    """`count` ManagedResources of so many objects."""
+    return lambda size, bounds: _managed(size, count=count, size=size, bounds=bounds)
+
+
+async def _managed(grown: int, *, count: int, size: int, bounds: Bounds) -> Point | Missed:
+    async with (
+        running(sections=_SECTIONS) as (cluster, agent, audit),
+        observing(cluster, _NAMESPACE, objects=False) as observer,
+    ):
+        await create_namespace(observer.client, _NAMESPACE)
+        work = Workload(observer.client, namespace=_NAMESPACE, count=count, size=size)
+        await work.create_secrets()
+
+        def all_applied() -> bool:
+            agent.check()
+            return observer.applied(size) == count
+
+        async def create() -> float:
+            await work.create()
+            return await observer.until(
+                all_applied,
+                what="all to be applied",
+                within=bounds.most,
+                pause=_LOOK_SECONDS,
+                explain=lambda: f"; {observer.applied(size)} of {count} were",
+            )
+
+        return await _point(agent, audit, create, count=grown, objects=count * size, bounds=bounds, passes=count)
+
+
+async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
+    """So many Nodes that wait for the pods of three DaemonSets.
+
+    The pods come with their Nodes: the DaemonSet controller would need all of the machine for thousands of Nodes.
+    """
+    async with (
+        running(controllers=nodes.CONTROLLERS, sections=_SECTIONS) as (cluster, agent, audit),
+        connected(cluster) as (client, caches),
+    ):
+        news, store = News(), caches.acquire(View(NODES, nodes.node_state))
+        await store.synced.wait()
+        store.subscribe(news.notify)
+        await asyncio.to_thread(cluster.stop_controllers)
+        components = await nodes.make_components(client)
+
+        def free() -> int:
+            return sum(not node.has_taint and node.delay is not None for _, node in store.items())
+
+        async def join() -> float:
+            await nodes.join(client, range(count), components=components)
+            return await news.until(
+                lambda: free() == count,
+                what="all Nodes to be free",
+                within=bounds.most,
+                pause=_LOOK_SECONDS,
+                explain=lambda: f"; {free()} of {count} were",
+            )
+
+        return await _point(agent, audit, join, count=count, objects=count, bounds=bounds, passes=0)
+
+
+async def by_services(count: int, bounds: Bounds) -> Point | Missed:
+    """So many Services in a tenth as many namespaces, with two policies for each of six namespaces."""
+    spread = max(count // 10, _CLIENTS + 1)
+    async with (
+        running(controllers=network_policies.CONTROLLERS, sections=_SECTIONS) as (cluster, agent, audit),
+        connected(cluster) as (client, caches),
+    ):
+        policies = Policies(caches)
+        for number in range(spread):
+            await client.create(NAMESPACES, namespace(f"scale-{number}", is_client=number < _CLIENTS))
+        # A Service's own namespace is among those that it lets in by its own policies.
+        wanted = sum(2 * (_CLIENTS + (number % spread >= _CLIENTS)) for number in range(count))
+
+        async def create() -> float:
+            await each_of(range(count), lambda i: client.create(SERVICES, service(f"s-{i}", f"scale-{i % spread}")))
+            return await policies.are(wanted, within=bounds.most)
+
+        return await _point(
+            agent, audit, create, count=count, objects=wanted, bounds=bounds, passes=count, controller="networkpolicy"
+        )
+
+
+# --- what they share
+
+
+async def _point(
+    agent: Agent,
+    audit: Audit,
+    create: Callable[[], Awaitable[float]],
+    *,
+    count: int,
+    objects: int,
+    bounds: Bounds,
+    passes: int,
+    controller: str = "managedresource",
+) -> Point | Missed:
+    await start(agent)
+    meter = Meter(agent, audit)
+    meter.start()
+    try:
+        async with asyncio.timeout(bounds.most * 1.5):
+            created = await meter.stop("create", at=await create())
+            meter.start()
+            rest = await meter.stop("rest", quiet=bounds.rest)
+        again = await meter.restart(passes=passes, controller=controller, within=bounds.most)
+    except (LocalProcessError, TimeoutError) as error:
+        return Missed(count, str(error) or f"longer than {bounds.most * 1.5:.0f} s")
+    return _result(created, rest, again, count=count, objects=objects)
+
+
+def _result(created: Phase, rest: Phase, again: Phase, *, count: int, objects: int) -> Point:
+    return Point(
+        count=count,
+        objects=objects,
+        seconds=created.seconds or 0.0,
+        calls=sum(created.calls.values()),
+        cpu=created.cpu,
+        peak=created.peak,
+        resident=rest.resident,
+        rest_cpu=rest.cpu,
+        rest_calls=sum(rest.calls.values()),
+        ready=again.ready or 0.0,
+        looked_at=again.seconds or 0.0,
+        restart_cpu=again.cpu,
+        restart_peak=again.peak,
+        restart_writes=writes(again.calls),
+    )
+
 
 _COLUMNS = (
     *("", "objects", "s", "calls", "CPU s", "peak MiB", "idle MiB", "CPU s idle"),
@@ -119,15 +316,15 @@ def _section(curve: Curve, found: Sequence[Point | Missed], images: Path) -> str
 
 
 def _titled(name: str, drawn: Sequence[tuple[float, float]]) -> str:
-    fit = fits.power(drawn)
+    fit = power(drawn)
     return f"{name}; slope {fit.exponent:.2f}" if fit is not None else name
 
 
 def _in_words(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
     """Its exponent, over all and in the last step, and what one object more costs."""
     pairs = [(point.count, cost(point)) for point in points]
-    fit, last = fits.power(pairs), fits.steps(pairs)[-1:]
-    each = fits.marginal([(point.objects, cost(point)) for point in points])
+    fit, last = power(pairs), steps(pairs)[-1:]
+    each = marginal([(point.objects, cost(point)) for point in points])
     if fit is None or each is None:
         return "no slope from so few points"
     return f"exponent {fit.exponent:.2f}, last step {number(last[0], 2) if last else ''}; {each:.4g} an object"
@@ -139,3 +336,41 @@ def _row(point: Point) -> tuple[str, ...]:
         *(number(point.peak, 0), number(point.resident, 0), number(point.rest_cpu, 2)),
         *(number(point.ready, 2), number(point.looked_at), number(point.restart_cpu), number(point.restart_peak, 0)),
     )
+
+
+# --- how a cost grows with the number of things: pure functions
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """`cost = factor * count ** exponent`, the straight line in a diagram with logarithmic axes."""
+
+    exponent: float
+    factor: float
+
+
+def power(points: Sequence[tuple[float, float]]) -> Fit | None:
+    """By least squares of the logarithms; None for fewer than two counts, or costs that are not above 0."""
+    logs = [(math.log(count), math.log(cost)) for count, cost in points if count > 0 and cost > 0]
+    line = _line(logs)
+    return None if line is None else Fit(exponent=line[1], factor=math.exp(line[0]))
+
+
+def marginal(points: Sequence[tuple[float, float]]) -> float | None:
+    """What one more costs: the slope of the line through all points."""
+    line = _line(points)
+    return None if line is None else line[1]
+
+
+def steps(points: Sequence[tuple[float, float]]) -> list[float]:
+    """The exponent from each point to the next: a cost that begins to grow faster shows in the last ones."""
+    fits = [power(pair) for pair in pairwise(points)]
+    return [fit.exponent for fit in fits if fit is not None]
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Its height at 0, and its slope; None if all points are at one place."""
+    if len({x for x, _ in points}) < 2:
+        return None
+    slope, height = statistics.linear_regression(*zip(*points, strict=True))
+    return height, slope

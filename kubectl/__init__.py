@@ -4,10 +4,9 @@
     garden/      `kubectl gardener`: what a garden holds
     seed_sets/   `kubectl mss`: ManagedSeedSets
     plugin       the command line of a plugin; imports the module of the command that is used
-    completion   scripts for shells
+    completion   in shells: scripts, names of objects
     options      flags
     session      from flags to a cluster; errors, in words that help, and exit codes
-    object_names names of objects for completion
     reader       objects of a garden, as far as the user may read them
     kinds        kinds in words
     transport    HTTP that takes little to import

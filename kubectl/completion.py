@@ -4,19 +4,28 @@ kubectl completes `kubectl mr` by a program `kubectl_complete-mr`, which gets th
 last line that it prints says what the shell is to do with the others. So it is for the other plugins.
 """
 
+import asyncio
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class
+
+from kube.resources import Resource
+from kube.runtime.client import Form, Selection
+from kube.visible_text import is_visible
+from kubectl.session import Where, open_session
 
 _NO_FILES = ":4"
 
 
 def print_completions(app: click.Command, program: str) -> None:
+    from click.shell_completion import ShellComplete
+
     *words, incomplete = sys.argv[1:] or [""]
     for item in ShellComplete(app, {}, program, _variable(program)).get_completions(words, incomplete):
         # Files are of the type 'file' and have no names.
@@ -82,6 +91,33 @@ def _shell() -> str:
 
 
 def _script(command: click.Command, program: str, shell: str) -> str:
+    from click.shell_completion import get_completion_class
+
     made_by = get_completion_class(shell)
     assert made_by is not None
     return made_by(command, {}, program, _variable(program)).source()
+
+
+# --- of names of objects: they come soon or not at all, without errors
+
+
+_SECONDS = 2.0
+_MOST = 500
+
+
+def names_of(resource: Resource, flags: Mapping[str, Any], incomplete: str) -> list[str]:
+    """Of the objects of a kind, in the namespace that the flags name if they are in one."""
+    where = Where(kubeconfig=flags.get("kubeconfig"), context=flags.get("context"), namespace=flags.get("namespace"))
+    try:
+        return sorted(
+            name for name in asyncio.run(_names(resource, where)) if name.startswith(incomplete) and is_visible(name)
+        )
+    except Exception:  # noqa: BLE001 - no completion is the answer to whatever goes wrong
+        return []
+
+
+async def _names(resource: Resource, where: Where) -> list[str]:
+    async with asyncio.timeout(_SECONDS), open_session(where) as session:
+        selection = Selection(namespace=session.namespace if resource.namespaced else "")
+        page = await session.source.client.list_page(resource, selection, form=Form.METADATA, limit=_MOST)
+        return [item["metadata"]["name"] for item in page["items"]]

@@ -7,7 +7,6 @@ open, and keep a definition from being deleted by mistake. At the end everything
 status page, until Ctrl-C.
 
 `resource_manager` runs it from top to bottom, `bundles` and `admission` hold what is applied (the YAML files
-beside them), the agent runs as whom `identity` says, `plugin` runs the plugin. `garden` is another demo, of the
-garden API:
-`python -m devcluster demo --garden`. Both stand on `stage`, and `screen` is how progress looks.
+beside them). `garden` is another demo, of the garden API: `python -m devcluster demo --garden`. Both
+stand on `stage`, and `screen` is how progress looks.
 """

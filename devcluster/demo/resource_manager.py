@@ -1,16 +1,19 @@
 """The demo from top to bottom. Whoever reads this knows what it does; the rest of the package is how."""
 
+import base64
 import shutil
 import sys
 import time
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.demo import admission, identity
+from devcluster.demo import admission
 from devcluster.demo.admission import Webhooks
 from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_definitions
-from devcluster.demo.identity import Identity
 from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo, shown
 from devcluster.program import Program
@@ -21,6 +24,84 @@ from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
 from localprocesses import assets
 from localprocesses.local import HOST, free_ports, is_good
+
+_LIFETIME = "10m"
+_TOKEN_SECONDS = 600
+_AGENT = "gardener-resource-manager"
+_AGENT_SECRET = "agent-token"
+
+
+class Identity:
+    """As whom the agent works: a ServiceAccount whose token it requests and renews itself.
+
+    It is made before the cluster runs, starts with a token that somebody gave it, and asks for its own by a Secret as
+    any other program could. What a kubelet does in a real cluster, writing the Secret's token to the file that the
+    program reads, is done here.
+
+    Args:
+        namespace: of the ServiceAccount and the Secret.
+    """
+
+    def __init__(self, cluster: Cluster, *, namespace: str) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self._core = f"/api/v1/namespaces/{namespace}"
+        self._written = ""
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._cluster.state / "agent.kubeconfig"
+
+    @property
+    def _file(self) -> Path:
+        return self._cluster.state / "agent-token"
+
+    @property
+    def _api(self) -> Any:
+        return self._cluster.api
+
+    def create(self) -> None:
+        """The ServiceAccount with its rights and a first token, and the Secret that asks for the next ones."""
+        self._api.create(f"{self._core}/serviceaccounts", {"metadata": {"name": _AGENT}})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+        subject = {"kind": "ServiceAccount", "name": _AGENT, "namespace": self._namespace}
+        binding = {"metadata": {"name": _AGENT}, "roleRef": role, "subjects": [subject]}
+        self._api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+        request = {"spec": {"expirationSeconds": _TOKEN_SECONDS}}
+        self._write(self._api.create(f"{self._core}/serviceaccounts/{_AGENT}/token", request)["status"]["token"])
+        document = yaml.safe_load(self._cluster.kubeconfig.read_text())
+        for entry in document["users"]:
+            entry["user"] = {"tokenFile": str(self._file)}
+        self.kubeconfig.write_text(yaml.safe_dump(document))
+        annotations = {
+            keys.SERVICE_ACCOUNT_NAME: _AGENT,
+            keys.SERVICE_ACCOUNT_NAMESPACE: self._namespace,
+            keys.TOKEN_EXPIRATION_DURATION: _LIFETIME,
+        }
+        labels = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}
+        self._api.create(
+            f"{self._core}/secrets", {"metadata": {"name": _AGENT_SECRET, "labels": labels, "annotations": annotations}}
+        )
+
+    def follow(self) -> bool:
+        """Keeps the file like the Secret; returns whether there was a new token."""
+        data = self._api.get(f"{self._core}/secrets/{_AGENT_SECRET}").get("data") or {}
+        token = base64.b64decode(data.get("token") or "").decode()
+        if not token or token == self._written:
+            return False
+        self._write(token)
+        return True
+
+    def ask_for_renewal(self) -> None:
+        """As if most of the token's life were over."""
+        long_ago = {keys.TOKEN_RENEW_TIMESTAMP: "2020-01-01T00:00:00Z"}
+        self._api.patch(f"{self._core}/secrets/{_AGENT_SECRET}", {"metadata": {"annotations": long_ago}})
+
+    def _write(self, token: str) -> None:
+        self._file.touch(mode=0o600)
+        self._file.write_text(token)
+        self._written = token
+
 
 _NAMESPACE = "garden"
 _EVENTS = f"/api/v1/namespaces/{_NAMESPACE}/events"
@@ -118,7 +199,7 @@ class ResourceManagerDemo(Demo):
             self._wait_for("the agent's own token", self._identity.follow)
             self._identity.ask_for_renewal()
             self._wait_for("the agent to renew its token", self._identity.follow)
-            step.outcome = f"the agent works with a token of {identity.LIFETIME}, and has renewed it once already"
+            step.outcome = f"the agent works with a token of {_LIFETIME}, and has renewed it once already"
         return agent
 
     def _apply(self, wanted: list[Bundle]) -> None:

@@ -1,6 +1,10 @@
 """The frame of a demo: it has a cluster and a screen, starts programs, stays until Ctrl-C, and leaves nothing."""
 
+import os
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +14,6 @@ from typing import Any
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.demo import plugin
 from devcluster.demo.screen import Screen
 from devcluster.garden import objects
 from devcluster.program import Program
@@ -71,7 +74,7 @@ class Demo:
     def _plugin(self, arguments: str, *, code: int = 0) -> None:
         command = f"kubectl {arguments}"
         self._command(command)
-        self._screen.show(plugin.output(self._cluster, command, code=code))
+        self._screen.show(_plugin_output(self._cluster, command, code=code))
 
     def _create(self, file: Path) -> list[Object]:
         """What is in a file of the garden's API."""
@@ -160,3 +163,31 @@ def _stage(demo: type[Demo], name: str) -> Iterator[Demo]:
 def shown(file: Path) -> str:
     """As somebody who stands in the project would name it."""
     return str(file.relative_to(Path(__file__).parents[2]))
+
+
+# --- plugins of kubectl: what somebody types, run without kubectl
+
+
+_PLUGIN_SECONDS = 60.0
+_COLUMNS = "110"
+_MODULES = {"mr": "kubectl.mr", "gardener": "kubectl.garden"}
+
+
+def _plugin_output(cluster: Cluster, command: str, *, code: int = 0) -> str:
+    """What a command prints, such as `kubectl mr get`; raises LocalProcessError if it ends with another code."""
+    _, plugin, *arguments = shlex.split(command)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", _MODULES[plugin], *arguments],
+            env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": _COLUMNS, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_PLUGIN_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LocalProcessError(f"{command} takes longer than {_PLUGIN_SECONDS:.0f} s") from error
+    if done.returncode != code:
+        raise LocalProcessError(f"{command} ended with {done.returncode}: {done.stdout}")
+    return done.stdout.rstrip()

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Sequence
 import click
 
 from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.states import ResourceState
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, key
 from kube.runtime.client import Form, Selection
 from kubectl.errors import UserError, not_found
 from kubectl.session import Session
+from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Word
 
 PAGE = 250
 """How many are listed at once."""
@@ -74,3 +76,28 @@ async def _missing(session: Session, wanted: Key) -> Object:
     names = [key(obj).name for obj in known]
     remedy = "look at all of them: kubectl mr get -A"
     raise not_found("ManagedResource", wanted.name, names, where=f"{wanted.namespace}/", remedy=remedy)
+
+
+# --- states and conditions as words in colour
+
+
+_STATES = {
+    ResourceState.READY: GREEN,
+    ResourceState.PROGRESSING: BLUE,
+    ResourceState.UNHEALTHY: RED,
+    ResourceState.FAILED: RED,
+    ResourceState.SUSPENDED: YELLOW,
+    ResourceState.DELETING: YELLOW,
+    ResourceState.PENDING: DIM,
+}
+
+
+def state_word(state: ResourceState) -> Word:
+    return Word(state.value, _STATES[state])
+
+
+def status_word(status: str, *, good: str) -> Word:
+    """The status of a condition."""
+    if not status:
+        return Word("-", DIM)
+    return Word(status, GREEN if status == good else RED if status in {"True", "False"} else YELLOW)

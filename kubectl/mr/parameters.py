@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """The names of ManagedResources, for the shell; nothing if they can't be had at once."""
-    from kubectl.object_names import names_of
+    from kubectl.completion import names_of
 
     return names_of(MANAGED_RESOURCES, ctx.params, incomplete)
 

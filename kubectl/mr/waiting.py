@@ -22,7 +22,7 @@ from kube.objects import Key, Object, annotations
 from kubectl import output
 from kubectl.mr import managed_resources
 from kubectl.mr.live import health_word, read_all
-from kubectl.mr.words import state_word
+from kubectl.mr.managed_resources import state_word
 from kubectl.session import Session, gathered
 from kubectl.style import Line, counted, rendered, shortened
 

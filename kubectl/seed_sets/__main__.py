@@ -10,7 +10,7 @@ COMMANDS = {
     "status": "Show whether all replicas are as they are to be, or wait for that.",
 }
 
-PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets.commands")
+PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets")
 
 
 @PLUGIN.group

@@ -19,7 +19,7 @@ from kubectl.session import Session
 
 
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    from kubectl.object_names import names_of
+    from kubectl.completion import names_of
 
     return names_of(MANAGED_SEED_SETS, ctx.params, incomplete)
 

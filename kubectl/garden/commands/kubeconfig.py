@@ -15,7 +15,7 @@ from kubectl.session import Session, on_cluster
 
 
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    from kubectl.object_names import names_of
+    from kubectl.completion import names_of
 
     return names_of(SHOOTS, ctx.params, incomplete)
 

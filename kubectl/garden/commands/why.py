@@ -26,7 +26,7 @@ def _complete_kind(_ctx: click.Context, _parameter: click.Parameter, incomplete:
 
 
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    from kubectl.object_names import names_of
+    from kubectl.completion import names_of
 
     resource = kinds.find(ctx.params.get("kind") or "")
     return [] if resource is None else names_of(resource, ctx.params, incomplete)

@@ -18,7 +18,7 @@ from kubectl.mr import managed_resources, parameters
 from kubectl.mr.commands.events import line_of, read_events
 from kubectl.mr.desired import Contents, read_contents
 from kubectl.mr.live import health_word, read_all
-from kubectl.mr.words import state_word, status_word
+from kubectl.mr.managed_resources import state_word, status_word
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
 from kubectl.style import BOLD, DIM, RED, Line, Word, age, size, table

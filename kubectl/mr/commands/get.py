@@ -16,8 +16,7 @@ from kube.objects import Key, Object, key, metadata
 from kube.runtime.client import Selection
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
-from kubectl.mr.managed_resources import PAGE, KindMissing
-from kubectl.mr.words import state_word, status_word
+from kubectl.mr.managed_resources import PAGE, KindMissing, state_word, status_word
 from kubectl.output import Output
 from kubectl.session import Session, on_cluster
 from kubectl.style import Columns, Line, age, shortened

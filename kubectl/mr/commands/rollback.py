@@ -21,13 +21,12 @@ from gardener.managed_resource.history import CHANGE_CAUSE
 from gardener.managed_resource.references import secret_names
 from gardener.responsibility import is_ignored
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, condition, is_deleting, key, metadata
+from kube.objects import Key, Object, annotations, condition, is_deleting, key, labels, mappings, metadata
 from kube.resources import SECRETS
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.mr import managed_resources, parameters, preview
 from kubectl.mr.desired import values_of
-from kubectl.mr.managers import LAST_APPLIED, manager_of
 from kubectl.mr.revisions import applied_digest, digest_of, number_of, read_kept, read_revisions
 from kubectl.mr.waiting import Goal, wait_for
 from kubectl.options import seconds_of
@@ -245,3 +244,31 @@ async def _suspend(session: Session, own: Key, reason: str) -> None:
 async def _annotate(session: Session, own: Key, notes: Mapping[str, str | None]) -> None:
     patch = {"metadata": {"annotations": notes}}
     await session.source.client.patch(MANAGED_RESOURCES, own.name, patch, namespace=own.namespace)
+
+
+# --- who writes an object again and again, so that what somebody else writes into it does not last
+
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_MANAGED_BY = "app.kubernetes.io/managed-by"
+_LABELS = {
+    "kustomize.toolkit.fluxcd.io/name": "the Kustomization {} of Flux",
+    "helm.toolkit.fluxcd.io/name": "the HelmRelease {} of Flux",
+    "argocd.argoproj.io/instance": "the Application {} of Argo CD",
+}
+_ANNOTATIONS = {
+    keys.ORIGIN: "the ManagedResource {}",
+    "argocd.argoproj.io/tracking-id": "Argo CD ({})",
+    "meta.helm.sh/release-name": "the release {} of Helm",
+}
+
+
+def manager_of(obj: Object) -> str:
+    """In words, empty if there is none: a controller that owns it, or a tool by its marks."""
+    for owner in mappings(metadata(obj).get("ownerReferences")):
+        return f"{owner.get('kind')} {owner.get('name')}"
+    for marks, words in ((labels(obj), _LABELS), (annotations(obj), _ANNOTATIONS)):
+        for mark, text in words.items():
+            if marks.get(mark):
+                return text.format(marks[mark])
+    return labels(obj).get(_MANAGED_BY) or ""

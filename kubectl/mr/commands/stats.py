@@ -16,7 +16,7 @@ from kube.yaml import DialectError
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
 from kubectl.mr.desired import values_of
-from kubectl.mr.words import state_word
+from kubectl.mr.managed_resources import state_word
 from kubectl.output import Form
 from kubectl.session import Session, gathered, on_cluster
 from kubectl.style import BOLD, Line, Word, size, table

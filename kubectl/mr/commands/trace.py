@@ -1,6 +1,6 @@
 """`kubectl mr trace`: from an object back to the ManagedResource and the Secret that it comes from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,13 +15,15 @@ from gardener.overview.states import message_of, state_of
 from gardener.responsibility import DEFAULT_CLASS, Origin, class_of, parse_origin
 from kube.errors import Forbidden, KubeError, NotFound
 from kube.objects import Object, annotations, condition, controller_of, key
+from kube.resources import Resource
+from kube.runtime.client import Client
+from kube.runtime.discovery_documents import AGGREGATED
 from kubectl import options, output
 from kubectl.errors import UserError
-from kubectl.mr import kinds
 from kubectl.mr.commands.tree import sources_of
 from kubectl.mr.desired import read_contents
 from kubectl.mr.live import health_word, read_object
-from kubectl.mr.words import state_word
+from kubectl.mr.managed_resources import state_word
 from kubectl.output import Form
 from kubectl.session import Cluster, Session, on_cluster
 from kubectl.style import Line, age, table
@@ -57,7 +59,7 @@ class Trace:
 
 
 async def _trace(session: Session, kind: str, name: str) -> Trace:
-    resource = await kinds.find(session.target.client, kind)
+    resource = await find_kind(session.target.client, kind)
     namespace = session.namespace if resource.namespaced else ""
     try:
         obj = await session.target.client.get(resource, name, namespace=namespace)
@@ -149,3 +151,50 @@ def data(trace: Trace) -> Object:
         "state": state_of(found) if found else None,
         "secret": trace.secret or None,
     }
+
+
+# --- what people call a kind: `deploy`, `deployments.apps`, `Deployment`
+
+
+async def find_kind(client: Client, name: str) -> Resource:
+    """The kind of this name in its preferred version.
+
+    Raises:
+        UserError: there is none, or the API server is too old.
+        KubeError: the API server could not be asked.
+    """
+    groups: list[Object] = []
+    for path in ("/api", "/apis"):
+        answer = await client.read(path, accept=AGGREGATED)
+        if answer.get("kind") != "APIGroupDiscoveryList":
+            raise UserError(
+                "the API server is too old to list all its kinds at once: it needs Kubernetes 1.27 or newer"
+            )
+        groups += answer.get("items") or []
+    found = matching_kind(name, groups)
+    if found is None:
+        raise UserError(f"the cluster knows no kind {name!r}", hint="see all of them: kubectl api-resources")
+    return found
+
+
+def matching_kind(name: str, groups: Iterable[Object]) -> Resource | None:
+    """The first that is called so; the core group comes first."""
+    wanted, _, group = name.lower().partition(".")
+    for resource, names in _served(groups):
+        if wanted in names and (not group or f"{resource.group}.".startswith(f"{group}.")):
+            return resource
+    return None
+
+
+def _served(groups: Iterable[Object]) -> Iterator[tuple[Resource, set[str]]]:
+    for group in groups:
+        name = (group.get("metadata") or {}).get("name") or ""
+        for version in (group.get("versions") or [])[:1]:
+            for entry in version.get("resources") or []:
+                kind = (entry.get("responseKind") or {}).get("kind") or ""
+                plural = entry.get("resource") or ""
+                names = {plural, entry.get("singularResource") or "", kind.lower(), *(entry.get("shortNames") or [])}
+                yield (
+                    Resource(name, version.get("version") or "", kind, plural, entry.get("scope") == "Namespaced"),
+                    names,
+                )

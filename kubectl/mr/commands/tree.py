@@ -17,7 +17,7 @@ from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
 from kubectl.mr.desired import Contents, read_contents
 from kubectl.mr.live import OWNERS, Owned, by_key, health_word, owned_objects, read_all
-from kubectl.mr.words import state_word
+from kubectl.mr.managed_resources import state_word
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
 from kubectl.style import DIM, RED, Branch, Line, Word, tree

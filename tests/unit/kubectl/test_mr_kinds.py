@@ -17,7 +17,7 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.connection import Connection, Fixed
 from kube.runtime.transport import Transport
 from kubectl.errors import UserError
-from kubectl.mr.kinds import find, matching
+from kubectl.mr.commands.trace import find_kind, matching_kind
 from kubectl.mr.offline import Kinds, OfflineClient, plural_of
 
 
@@ -51,14 +51,14 @@ GROUPS = [
     ],
 )
 def test_a_kind_is_found_by_all_of_its_names(name: str, api_version: str, kind: str) -> None:
-    found = matching(name, GROUPS)
+    found = matching_kind(name, GROUPS)
     assert found is not None
     assert (found.api_version, found.kind) == (api_version, kind)
 
 
 @pytest.mark.parametrize("name", ["", "nothing", "pods.apps", "olds"])
 def test_other_names_find_nothing(name: str) -> None:
-    assert matching(name, GROUPS) is None
+    assert matching_kind(name, GROUPS) is None
 
 
 OLD = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2beta1", "metadata": {}}
@@ -116,13 +116,13 @@ async def test_kinds_of_an_api_server_that_has_only_the_beta_of_discovery_are_fo
     async with old_server(
         "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList", OLD_ANSWERS
     ) as c:
-        assert (await find(c, "po")).kind == "Pod"
+        assert (await find_kind(c, "po")).kind == "Pod"
 
 
 async def test_an_api_server_that_has_neither_is_called_too_old() -> None:
     async with old_server("application/json", OLDEST_ANSWERS) as client:
         with pytest.raises(UserError, match="too old.*1\\.27"):
-            await find(client, "po")
+            await find_kind(client, "po")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from kit.objects import managed_resource, secret
 from kube.objects import Key, Object
 from kubectl.errors import UserError
 from kubectl.mr.commands.history import lines
-from kubectl.mr.commands.rollback import chosen, problem_of
-from kubectl.mr.managers import manager_of
+from kubectl.mr.commands.rollback import chosen, manager_of, problem_of
 from kubectl.mr.revisions import current, json_of, number_of
 from kubectl.style import rendered
 

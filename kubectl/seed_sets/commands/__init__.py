@@ -1,1 +1,0 @@
-"""A module a command, imported when the command is used; each has a function `command`."""
