@@ -69,8 +69,8 @@ format: setup ## Format the code.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-crds: setup ## Write the CustomResourceDefinitions of the garden API anew, from gardener/garden/kinds.
-	$(BIN)/python -m gardener.garden manifests/crds/garden
+crds: setup ## Write the CustomResourceDefinitions of the garden API anew, from gardener/api/garden.
+	$(BIN)/python -m gardener.api manifests/crds/garden
 
 bench: setup ## Measure; writes the reports in benchmarks/.
 	$(BIN)/python -m benchmarks

@@ -13,7 +13,7 @@ from benchmarks.measuring import connected
 from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, install_crd, managed_resource
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 from kube.runtime.client import Client
 

@@ -20,7 +20,7 @@ from benchmarks.report import Table, calls, number
 from benchmarks.workload import each_of
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden
-from gardener.garden.resources import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
+from gardener.api.garden import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
 from gardener.keys import SHOOT_STATUS
 from kube.clock import format_micro_time, format_time
 from kube.objects import Key, Object, condition, labels, mapping, text

@@ -31,7 +31,7 @@ from benchmarks.workload import each_of
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
-from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.api.garden import SEEDS, SHOOTS
 from kube.objects import Object, condition
 from kube.runtime.client import Client
 from localprocesses.errors import LocalProcessError

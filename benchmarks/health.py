@@ -18,9 +18,9 @@ from benchmarks.measuring import QUIET_SECONDS, Meter, News, connected, running,
 from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, managed_resource, secret_of
 from devcluster.cluster import Cluster
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.health.checks.deployment import PodsWanted
 from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
-from gardener.kinds import MANAGED_RESOURCES
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.resources import NODES, PODS, SECRETS, Resource

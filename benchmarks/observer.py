@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.measuring import News, connected
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Object, condition, key, resource_version
 from kube.resources import CONFIG_MAPS
 from kube.runtime.cache import Caches, View

@@ -21,7 +21,7 @@ from benchmarks.report import Table, calls, number
 from benchmarks.workload import each_of
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden
-from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.api.garden import SEEDS, SHOOTS
 from kube.clock import format_time
 from kube.objects import Object, mapping, text
 from kube.paths import at

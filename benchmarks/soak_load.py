@@ -18,8 +18,8 @@ import orjson
 from benchmarks import nodes, tokens
 from benchmarks.network_policies import namespace, service
 from benchmarks.workload import Workload, create_namespace, managed_resource, objects_of, secret_of
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import GARBAGE_COLLECTABLE, TOKEN_EXPIRATION_DURATION
-from gardener.kinds import MANAGED_RESOURCES
 from kube.errors import KubeError
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICE_ACCOUNTS, SERVICES, Resource

@@ -14,7 +14,7 @@ import orjson
 import yaml
 
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
 from kube.runtime.client import Client

@@ -11,19 +11,18 @@ import orjson
 
 from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener import keys
-from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
 from kube.access_reviews import attributes, is_allowed, self_review
 from kube.clock import parse_time
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
+from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_REVIEWS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client
 
 AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
 _BINDING = f"{SHOOTS.plural}/binding"
-_REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
 class Role(Enum):
@@ -190,8 +189,12 @@ class PlainApi(GardenApi):
         if not is_allowed(await self._client.create(SELF_SUBJECT_ACCESS_REVIEWS, self_review(asked))):
             message = f'you may not create {SHOOTS.plural}/{role.subresource} for "{namespace}/{name}"'
             raise Forbidden(403, message=message, reason="Forbidden")
-        body: Object = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}}
-        return text(at(await self._client.create(_REVIEWS, body), "status", "userInfo", "username"))
+        body: Object = {
+            "apiVersion": SELF_SUBJECT_REVIEWS.api_version,
+            "kind": SELF_SUBJECT_REVIEWS.kind,
+            "metadata": {},
+        }
+        return text(at(await self._client.create(SELF_SUBJECT_REVIEWS, body), "status", "userInfo", "username"))
 
 
 async def recognized(client: Client) -> GardenApi:

@@ -1,6 +1,6 @@
 """What a kind is called in paths, and the kinds of Kubernetes itself that programs work with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from kube.errors import NotFound
@@ -24,6 +24,8 @@ class Resource:
     kind: str
     plural: str
     namespaced: bool
+    short_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """As kubectl takes them."""
 
     def __hash__(self) -> int:
         """Of what tells kinds apart: tables by kind are asked all the time."""
@@ -77,6 +79,8 @@ NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
 SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
@@ -90,13 +94,18 @@ HORIZONTAL_POD_AUTOSCALERS = Resource(
 )
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
 INGRESSES = Resource("networking.k8s.io", "v1", "Ingress", "ingresses", namespaced=True)
-_RBAC_GROUP = "rbac.authorization.k8s.io"
-CLUSTER_ROLES = Resource(_RBAC_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
-CLUSTER_ROLE_BINDINGS = Resource(_RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
-ROLE_BINDINGS = Resource(_RBAC_GROUP, "v1", "RoleBinding", "rolebindings", namespaced=True)
+RBAC_GROUP = "rbac.authorization.k8s.io"
+CLUSTER_ROLES = Resource(RBAC_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+ROLES = Resource(RBAC_GROUP, "v1", "Role", "roles", namespaced=True)
+ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "RoleBinding", "rolebindings", namespaced=True)
 CSI_NODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
 CERTIFICATE_SIGNING_REQUESTS = Resource(
     "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False
+)
+TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
+SELF_SUBJECT_REVIEWS = Resource(
+    "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False
 )
 SUBJECT_ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False

@@ -14,7 +14,7 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from gardener.garden.resources import CLOUD_PROFILES
+from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden.users import reason
 from kube.objects import Key
 from kube.runtime.loop import ControlLoop

@@ -12,7 +12,7 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from gardener.garden.users import reason
 from gardener.keys import DEPLOYMENT_FINALIZER
 from kube.objects import Key

@@ -5,7 +5,7 @@ from functools import partial
 from agent.controller_manager.common.api import BY_CREDENTIALS_BINDING, CREDENTIALS_BINDINGS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from gardener.garden.resources import CREDENTIALS_BINDINGS
+from gardener.api.garden import CREDENTIALS_BINDINGS
 from gardener.garden.users import credentials_reference, reason, secrets, workload_identities
 from kube.objects import Key, Object, is_deleting, key, text
 from kube.runtime.cache import Store

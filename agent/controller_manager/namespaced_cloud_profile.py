@@ -16,9 +16,9 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.common.protection import Protection, Users
 from agent.controller_manager.context import Context
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES
 from gardener.garden import users
 from gardener.garden.profiles import merged
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
 from kube.packing import digest
 from kube.runtime.cache import Change, Store

@@ -6,7 +6,7 @@ from agent.controller_manager.common.api import BY_QUOTA, CREDENTIALS_BINDINGS_V
 from agent.controller_manager.common.protection import Protection, Users
 from agent.controller_manager.common.rules.bindings import REFERENCE_LABELS, changes_of_labels, reference_labels
 from agent.controller_manager.context import Context
-from gardener.garden.resources import QUOTAS
+from gardener.api.garden import QUOTAS
 from gardener.garden.users import listed
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
 from kube.objects import Key, Object, is_deleting, key, labels, metadata

@@ -5,7 +5,7 @@ from functools import partial
 from agent.controller_manager.common.api import BY_SECRET_BINDING, SECRET_BINDINGS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from gardener.garden.resources import SECRET_BINDINGS
+from gardener.api.garden import SECRET_BINDINGS
 from gardener.garden.users import reason
 from kube.objects import Key
 from kube.runtime.loop import ControlLoop

@@ -1,6 +1,6 @@
 """Says how to define ManagedResources in a cluster that does not serve them: until then there is nothing to do."""
 
-from gardener.kinds import DEFINITION, MANAGED_RESOURCES
+from gardener.api.kinds import DEFINITION, MANAGED_RESOURCES
 from kube.errors import KindNotServed, KubeError
 from kube.runtime.discovery import Discovery
 from process.logging import get_logger

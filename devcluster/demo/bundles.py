@@ -8,7 +8,7 @@ from pathlib import Path
 import brotli
 import yaml
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 
 GROUP = f"/apis/{MANAGED_RESOURCES.api_version}"

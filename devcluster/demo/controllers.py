@@ -11,8 +11,8 @@ from devcluster.demo import actors
 from devcluster.demo.stage import Demo
 from devcluster.program import Program
 from gardener import keys
+from gardener.api.garden import CLOUD_PROFILES, PROJECTS, SEEDS, SHOOTS
 from gardener.conditions import API_SERVER_AVAILABLE, GARDENLET_READY
-from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, SEEDS, SHOOTS
 from kube.objects import Object, condition, key, mapping, text
 from kube.paths import at
 from kube.resources import EVENTS, ROLE_BINDINGS, Resource

@@ -14,7 +14,7 @@ from devcluster.demo.seeds import SeedScenes
 from devcluster.demo.stage import shown
 from devcluster.garden import objects
 from devcluster.garden.box import Garden
-from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, PROJECTS, SHOOTS
 from kube.objects import Object, annotations, key, labels
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS

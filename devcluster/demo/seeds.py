@@ -11,7 +11,7 @@ from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo, shown
 from devcluster.program import Program
 from gardener import keys
-from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SEEDS, SHOOTS
 from gardener.garden.scheduling import is_told_of_failure
 from kube.objects import Object, key, mapping, text
 from kube.paths import at

@@ -10,7 +10,7 @@ from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
 from devcluster.program import Program
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kube.errors import ApiError
 from kube.objects import Object
 from localprocesses.local import HOST, free_ports, wait_until

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.conditions import (
     GARDENLET_READY,
     HEALTHY,
@@ -21,7 +22,6 @@ from gardener.conditions import (
 )
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.managed_seeds import seed_template_path
-from gardener.garden.resources import CONTROLLER_INSTALLATIONS, MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import is_current
 from kube.clock import format_micro_time, format_time

@@ -5,12 +5,18 @@ from pathlib import Path
 
 import yaml
 
-from gardener.garden import resources
-from gardener.garden.definitions import custom_resource_definition
-from gardener.garden.kinds import DEFINITIONS
-from gardener.garden.kinds.controller_deployment import CONTROLLER_DEPLOYMENT
+from gardener.api.definition import custom_resource_definition
+from gardener.api.garden.definitions import DEFINITIONS
 from kube.objects import Object, key
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
+from kube.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+)
 
 NAMESPACE = "garden"
 ADMISSION_ACCOUNT = "gardener-resource-manager-webhooks"
@@ -24,18 +30,17 @@ _ROLES = (
     "controller-manager/seed-leases/role.yaml",
     "scheduler/role.yaml",
 )
-_RBAC = "rbac.authorization.k8s.io"
 _RESOURCES = {
     (each.api_version, each.kind): each
     for each in (
         NAMESPACES,
         SECRETS,
         CUSTOM_RESOURCE_DEFINITIONS,
-        Resource(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
-        Resource(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
-        Resource(_RBAC, "v1", "Role", "roles", namespaced=True),
-        Resource(_RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True),
-        *(value for value in vars(resources).values() if isinstance(value, Resource)),
+        CLUSTER_ROLES,
+        CLUSTER_ROLE_BINDINGS,
+        ROLES,
+        ROLE_BINDINGS,
+        *(definition.resource for definition in DEFINITIONS),
     )
 }
 
@@ -52,10 +57,7 @@ def definitions(conversion: Object) -> list[Object]:
     Args:
         conversion: `spec.conversion.webhook` of the kind that has two versions.
     """
-    return [
-        custom_resource_definition(each, conversion=conversion if each is CONTROLLER_DEPLOYMENT else None)
-        for each in DEFINITIONS
-    ]
+    return [custom_resource_definition(each, conversion=conversion if each.others else None) for each in DEFINITIONS]
 
 
 def roles() -> Iterator[Object]:

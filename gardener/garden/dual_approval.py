@@ -7,7 +7,7 @@ that does not exist. A ServiceAccount belongs to all who can get a token for it.
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.objects import (
     Object,
     annotations,

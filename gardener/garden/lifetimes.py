@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from gardener import keys
+from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
 from gardener.garden import users
-from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS
 from kube.clock import format_time, parse_time
 from kube.objects import Key, Object, annotations, metadata, spec
 from kube.resources import Resource

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from kube.objects import Object, mappings, text, texts
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
 ADMIN, OWNER, VIEWER = "admin", "owner", "viewer"
 USER_ACCESS_MANAGER, SERVICE_ACCOUNT_MANAGER = "uam", "serviceaccountmanager"
 ROLES = (ADMIN, OWNER, SERVICE_ACCOUNT_MANAGER, USER_ACCESS_MANAGER, VIEWER)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from gardener.garden.certificates import bundle_errors
-from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from gardener.garden.users import parents
 from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.clock import time_or_none

@@ -14,7 +14,7 @@ stored, with all defaults.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, WORKLOAD_IDENTITIES
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES, WORKLOAD_IDENTITIES
 from kube.objects import Key, Object, key, mapping, mappings, spec, text
 from kube.paths import mapping_at, mappings_at
 from kube.resources import SECRETS

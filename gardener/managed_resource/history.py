@@ -28,7 +28,7 @@ import brotli
 import orjson
 
 from gardener import keys
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, LARGEST_SECRET, Limits, decompress
 from kube.objects import (
     Key,

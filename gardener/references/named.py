@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.references.keys import CONFIG_MAP, SECRET
 from kube.objects import Object
 from kube.paths import mapping_at, mappings_at

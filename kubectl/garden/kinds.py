@@ -1,8 +1,6 @@
 """What people call the kinds that can be asked about: as kubectl takes them."""
 
-from collections.abc import Mapping, Sequence
-
-from gardener.garden.resources import (
+from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
     CONTROLLER_REGISTRATIONS,
@@ -18,30 +16,30 @@ from gardener.garden.resources import (
 from kube.resources import Resource
 from kubectl.errors import UserError
 
-SHORT_NAMES: Mapping[Resource, Sequence[str]] = {
-    SHOOTS: (),
-    SEEDS: (),
-    PROJECTS: (),
-    CLOUD_PROFILES: ("cprofile", "cpfl"),
-    NAMESPACED_CLOUD_PROFILES: ("nsprofile", "nscpfl"),
-    EXPOSURE_CLASSES: ("expclass", "expcls"),
-    QUOTAS: ("squota",),
-    SECRET_BINDINGS: ("sb",),
-    CREDENTIALS_BINDINGS: ("cb",),
-    CONTROLLER_DEPLOYMENTS: ("ctrldeploy",),
-    CONTROLLER_REGISTRATIONS: ("ctrlreg",),
-}
+KINDS = (
+    SHOOTS,
+    SEEDS,
+    PROJECTS,
+    CLOUD_PROFILES,
+    NAMESPACED_CLOUD_PROFILES,
+    EXPOSURE_CLASSES,
+    QUOTAS,
+    SECRET_BINDINGS,
+    CREDENTIALS_BINDINGS,
+    CONTROLLER_DEPLOYMENTS,
+    CONTROLLER_REGISTRATIONS,
+)
 
 
 def singulars() -> list[str]:
-    return [resource.kind.lower() for resource in SHORT_NAMES]
+    return [resource.kind.lower() for resource in KINDS]
 
 
 def find(name: str) -> Resource | None:
     """By its singular, plural or short name, with or without the group."""
     wanted, _, group = name.lower().partition(".")
-    for resource, short in SHORT_NAMES.items():
-        is_called_so = wanted in {resource.kind.lower(), resource.plural, *short}
+    for resource in KINDS:
+        is_called_so = wanted in {resource.kind.lower(), resource.plural, *resource.short_names}
         if is_called_so and (not group or f"{resource.group}.".startswith(f"{group}.")):
             return resource
     return None

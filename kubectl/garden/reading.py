@@ -5,9 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 
-from gardener.garden import lifetimes, profiles, scheduling, users
-from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import (
+from gardener.api.garden import (
     BACKUP_ENTRIES,
     CREDENTIALS_BINDINGS,
     MANAGED_SEEDS,
@@ -17,6 +15,8 @@ from gardener.garden.resources import (
     SEEDS,
     SHOOTS,
 )
+from gardener.garden import lifetimes, profiles, scheduling, users
+from gardener.garden.domains import NAMESPACE
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import seeds_of

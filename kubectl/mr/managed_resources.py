@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import click
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.overview.states import ResourceState
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, key

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import brotli
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, LARGEST_SECRET, split
 from gardener.references.manifests import stamp
 from gardener.references.unique import make_unique

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kubectl.options import FILE, OneOf
 from kubectl.output import Form
 

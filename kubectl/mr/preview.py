@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import ADOPT, FIELD_MANAGER, KEEP_OBJECT, ORIGIN
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.adoption import adoption_problem
 from gardener.managed_resource.changes import Change, changes
 from gardener.managed_resource.difference import dropped_fields

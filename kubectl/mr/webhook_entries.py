@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 
 from gardener.keys import GROUP
 from kube.objects import Object, key
-from kube.resources import Resource
+from kube.resources import ENDPOINT_SLICES
 from kube.runtime.client import Client, Selection
 from webhooks.configurations.objects import MUTATING, VALIDATING
 
-_ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
 _SECONDS = 5.0
 
 
@@ -77,7 +76,7 @@ async def problem_with(client: Client, entry: Entry) -> str:
         return await _problem_with_url(entry)
     namespace, name = entry.service
     selection = Selection(namespace=namespace, label_selector=f"kubernetes.io/service-name={name}")
-    slices = await client.list(_ENDPOINT_SLICES, selection)
+    slices = await client.list(ENDPOINT_SLICES, selection)
     endpoints = [endpoint for found in slices for endpoint in found.get("endpoints") or []]
     ready = [endpoint for endpoint in endpoints if (endpoint.get("conditions") or {}).get("ready") is not False]
     return "" if ready else "the Service has no endpoint that is ready"

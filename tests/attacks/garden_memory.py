@@ -13,7 +13,7 @@ import time
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import orjson
 
-from gardener.garden.resources import CLOUD_PROFILES, CREDENTIALS_BINDINGS, MANAGED_SEED_SETS, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, CREDENTIALS_BINDINGS, MANAGED_SEED_SETS, SHOOTS
 from kit.garden_objects import garden_object
 from kit.webhooks.garden import Reviews
 from kit.webhooks.mutating import state_of

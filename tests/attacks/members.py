@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
-from gardener.garden.resources import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kube.errors import ApiError, Forbidden, Invalid

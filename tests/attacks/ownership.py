@@ -25,10 +25,11 @@ import orjson
 
 from devcluster.cluster import Cluster
 from kit.managed_resources import install_crd
-from kit.objects import CLUSTER_ROLES, bundle, config_map, managed_resource, role_binding, secret, user
+from kit.objects import bundle, config_map, managed_resource, role_binding, secret, user
 from kit.processes.agent import PROJECT, AgentProcess, sole_configuration
 from kit.world import Place
 from kube.objects import Object, annotations
+from kube.resources import CLUSTER_ROLES
 
 _GROUP = "resources.gardener.cloud"
 _SECONDS = 30.0

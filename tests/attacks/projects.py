@@ -13,7 +13,7 @@ from functools import partial
 
 from devcluster.cluster import Cluster
 from devcluster.program import Program
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden, installed
 from kit.garden_shoots import ShootPlace

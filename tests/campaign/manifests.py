@@ -18,11 +18,11 @@ import orjson
 from agent.resource_manager.node.critical_components.projections import NAMESPACE
 from campaign.model import FLEETING, SETTLED, Model
 from gardener import keys
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import FROM_PREFIX, FROM_SUFFIX, FROM_WORLD, GARBAGE_COLLECTABLE, NAMESPACE_SELECTORS
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.references.keys import annotation_key
 from kit import objects
-from kit.objects import CONTAINERS, ROLES
+from kit.objects import CONTAINERS
 from kube.objects import Object
 from kube.resources import (
     CONFIG_MAPS,
@@ -34,6 +34,7 @@ from kube.resources import (
     NETWORK_POLICIES,
     NODES,
     PODS,
+    ROLES,
     SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,

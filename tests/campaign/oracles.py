@@ -24,6 +24,7 @@ from campaign.manifests import MANAGED_KINDS, WORK, Expected, Place, place_of_ob
 from campaign.model import Model
 from campaign.moves import Stay
 from gardener import keys
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import (
     GARBAGE_COLLECTABLE,
     POLICY_SERVICE_NAME,
@@ -31,7 +32,6 @@ from gardener.keys import (
     PURPOSE_TOKEN_REQUESTOR,
     TOKEN_RENEW_TIMESTAMP,
 )
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import key_of, key_of_reference
 from kube.objects import Object, annotations, condition, is_deleting, labels, uid
 from kube.resources import NETWORK_POLICIES, NODES, PODS, SECRETS

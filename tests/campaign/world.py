@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agent.shared.token_requestor.tokens import TOKEN_REVIEWS
 from campaign import manifests
 from campaign.manifests import Input, Place, digest
 from campaign.model import Edit, Model, apply_all, empty
@@ -20,7 +19,7 @@ from devcluster.cluster import Cluster
 from kit.kinds import definition
 from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Object, condition
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS, TOKEN_REVIEWS
 from kube.runtime.client import Client, Selection
 from localprocesses.errors import LocalProcessError
 

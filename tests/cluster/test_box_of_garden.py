@@ -15,13 +15,24 @@ from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.eventually import eventually
-from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_GROUP, ROLE_BINDINGS, role, role_binding, rule, user
+from kit.objects import role, role_binding, rule, user
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object
-from kube.resources import CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.resources import (
+    CERTIFICATE_SIGNING_REQUESTS,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    RBAC_GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    Resource,
+)
 from webhooks.garden.offline import report
 
 pytestmark = pytest.mark.timeout(600)
@@ -145,12 +156,11 @@ def test_a_member_works_in_the_project_and_nowhere_else(box: Cluster) -> None:
 
 
 def test_a_member_gives_nobody_rights_that_he_does_not_have(box: Cluster) -> None:
-    roles = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
     may_read = role("reads", rule("", "configmaps", "get"), kind=CLUSTER_ROLES)["rules"]
-    assert Person(box, "ann").create(roles, {"metadata": {"name": "reads"}, "rules": may_read})
+    assert Person(box, "ann").create(ROLES, {"metadata": {"name": "reads"}, "rules": may_read})
     all_rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
     with pytest.raises(Forbidden, match="attempting to grant"):
-        Person(box, "ann").create(roles, {"metadata": {"name": "all"}, "rules": all_rules})
+        Person(box, "ann").create(ROLES, {"metadata": {"name": "all"}, "rules": all_rules})
 
 
 def test_a_viewer_reads_all_but_secrets(box: Cluster) -> None:

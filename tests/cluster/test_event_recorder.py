@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from kit.objects import CLUSTER_ROLES, config_map, obj, rule
+from kit.objects import config_map, obj, rule
 from kit.rbac import grant, until_granted
 from kit.world import connected
 from kube.objects import Object, key
-from kube.resources import CONFIG_MAPS, EVENTS
+from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, EVENTS
 from kube.runtime.client import Client, Selection
 from kube.runtime.events import EventRecorder
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gardenapi.api import PlainApi, recognized
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
 from kit.world import connected

@@ -10,7 +10,7 @@ from agent.controller_manager.bastion.reconcile import Reconciler
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from config.controller_manager.controllers import Bastion, Controllers
 from gardener import keys
-from gardener.garden.resources import BASTIONS, SHOOTS
+from gardener.api.garden import BASTIONS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

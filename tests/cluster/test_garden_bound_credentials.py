@@ -7,7 +7,7 @@ import pytest
 
 from agent.controller_manager.credentials.controller import declare_secrets, declare_workload_identities
 from agent.controller_manager.quota import declare as declare_quotas
-from gardener.garden.resources import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
+from gardener.api.garden import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, PROVIDER_LABEL_PREFIX
 from gardener.keys import SECRET_BINDING_REFERENCE as SECRET_BINDING
 from kit.eventually import soon

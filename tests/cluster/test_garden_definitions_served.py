@@ -16,9 +16,10 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
-from gardener.garden import resources, structural
-from gardener.garden.definitions import Definition
-from gardener.garden.kinds import DEFINITIONS
+from gardener.api import garden as resources
+from gardener.api import structural
+from gardener.api.definition import Definition
+from gardener.api.garden.definitions import DEFINITIONS
 from kit.garden_objects import garden_object
 from kit.kinds import wait_until_served
 from kube.errors import ApiError

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from agent.controller_manager.certificate_signing_request.controller import declare
 from agent.controller_manager.certificate_signing_request.rules import USAGES, token_id
-from gardener.garden.resources import SEEDS
+from gardener.api.garden import SEEDS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES, SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace

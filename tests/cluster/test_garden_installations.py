@@ -7,7 +7,7 @@ import pytest
 
 from agent.controller_manager.controller_registration.installations import controller as installations
 from agent.controller_manager.seed.secrets import controller as secrets
-from gardener.garden.resources import (
+from gardener.api.garden import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,
     CONTROLLER_DEPLOYMENTS,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -17,7 +17,7 @@ from kit.world import connected
 from kube.clock import parse_time
 from kube.objects import Object
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, Resource
+from kube.resources import CONFIG_MAPS, SELF_SUBJECT_REVIEWS, Resource
 from kubectl.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
@@ -26,7 +26,6 @@ ADMIN, VIEWER = (
     Resource(CORE_GROUP, "v1beta1", "Shoot", f"shoots/{role}kubeconfig", namespaced=True)
     for role in ("admin", "viewer")
 )
-REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
 @pytest.fixture
@@ -63,8 +62,8 @@ async def whoami(kubeconfig: str, directory: Path) -> Object:
     path.write_text(kubeconfig)
     path.chmod(0o600)
     async with connected(path) as client:
-        review = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "metadata": {}}
-        found: Object = at(await client.create(REVIEWS, review), "status", "userInfo")
+        review = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind, "metadata": {}}
+        found: Object = at(await client.create(SELF_SUBJECT_REVIEWS, review), "status", "userInfo")
         return found
 
 

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, SHOOTS
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace

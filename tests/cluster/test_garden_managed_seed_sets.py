@@ -11,7 +11,7 @@ import pytest
 
 from agent.controller_manager.managed_seed_set.controller import declare
 from config.controller_manager.controllers import Controllers, ManagedSeedSet
-from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -20,7 +20,7 @@ from agent.controller_manager.quota import declare as quota
 from agent.controller_manager.secret_binding import declare as secret_binding
 from config.controller_manager.schema import ControllerManagerConfiguration
 from gardenapi.api import recognized
-from gardener.garden.resources import (
+from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
     CONTROLLER_INSTALLATIONS,

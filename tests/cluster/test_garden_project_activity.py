@@ -7,7 +7,7 @@ import pytest
 
 from agent.controller_manager.project.activity.controller import declare
 from gardener import keys
-from gardener.garden.resources import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

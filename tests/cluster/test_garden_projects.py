@@ -11,7 +11,7 @@ from agent.controller_manager.project.lifecycle.controller import declare
 from agent.controller_manager.project.lifecycle.rbac import controlling_project
 from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration
 from config.shared import LabelSelector
-from gardener.garden.resources import PROJECTS, SHOOTS
+from gardener.api.garden import PROJECTS, SHOOTS
 from kit.eventually import soon
 from kit.garden import CONFIRMED, Garden
 from kit.garden_controllers import run_garden_controller

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.controller_manager.namespaced_cloud_profile import declare
-from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -12,7 +12,7 @@ import pytest
 
 from config.scheduler.schema import MINIMAL_DISTANCE, Shoot
 from devcluster.faults import LateEvents, Reset, Rule
-from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.scheduling import is_told_of_failure
 from kit.controllers import counted
 from kit.eventually import soon

@@ -10,7 +10,7 @@ import pytest
 from agent.controller_manager.managed_seed_set.controller import declare as declare_set
 from agent.controller_manager.seed_autoscaler.controller import declare
 from config.controller_manager.controllers import Controllers, ManagedSeedSet, Prometheus, SeedAutoscaler, SeedResource
-from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SHOOTS
+from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SHOOTS
 from gardener.garden.scheduling import failed_to_schedule
 from kit.eventually import soon
 from kit.garden import Garden

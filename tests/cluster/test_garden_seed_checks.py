@@ -7,7 +7,7 @@ import pytest
 from agent.controller_manager.seed.backup_buckets_check import controller as backup_buckets_check
 from agent.controller_manager.seed.extensions_check import controller as extensions_check
 from config.controller_manager.controllers import ConditionThreshold, Controllers, SeedCheck
-from gardener.garden.resources import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS
+from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -10,7 +10,7 @@ import pytest
 
 from agent.controller_manager.seed.lifecycle.controller import declare
 from config.controller_manager.controllers import Controllers, Seed
-from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import soon
 from kit.garden import Garden

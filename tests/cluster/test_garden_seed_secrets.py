@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agent.controller_manager.seed.secrets.controller import declare
-from gardener.garden.resources import SEEDS
+from gardener.api.garden import SEEDS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

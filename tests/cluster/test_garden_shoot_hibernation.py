@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.controller_manager.shoot.hibernation.controller import declare
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller, until_idle

@@ -8,7 +8,7 @@ from agent.controller_manager.shoot.quota.controller import declare
 from agent.controller_manager.shoot.quota.reconcile import REASON
 from config.controller_manager.controllers import Controllers
 from gardener import keys
-from gardener.garden.resources import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

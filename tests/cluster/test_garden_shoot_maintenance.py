@@ -12,7 +12,7 @@ import pytest
 
 from agent.controller_manager.shoot.maintenance.controller import declare
 from config.controller_manager.controllers import Controllers
-from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller, until_idle

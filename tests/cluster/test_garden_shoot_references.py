@@ -4,7 +4,7 @@ import pytest
 
 from agent.controller_manager.shoot.reference.controller import declare
 from gardener import keys
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -7,7 +7,7 @@ import pytest
 from agent.controller_manager.shoot.retry.controller import declare
 from agent.controller_manager.shoot.retry.rules import MOST_RETRIES
 from config.controller_manager.controllers import Controllers, ShootRetry
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import looked_at, run_garden_controller

@@ -6,7 +6,7 @@ import pytest
 
 from agent.controller_manager.shoot.conditions.controller import declare as conditions
 from agent.controller_manager.shoot.status_label.controller import declare as labels
-from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -11,7 +11,7 @@ from agent.controller_manager.project.stale.reconcile import Reconciler
 from agent.controller_manager.project.stale.usage import Usage
 from config.controller_manager.controllers import Controllers, Project
 from gardener import keys
-from gardener.garden.resources import PROJECTS, QUOTAS, SECRET_BINDINGS
+from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

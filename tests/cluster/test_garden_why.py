@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden

@@ -7,8 +7,8 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
 from devcluster.pytest_plugin import RunClusters
-from gardener.garden import resources
-from gardener.garden.kinds import DEFINITIONS
+from gardener.api import garden as resources
+from gardener.api.garden.definitions import DEFINITIONS
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace

@@ -11,13 +11,13 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition, wait_until_served
 from kit.managed_resources import install_crd
-from kit.objects import RBAC_GROUP, config_map, obj, rule
+from kit.objects import config_map, obj, rule
 from kit.rbac import grant, revoke
 from kit.rig import Agent, Rig
 from kit.shards import MASTERS, Shard, ShardAgent, agents_by_class, agents_by_namespace, sharing
 from kit.world import WRITES
 from kube.objects import Object, annotations, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, RBAC_GROUP
 
 _CLAIMED_BY = "resources.gardener.cloud/claimed-by"
 _ORIGIN = "resources.gardener.cloud/origin"

@@ -14,7 +14,7 @@ import pytest
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kit.kinds import custom_resource, serve
 from kit.managed_resources import install_crd
 from kit.objects import config_map, obj

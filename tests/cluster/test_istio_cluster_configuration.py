@@ -3,7 +3,8 @@
 from agent.resource_manager.istio_cluster_configuration.controller import declare
 from agent.resource_manager.istio_cluster_configuration.rules.patches import NAME, SUFFIX
 from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
-from gardener import keys, kinds
+from gardener import keys
+from gardener.api import kinds
 from kit.controllers import run_controller
 from kit.eventually import no_problem
 from kit.kinds import definition, kinds_are_served

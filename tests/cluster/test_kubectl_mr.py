@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kit.managed_resources import install_crd
 from kit.objects import config_map, deployment, managed_resource, secret
 from kit.rig import Rig

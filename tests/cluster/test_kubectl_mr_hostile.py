@@ -9,13 +9,14 @@ import yaml
 from click.testing import CliRunner, Result
 
 from devcluster.cluster import Cluster
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import ORIGIN
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.history import CHANGE_CAUSE, packed, revision_secret
 from kit.managed_resources import install_crd
-from kit.objects import ROLES, conditions, config_map, managed_resource, obj, reference, secret
+from kit.objects import conditions, config_map, managed_resource, obj, reference, secret
 from kit.world import Place
 from kube.objects import uid
+from kube.resources import ROLES
 from kubectl.mr.__main__ import COMMANDS, app
 
 EVIL = "x\x1b]0;t\x07\x1b[2J\x9b1m\r✔ forged\n✔ forged\u2028\u202egnp\u2066\u200b\x7fy"

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from kit.objects import CLUSTER_ROLES, account, config_map, role_binding, rule, user
+from kit.objects import account, config_map, role_binding, rule, user
 from kit.rbac import grant
 from kit.rig import Rig
 from kube.objects import Object
+from kube.resources import CLUSTER_ROLES
 
 ACCOUNT = "resources.gardener.cloud/service-account-name"
 DEPENDS_ON = "resources.gardener.cloud/depends-on"

@@ -10,7 +10,6 @@ from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition
 from kit.managed_resources import with_gated_field, with_unknown_field
 from kit.objects import (
-    CLUSTER_ROLES,
     CONTAINERS,
     account,
     config_map,
@@ -26,7 +25,7 @@ from kit.objects import (
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig, stamped_by
 from kube.objects import Object, annotations, condition, finalizers
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, NAMESPACES, SERVICE_ACCOUNTS
+from kube.resources import CLUSTER_ROLES, CUSTOM_RESOURCE_DEFINITIONS, JOBS, NAMESPACES, SERVICE_ACCOUNTS
 
 _OPERATION = "gardener.cloud/operation"
 _IGNORE = "resources.gardener.cloud/ignore"

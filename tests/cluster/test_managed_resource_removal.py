@@ -10,7 +10,6 @@ import pytest
 from devcluster.audit import Audit, Call
 from kit.objects import (
     GIBIBYTE,
-    VOLUME_CLAIMS,
     config_map,
     deployment,
     obj,
@@ -26,6 +25,7 @@ from kit.world import Place
 from kube.clock import format_duration, format_time
 from kube.errors import NotFound
 from kube.objects import Object, annotations, is_deleting
+from kube.resources import VOLUME_CLAIMS
 
 _KEEP = "resources.gardener.cloud/keep-object"
 _FINALIZE_AFTER = "resources.gardener.cloud/finalize-deletion-after"

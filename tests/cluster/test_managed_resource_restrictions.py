@@ -7,26 +7,13 @@ import pytest
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kit.objects import (
-    CLUSTER_ROLES,
-    GIBIBYTE,
-    ROLE_BINDINGS,
-    VOLUME_CLAIMS,
-    account,
-    config_map,
-    obj,
-    role,
-    role_binding,
-    rule,
-    stateful_set,
-    user,
-)
+from kit.objects import GIBIBYTE, account, config_map, obj, role, role_binding, rule, stateful_set, user
 from kit.processes.agent import AgentProcess
 from kit.rbac import grant, may
 from kit.rig import Agent, Rig
 from kit.world import find_at, writes
 from kube.objects import Object, annotations
-from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES, ROLE_BINDINGS, SECRETS, VOLUME_CLAIMS
 
 ACCOUNT = "resources.gardener.cloud/service-account-name"
 RBAC = ROLE_BINDINGS.api_version

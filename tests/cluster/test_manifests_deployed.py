@@ -22,19 +22,13 @@ import yaml
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from gardener import keys
-from gardener.kinds import GATEWAYS, HVPAS, MACHINES, PROMETHEUSES, VIRTUAL_SERVICES
+from gardener.api.kinds import GATEWAYS, HVPAS, MACHINES, PROMETHEUSES, VIRTUAL_SERVICES
 from kit.deployments import MANIFESTS, apply, is_available, kubectl, pod_of, reported_bundle, serve_at, until
 from kit.eventually import PATIENCE
 from kit.granted_rights import Right, rights, unused
 from kit.kinds import custom_resource, serve
 from kit.kubeconfigs import with_token_file
 from kit.objects import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    RBAC_GROUP,
-    ROLE_BINDINGS,
-    ROLES,
-    VOLUME_CLAIMS,
     Kind,
     bundle,
     config_map,
@@ -56,7 +50,17 @@ from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import Place
 from kube.errors import ApiError
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
-from kube.resources import API_SERVICES, CERTIFICATE_SIGNING_REQUESTS, CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import (
+    API_SERVICES,
+    CERTIFICATE_SIGNING_REQUESTS,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    RBAC_GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+    VOLUME_CLAIMS,
+)
 from webhooks.configurations.objects import MUTATING
 
 GARDEN, WORK = "garden", "shoot--work"

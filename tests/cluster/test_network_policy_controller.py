@@ -26,8 +26,9 @@ from config.shared import IngressControllerSelector, LabelSelector, NetworkPolic
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from devcluster.faults import Delay, EndWatch, Rule, Silence, WatchEnd, internal_error
-from gardener import keys, kinds
-from gardener.kinds import GATEWAYS, VIRTUAL_SERVICES
+from gardener import keys
+from gardener.api import kinds
+from gardener.api.kinds import GATEWAYS, VIRTUAL_SERVICES
 from kit.controllers import counted, run_controller
 from kit.eventually import no_problem, soon
 from kit.kinds import definition, kinds_are_served

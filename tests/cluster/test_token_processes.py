@@ -14,11 +14,12 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from gardener import keys
 from kit.eventually import eventually
-from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, account, decoded, obj, role_binding, secret
+from kit.objects import account, decoded, obj, role_binding, secret
 from kit.processes.agent import AgentProcess, configuration
 from kit.tokens import kubeconfig
 from kit.versions import minor_version
 from kit.world import Place
+from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 
 PATIENCE = 300.0
 API_SERVER = "https://kubernetes.default.svc"

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kit.eventually import PATIENCE
 from kit.kinds import wait_until_served
 from kit.objects import managed_resource, obj

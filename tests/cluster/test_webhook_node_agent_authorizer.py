@@ -12,8 +12,8 @@ import pytest
 from config.blocks import ClientConnection
 from config.resource_manager.webhooks import NodeAgentAuthorizer
 from devcluster.cluster import Cluster
+from gardener.api.kinds import MACHINES
 from gardener.keys import NODE_AGENT_SECRET_NAME, NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
-from gardener.kinds import MACHINES
 from kit.kinds import serve
 from kit.objects import encoded, obj, pod, secret
 from kit.world import World

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.garden_placeholders import OLDEST_MINOR, filled
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.kinds import custom_resource

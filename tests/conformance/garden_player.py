@@ -23,7 +23,7 @@ from conformance.garden_scenarios import GardenScenario
 from conformance.scenario_data import Observations, Ref
 from conformance.scenario_normal import contains
 from conformance.scenario_player import Pauses
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
 from kit.signing.requests import csr_object, signing_request

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.garden_placeholders import filled_text
-from gardener.garden.kinds import definition
-from gardener.garden.structural import with_defaults
+from gardener.api.garden.definitions import definition
+from gardener.api.structural import with_defaults
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object, group_of, mapping, mappings, metadata
 from webhooks.garden.common.descriptor import Kind

@@ -48,7 +48,7 @@ from devcluster.faults import (
     unavailable,
 )
 from devcluster.proxy import FaultProxy, LogEntry
-from gardener.garden.resources import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
+from gardener.api.garden import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, REFERENCE_PROTECTION
 from kit.eventually import eventually, soon
@@ -56,14 +56,13 @@ from kit.garden import CONFIRMED, Garden
 from kit.garden_controllers import Declare, looked_at, replica, run_garden_controllers, until_idle
 from kit.garden_projects import Projects
 from kit.garden_shoots import ShootPlace
-from kit.objects import RBAC_GROUP
 from kit.proxied import QUICK, ImpatientClient, proxied
 from kit.world import connected
 from kube.clock import format_micro_time, format_time
 from kube.errors import NotFound
 from kube.objects import Object, finalizers, metadata
 from kube.objects import condition as condition_of
-from kube.resources import LEASES, NAMESPACES, SECRETS, Resource
+from kube.resources import LEASES, NAMESPACES, RBAC_GROUP, SECRETS, Resource
 from kube.runtime.client import Client
 from kube.runtime.loop import ControlLoop
 from kube.runtime.watch import Timings

@@ -7,14 +7,13 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_controllers import replica
-from kit.objects import RBAC_GROUP
 from kube.errors import KubeError, NotFound
 from kube.objects import Object, uid
-from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
+from kube.resources import CONFIG_MAPS, NAMESPACES, RBAC_GROUP, SECRETS, Resource
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gardener.garden import resources
-from gardener.garden.schema import Schema
-from gardener.garden.structural import errors
+from gardener.api import garden as resources
+from gardener.api.schema import Schema
+from gardener.api.structural import errors
 from kit.garden_objects import garden_object
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object

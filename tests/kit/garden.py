@@ -14,7 +14,7 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
 from devcluster.pytest_plugin import RunClusters
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kube.objects import Object
 from kube.resources import CLUSTER_ROLES, Resource
 

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from gardener.garden import resources
+from gardener.api import garden
 from kit.objects import specified
 from kube.objects import Object
 from kube.resources import Resource
@@ -37,57 +37,57 @@ _LABELS = {"metadata": {"labels": {"set": "s"}}}
 _PRESET = {"server": {"issuerURL": "https://issuer.example.com", "clientID": "c"}, "weight": 1}
 
 _FIELDS: dict[Resource, Object] = {
-    resources.BACKUP_BUCKETS: {
+    garden.BACKUP_BUCKETS: {
         "spec": {"provider": {"type": "local", "region": "r"}, "secretRef": _SECRET, "seedName": "seed"}
     },
-    resources.BACKUP_ENTRIES: {"spec": {"bucketName": "bucket", "seedName": "seed"}},
-    resources.BASTIONS: {
+    garden.BACKUP_ENTRIES: {"spec": {"bucketName": "bucket", "seedName": "seed"}},
+    garden.BASTIONS: {
         "spec": {
             "shootRef": {"name": "shoot"},
             "sshPublicKey": "ssh-ed25519 AAAA",
             "ingress": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
         }
     },
-    resources.CLOUD_PROFILES: {"spec": _PROFILE},
-    resources.CLUSTER_OPEN_ID_CONNECT_PRESETS: {"spec": _PRESET},
-    resources.CONTROLLER_DEPLOYMENTS: {"helm": {"rawChart": "YQ==", "values": {"a": 1}}},
-    resources.CONTROLLER_INSTALLATIONS: {"spec": {"registrationRef": {"name": "r"}, "seedRef": {"name": "seed"}}},
-    resources.CONTROLLER_REGISTRATIONS: {
+    garden.CLOUD_PROFILES: {"spec": _PROFILE},
+    garden.CLUSTER_OPEN_ID_CONNECT_PRESETS: {"spec": _PRESET},
+    garden.CONTROLLER_DEPLOYMENTS: {"helm": {"rawChart": "YQ==", "values": {"a": 1}}},
+    garden.CONTROLLER_INSTALLATIONS: {"spec": {"registrationRef": {"name": "r"}, "seedRef": {"name": "seed"}}},
+    garden.CONTROLLER_REGISTRATIONS: {
         "spec": {
             "resources": [{"kind": "Extension", "type": "e", "reconcileTimeout": "1m"}],
             "deployment": {"deploymentRefs": [{"name": "d"}]},
         }
     },
-    resources.CREDENTIALS_BINDINGS: {
+    garden.CREDENTIALS_BINDINGS: {
         "provider": {"type": "local"},
         "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "secret", "namespace": "garden"},
     },
-    resources.EXPOSURE_CLASSES: {"handler": "internal", "scheduling": {"tolerations": [{"key": "k"}]}},
-    resources.GARDENLETS: {
+    garden.EXPOSURE_CLASSES: {"handler": "internal", "scheduling": {"tolerations": [{"key": "k"}]}},
+    garden.GARDENLETS: {
         "spec": {"deployment": {"helm": {"ociRepository": {"ref": "registry.example.com/gardenlet:v1"}}}, **_GARDENLET}
     },
-    resources.INTERNAL_SECRETS: {"data": {"a": "YQ=="}, "type": "Opaque"},
-    resources.MANAGED_SEEDS: {"spec": {"shoot": {"name": "shoot"}, "gardenlet": _GARDENLET}},
-    resources.MANAGED_SEED_SETS: {
+    garden.INTERNAL_SECRETS: {"data": {"a": "YQ=="}, "type": "Opaque"},
+    garden.MANAGED_SEEDS: {"spec": {"shoot": {"name": "shoot"}, "gardenlet": _GARDENLET}},
+    garden.MANAGED_SEED_SETS: {
         "spec": {
             "selector": {"matchLabels": {"set": "s"}},
             "template": {**_LABELS, "spec": {"gardenlet": _GARDENLET}},
             "shootTemplate": {**_LABELS, "spec": _SHOOT},
         }
     },
-    resources.NAMESPACED_CLOUD_PROFILES: {
+    garden.NAMESPACED_CLOUD_PROFILES: {
         "spec": {
             "parent": {"kind": "CloudProfile", "name": "local"},
             "kubernetes": {"versions": [{"version": "1.29.2", "expirationDate": "2040-01-01T00:00:00Z"}]},
         }
     },
-    resources.OPEN_ID_CONNECT_PRESETS: {"spec": _PRESET},
-    resources.PROJECTS: {
+    garden.OPEN_ID_CONNECT_PRESETS: {"spec": _PRESET},
+    garden.PROJECTS: {
         "spec": {"description": "d", "members": [{"kind": "User", "name": "ann", "roles": ["admin", "owner"]}]}
     },
-    resources.QUOTAS: {"spec": {"scope": {"apiVersion": "v1", "kind": "Secret"}, "metrics": {"cpu": "10"}}},
-    resources.SECRET_BINDINGS: {"provider": {"type": "local"}, "secretRef": _SECRET},
-    resources.SEEDS: {
+    garden.QUOTAS: {"spec": {"scope": {"apiVersion": "v1", "kind": "Secret"}, "metrics": {"cpu": "10"}}},
+    garden.SECRET_BINDINGS: {"provider": {"type": "local"}, "secretRef": _SECRET},
+    garden.SEEDS: {
         "spec": {
             "provider": {"type": "local", "region": "local", "zones": ["a", "b"]},
             "networks": {"nodes": "10.10.0.0/16", "pods": "10.20.0.0/16", "services": "10.30.0.0/16"},
@@ -96,7 +96,7 @@ _FIELDS: dict[Resource, Object] = {
             "taints": [{"key": "k", "value": "v"}],
         }
     },
-    resources.SEED_AUTOSCALERS: {
+    garden.SEED_AUTOSCALERS: {
         "spec": {
             "scaleTargetRef": {
                 "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
@@ -112,9 +112,9 @@ _FIELDS: dict[Resource, Object] = {
             ],
         }
     },
-    resources.SHOOTS: {"spec": _SHOOT},
-    resources.SHOOT_STATES: {"spec": {"gardener": [{"name": "ca", "type": "secret", "data": {"a": "b"}}]}},
-    resources.WORKLOAD_IDENTITIES: {"spec": {"audiences": ["a"], "targetSystem": {"type": "local"}}},
+    garden.SHOOTS: {"spec": _SHOOT},
+    garden.SHOOT_STATES: {"spec": {"gardener": [{"name": "ca", "type": "secret", "data": {"a": "b"}}]}},
+    garden.WORKLOAD_IDENTITIES: {"spec": {"audiences": ["a"], "targetSystem": {"type": "local"}}},
 }
 
 
@@ -134,5 +134,5 @@ def shoot(name: str = "garden-dev/s", *, whole: bool = False, status: Object | N
 
     Args: fields: those that are not of the metadata are the spec's.
     """
-    made = specified(resources.SHOOTS, name, copy.deepcopy(_SHOOT) if whole else {}, fields)
+    made = specified(garden.SHOOTS, name, copy.deepcopy(_SHOOT) if whole else {}, fields)
     return made if status is None else {**made, "status": status}

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import orjson
 
 from agent.controller_manager.project.lifecycle.reconcile import READY, TERMINATING
-from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from gardener.keys import SECRET_BINDING_REFERENCE
 from kit.crash.sweep import comparable
 from kit.eventually import no_problem

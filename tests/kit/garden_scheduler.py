@@ -12,8 +12,8 @@ from agent.scheduler.shoot.controller import declare
 from config.scheduler.schema import SchedulerConfiguration, Schedulers, Shoot
 from devcluster.garden.objects import NAMESPACE, SCHEDULER_ACCOUNT
 from gardenapi.api import recognized
+from gardener.api.garden import SEEDS, SHOOTS
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
-from gardener.garden.resources import SEEDS, SHOOTS
 from kit.controllers import cluster_of, loops_at_work
 from kit.garden_shoots import ShootPlace
 from kit.scheduling import ready_status

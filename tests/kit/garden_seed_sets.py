@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from devcluster.garden.gardenlets import Gardenlets
-from gardener.garden.resources import MANAGED_SEED_SETS, SHOOTS
+from gardener.api.garden import MANAGED_SEED_SETS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_objects import garden_object

@@ -12,7 +12,7 @@ import uuid
 from functools import partial
 from typing import Any
 
-from gardener.garden.resources import (
+from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_REGISTRATIONS,
     PROJECTS,

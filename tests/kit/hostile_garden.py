@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from devcluster.garden.box import WEBHOOKS
-from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace

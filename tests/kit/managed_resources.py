@@ -26,7 +26,7 @@ from agent.resource_manager.managed_resource.source import Source
 from config.resource_manager.controllers import Controllers, ManagedResource
 from devcluster.cluster import Cluster
 from gardener import keys
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import key_of, key_of_reference
 from kit import objects
 from kit.controllers import run_controller

@@ -13,32 +13,36 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from gardener import kinds
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api import kinds
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube import resources
 from kube.errors import KindNotServed
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, SECRETS, SERVICES, STATEFUL_SETS, Resource
+from kube.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    PODS,
+    RBAC_GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
-ROLES = Resource(RBAC_GROUP, "v1", "Role", "roles", namespaced=True)
-ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "RoleBinding", "rolebindings", namespaced=True)
-CLUSTER_ROLES = Resource(RBAC_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
-CLUSTER_ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
-VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
-RESOURCE_QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 CONTAINERS: list[Object] = [{"name": "c", "image": "i"}]
 GIBIBYTE: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 """The spec of a claim."""
 
 KINDS = {
-    each.kind: each
-    for names in (vars(resources), vars(kinds), globals())
-    for each in names.values()
-    if isinstance(each, Resource)
+    each.kind: each for names in (vars(resources), vars(kinds)) for each in names.values() if isinstance(each, Resource)
 }
 Kind: TypeAlias = Resource | str
-"""The name will do for kinds that are named here, in `kube.resources` or in `gardener.kinds`."""
+"""The name will do for kinds that are named in `kube.resources` or in `gardener.api.kinds`."""
 
 _METADATA = {
     *("annotations", "creationTimestamp", "deletionTimestamp", "finalizers", "generateName", "generation", "labels"),

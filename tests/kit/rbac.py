@@ -2,8 +2,9 @@
 
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
-from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, role, role_binding, user
+from kit.objects import role, role_binding, user
 from kube.objects import Object
+from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 
 
 def may(cluster: Cluster, name: str, verb: str, resource: str, *, namespace: str = "", group: str = "") -> bool:

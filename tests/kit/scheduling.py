@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gardener.garden.resources import CLOUD_PROFILES, SEEDS
+from gardener.api.garden import CLOUD_PROFILES, SEEDS
 from kit.garden_objects import garden_object, shoot
 from kube.objects import Object
 

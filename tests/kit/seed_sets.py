@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica
-from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
 from kube.objects import Object
 from kube.resources import Resource
 

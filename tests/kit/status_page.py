@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.overview.states import ResourceState, state_of
 from kit import objects
 from kit.eventually import PATIENCE, eventually

@@ -16,7 +16,6 @@ from agent.shared.token_requestor.controller import declare
 from agent.shared.token_requestor.memory import Pace
 from agent.shared.token_requestor.metrics import TokenCollector
 from agent.shared.token_requestor.reconcile import Clock
-from agent.shared.token_requestor.tokens import TOKEN_REVIEWS
 from config.resource_manager.controllers import Controllers
 from config.shared import TokenRequestor
 from devcluster.audit import Audit
@@ -27,6 +26,7 @@ from kit.objects import decoded, encoded, secret
 from kit.world import World
 from kube.clock import parse_time
 from kube.objects import Key, Object, annotations
+from kube.resources import TOKEN_REVIEWS
 from kube.runtime.client import Client
 from kube.runtime.loop import ControlLoop
 from kube.runtime.watch import Timings

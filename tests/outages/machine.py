@@ -8,7 +8,7 @@ import brotli
 
 from attacks.decoding import memory_limit
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.resources import SECRETS
 from outages.stage import NAMESPACE, Outcome, Stage, persist
 

@@ -21,8 +21,8 @@ from campaign.replicas import Clock, Replica
 from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.proxy import FaultProxy
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
-from gardener.kinds import MANAGED_RESOURCES
 from kit.background import beside
 from kit.managed_resources import config_map, install_crd
 from kit.processes.agent import AgentProcess

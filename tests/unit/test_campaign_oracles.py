@@ -12,8 +12,8 @@ from campaign import manifests, oracles
 from campaign.manifests import WORK, Place
 from campaign.model import Edit, apply_all, empty
 from campaign.oracles import Admissions, Excuse, Failure, Level, Problem, Snapshot, Write
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import POLICY_SERVICE_NAME
-from gardener.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NETWORK_POLICIES, NODES, PODS, SECRETS, SERVICES
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gardener.garden.expressions import rules_are_checked
+from gardener.api.expressions import rules_are_checked
 from gardener.managed_resource.decode import split
 from kube.files import read_bounded
 from kube.objects import Object, group_of, key, mappings, text

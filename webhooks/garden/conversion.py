@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from kube.objects import Object, annotations, mapping, mappings, text
 from webhooks.beside import worked_out
 from webhooks.bounds import TooManyValues, demand_few_values

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from gardener import keys
-from gardener.garden import resources as garden
+from gardener.api import garden
 from gardener.garden import users
 from gardener.garden.domains import DOMAIN_ANNOTATIONS, domain_and_parents
 from gardener.garden.managed_seeds import routing_gates_off

@@ -8,10 +8,10 @@ objects, and rights.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gardener.garden.definitions import Definition
-from gardener.garden.kinds import DEFINITIONS, definition
-from gardener.garden.schema import Schema
-from gardener.garden.structural import errors, pruned, unknown_fields, with_defaults
+from gardener.api.definition import Definition
+from gardener.api.garden.definitions import DEFINITIONS, definition
+from gardener.api.schema import Schema
+from gardener.api.structural import errors, pruned, unknown_fields, with_defaults
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, group_of, metadata, text
 from kube.validation import FieldError, invalid_for, required

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gardener.garden.definitions import Definition
-from gardener.garden.schema import Schema
+from gardener.api.definition import Definition
+from gardener.api.schema import Schema
 from webhooks.rules.shapes import METADATA, Shape, type_of
 
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}

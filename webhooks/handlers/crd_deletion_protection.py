@@ -17,7 +17,7 @@ import msgspec
 
 from config.resource_manager.webhooks import CRDDeletionProtection
 from gardener import keys
-from gardener.extensions import ALL_EXTENSIONS, BASTIONS, ETCDS
+from gardener.api.extensions import ALL_EXTENSIONS, BASTIONS, ETCDS
 from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, is_truthy
 from kube.resources import Resource

@@ -12,7 +12,7 @@ from agent.controller_manager.bastion.reconcile import Reconciler
 from agent.controller_manager.bastion.rules import Bastion
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
-from gardener.garden.resources import BASTIONS
+from gardener.api.garden import BASTIONS
 from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped

@@ -12,7 +12,7 @@ import structlog
 
 from agent.controller_manager.bastion.rules import TIME_TO_LIVE, Bastion, end, why_useless
 from gardener import keys
-from gardener.garden.resources import BASTIONS, SHOOTS
+from gardener.api.garden import BASTIONS, SHOOTS
 from kube.clock import format_time
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object

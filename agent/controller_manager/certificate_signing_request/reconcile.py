@@ -7,7 +7,7 @@ from datetime import datetime
 import structlog
 
 from agent.controller_manager.certificate_signing_request import rules
-from gardener.garden.resources import SEEDS
+from gardener.api.garden import SEEDS
 from kube.access_reviews import is_allowed
 from kube.clock import parse_time
 from kube.errors import NotFound

@@ -6,9 +6,7 @@ Indexes find the users of an object; unless it is said otherwise, by its key (se
 
 from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.common.rules.garden_secrets import SELECTOR, GardenSecret
-from gardener.conditions import GARDENLET_READY
-from gardener.garden import users
-from gardener.garden.resources import (
+from gardener.api.garden import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,
     CLOUD_PROFILES,
@@ -28,6 +26,8 @@ from gardener.garden.resources import (
     SHOOTS,
     WORKLOAD_IDENTITIES,
 )
+from gardener.conditions import GARDENLET_READY
+from gardener.garden import users
 from gardener.garden.scheduling import waits
 from gardener.garden.shoots import references, seeds_of
 from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER

@@ -1,6 +1,6 @@
 """Whether Shoots are on a Seed, as the API server itself says it."""
 
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import selectors_of_users
 from kube.runtime.client import Client, Form, Selection
 

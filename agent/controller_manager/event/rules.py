@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from gardener.garden.resources import CORE_GROUP, SHOOTS
+from gardener.api.garden import CORE_GROUP, SHOOTS
 from kube.clock import time_or_none
 from kube.objects import Object, group_of, mapping, metadata, text
 from kube.paths import at

@@ -14,9 +14,9 @@ from agent.controller_manager.managed_seed_set.rules.objects import owner_refere
 from agent.controller_manager.managed_seed_set.rules.steps import Scheduled
 from gardenapi.api import GardenApi
 from gardener import keys
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Health, Replica, health_of
-from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import (
     Key,

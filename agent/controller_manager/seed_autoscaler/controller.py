@@ -30,9 +30,9 @@ from agent.controller_manager.seed_autoscaler.garden import Garden
 from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
 from agent.controller_manager.seed_autoscaler.reconcile import Reconciler
 from gardener import keys
+from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.managed_seed_set.replicas import health_of, is_seed_ready, managed_seed_state, shoot_state
-from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy, is_told_of_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of

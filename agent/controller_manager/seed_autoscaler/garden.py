@@ -10,11 +10,11 @@ from agent.controller_manager.common.seed_usage import is_used
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
 from agent.controller_manager.seed_autoscaler.rules.pending import counts_from, helped_by, new_seed
 from agent.controller_manager.seed_autoscaler.rules.settings import Waiting
+from gardener.api.garden import CLOUD_PROFILES, MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
 from gardener.garden import scheduling
 from gardener.garden.managed_seed_set.membership import membership_of
 from gardener.garden.managed_seed_set.replicas import Replica
 from gardener.garden.profiles import chosen_from
-from gardener.garden.resources import CLOUD_PROFILES, MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy
 from kube.objects import Key, Object, is_deleting, key, metadata
 from kube.runtime.cache import Store

@@ -1,6 +1,6 @@
 """The ManagedResource, as the controllers that work on it see it."""
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
 from kube.objects import Key, Object, key
 from kube.runtime.cache import View, without_managed_fields

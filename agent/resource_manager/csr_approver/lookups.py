@@ -9,7 +9,7 @@ import structlog
 
 from agent.resource_manager.csr_approver.rules.client_certificates import Machine
 from gardener import keys
-from gardener.kinds import MACHINES
+from gardener.api.kinds import MACHINES
 from kube.errors import KindNotServed, KubeError
 from kube.names import dns_subdomain_problems, label_value_problems
 from kube.objects import Object, labels

@@ -21,7 +21,7 @@ from agent.resource_manager.garbage_collector import metrics
 from agent.resource_manager.garbage_collector.candidates import RESOURCES, SELECTOR, Candidate, candidates
 from agent.resource_manager.garbage_collector.metrics import Outcome
 from config.resource_manager.controllers import GarbageCollector
-from gardener.kinds import MANAGED_RESOURCES, PROMETHEUSES
+from gardener.api.kinds import MANAGED_RESOURCES, PROMETHEUSES
 from gardener.references.keys import Name, references
 from kube.clock import utc_now
 from kube.errors import Conflict, KindNotServed, KubeError, NotFound

@@ -30,8 +30,8 @@ from agent.resource_manager.health.projections import (
 )
 from agent.resource_manager.health.reconcile import LONGEST_PASS, Reconciler
 from agent.resource_manager.health.warnings import Warnings
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.health.checks.deployment import Bucket, buckets
-from gardener.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 from kube.resources import DEPLOYMENTS, Resource
 from kube.runtime.cache import Change

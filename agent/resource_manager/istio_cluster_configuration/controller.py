@@ -16,7 +16,8 @@ from agent.resource_manager.istio_cluster_configuration.rules.projections import
     Namespace,
     Service,
 )
-from gardener import keys, kinds
+from gardener import keys
+from gardener.api import kinds
 from kube.objects import Key
 from kube.resources import NAMESPACES, SERVICES
 from kube.runtime.cache import Change, Store, View

@@ -19,7 +19,7 @@ from agent.resource_manager.istio_cluster_configuration.rules.projections import
     Service,
     decided,
 )
-from gardener import kinds
+from gardener.api import kinds
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object
 from kube.repeats import Repeats

@@ -32,7 +32,7 @@ from agent.resource_manager.managed_resource.scaling import Autoscalers
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.responsibility import belongs_to_class, finalizer_of, is_ignored, parse_origin
 from kube.objects import Key, Object, is_deleting, key
 from kube.runtime.cache import Change

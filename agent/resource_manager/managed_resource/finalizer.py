@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Object, key
 from kube.runtime.cache import Store
 from kube.runtime.client import Client

@@ -31,8 +31,8 @@ from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.rules.claims import Standing
 from agent.resource_manager.managed_resource.rules.contests import Contests
 from agent.resource_manager.managed_resource.source import Source
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.conditions import has_failed, is_held_up
 from gardener.managed_resource.dependencies import named_dependencies
 from gardener.managed_resource.inventory import PENDING, all_listed

@@ -42,7 +42,7 @@ from gardener.overview.objects import held_by
 from kube.clock import format_duration, parse_duration, parse_time
 from kube.errors import Conflict, Forbidden, KindGone, KindNotServed, KindUnavailable, KubeError, NotFound
 from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
-from kube.resources import Resource
+from kube.resources import VOLUME_CLAIMS, Resource
 from kube.runtime.client import Selection
 
 _ATTEMPTS = 3
@@ -55,7 +55,6 @@ _NO_NEWS = timedelta(seconds=3)
 """For which it is usual that an object waits for its finalizers; to tell of them would cost a write each time."""
 _CLAIMS_AGAIN = timedelta(seconds=1)
 ClaimText = Callable[..., str]
-_VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
 class Removal:
@@ -291,7 +290,7 @@ class Removal:
         self._forget()
         if self._options.delete_volume_claims and self._claims is not None:
             # Some may have been made anew meanwhile.
-            self._demand(_VOLUME_CLAIMS, Key(self._key.namespace, ""))
+            self._demand(VOLUME_CLAIMS, Key(self._key.namespace, ""))
             if await self._delete_all(self._claims):
                 return await self._pending(due=_CLAIMS_AGAIN)
         return None
@@ -300,7 +299,7 @@ class Removal:
         claims = VolumeClaims.of(live) if self._options.delete_volume_claims else None
         if claims is None:
             return
-        self._demand(_VOLUME_CLAIMS, Key(self._key.namespace, ""))
+        self._demand(VOLUME_CLAIMS, Key(self._key.namespace, ""))
         if claims != self._claims:
             await self._options.note_claims(self._name, claims)
             self._claims = claims
@@ -311,13 +310,13 @@ class Removal:
         selection = Selection(namespace=self._key.namespace, label_selector=claims.selector)
         found = [
             metadata(claim)["name"]
-            for claim in await self._target.client.list(_VOLUME_CLAIMS, selection)
+            for claim in await self._target.client.list(VOLUME_CLAIMS, selection)
             if not is_deleting(claim) and claims.has(metadata(claim)["name"], stateful_set=self._key.name)
         ]
         for name in found:
             # One by one, with no right but that to delete collections.
             only = replace(selection, field_selector=f"metadata.name={name}")
-            await self._options.client.delete_collection(_VOLUME_CLAIMS, only)
+            await self._options.client.delete_collection(VOLUME_CLAIMS, only)
         return bool(found)
 
     async def _finalize(self, live: Object) -> None:

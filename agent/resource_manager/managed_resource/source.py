@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agent.resource_manager.common.api import BY_SECRET, MANAGED_RESOURCES_VIEW
 from agent.resource_manager.managed_resource.unwatched import Unwatched
 from gardener import keys
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version, uid

@@ -14,8 +14,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING
 from gardener.managed_resource.references import secret_names
 from gardener.responsibility import is_responsible

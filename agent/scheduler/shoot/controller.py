@@ -24,7 +24,7 @@ from agent.scheduler.shoot.views import (
     SHOOTS_VIEW,
 )
 from agent.scheduler.shoot.waiting import Waiting
-from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS
 from gardener.garden.scheduling import RegionConfig, Strategy, is_told_of_failure, waits
 from gardener.garden.shoots import seeds_of
 from kube.objects import Object, spec

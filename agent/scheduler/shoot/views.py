@@ -1,7 +1,7 @@
 """What the scheduler keeps of the garden in memory: of bound Shoots, which are most of them, next to nothing."""
 
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SEEDS, SHOOTS
 from gardener.garden.profiles import offered
-from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SEEDS, SHOOTS
 from gardener.garden.scheduling import RegionConfig, SeedInfo, is_told_of_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of

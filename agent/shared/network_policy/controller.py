@@ -11,7 +11,7 @@ from agent.shared.network_policy.reconcile import Reconciler
 from agent.shared.network_policy.rules.policies import Rules
 from agent.shared.network_policy.stores import PolicyStores
 from config.shared import LabelSelector, NetworkPolicy
-from gardener import kinds
+from gardener.api import kinds
 from kube.objects import Object
 from kube.resources import SERVICES
 from kube.runtime.events import EventRecorder

@@ -11,7 +11,7 @@ from functools import partial
 from agent.shared.network_policy.rules.limits import MOST_GATEWAYS, MOST_WATCHES
 from agent.shared.network_policy.rules.policies import GatewayRoute
 from agent.shared.network_policy.rules.projections import Service
-from gardener import kinds
+from gardener.api import kinds
 from kube.objects import (
     Key,
     Object,

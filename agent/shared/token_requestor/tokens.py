@@ -11,12 +11,10 @@ from agent.shared.token_requestor.rules.token_spec import TokenSpec
 from kube.clock import parse_time
 from kube.errors import Forbidden, KubeError
 from kube.objects import Object, metadata
-from kube.resources import SERVICE_ACCOUNTS, Resource
+from kube.resources import SERVICE_ACCOUNTS, TOKEN_REVIEWS
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
 from process.redaction import redact_text
-
-TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

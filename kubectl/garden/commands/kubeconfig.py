@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 
 from gardenapi.api import Role, recognized
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.clock import format_time
 from kube.objects import Key
 from kubectl import output

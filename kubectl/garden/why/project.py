@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gardener import keys
+from gardener.api.garden import PROJECTS, QUOTAS, SHOOTS, WORKLOAD_IDENTITIES
 from gardener.garden import users as references
 from gardener.garden.members import Identity, identity, members
-from gardener.garden.resources import PROJECTS, QUOTAS, SHOOTS, WORKLOAD_IDENTITIES
 from kube.clock import time_or_none
 from kube.objects import (
     Key,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gardener import keys
-from gardener.garden import users
-from gardener.garden.resources import (
+from gardener.api.garden import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,
     CLOUD_PROFILES,
@@ -25,6 +24,7 @@ from gardener.garden.resources import (
     SEEDS,
     SHOOTS,
 )
+from gardener.garden import users
 from gardener.garden.shoots import seeds_of
 from kube.objects import Key, Object, finalizers, is_deleting, spec, text
 from kube.resources import Resource

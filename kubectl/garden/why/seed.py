@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from gardener import conditions as types
 from gardener import keys
-from gardener.garden.resources import CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.clock import time_or_none
 from kube.objects import Object, condition, finalizers, is_deleting, key, mappings, spec

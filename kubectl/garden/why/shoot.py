@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from gardener import keys
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden import hibernation, lifetimes
 from gardener.garden.maintenance import report, schedule
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
-from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.scheduling import Decision, Filter, waits
 from gardener.garden.shoots import FAILED, SUCCEEDED, last_errors, last_operation, met_rate_limit
 from kube.clock import format_time, time_or_none

@@ -9,7 +9,7 @@ from enum import StrEnum
 import click
 
 from gardener import keys
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.overview.states import ResourceState, state_of, warnings_of
 from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS, class_of, handles
 from kube.access_reviews import attributes, is_allowed, self_review

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gardener import keys
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.adoption import is_unowned
 from gardener.managed_resource.plan import Plan
 from gardener.managed_resource.references import key_of_reference, secret_names

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.overview.events import count, in_order, last_seen
 from gardener.overview.objects import listed_in
 from kube.objects import Object

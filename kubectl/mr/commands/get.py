@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import click
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
 from gardener.overview.states import StateFilter, brief, message_of, object_count, state_of, status_of
 from gardener.responsibility import class_of

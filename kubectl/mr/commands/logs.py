@@ -12,7 +12,7 @@ from typing import Any
 import click
 import orjson
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.errors import KubeError
 from kube.objects import Key, Object, key, labels
 from kube.resources import PODS

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import click
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import OPERATION, OPERATION_RECONCILE
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import ResourceState, state_of
 from kube.objects import Key, Object, annotations, is_deleting, key
 from kubectl import options, output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.merge import merge_ignored
 from gardener.managed_resource.references import secret_names

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import click
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import ResourceState, state_of, suspension
 from kube.objects import Key, key
 from kubectl import options, output

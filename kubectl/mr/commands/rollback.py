@@ -14,8 +14,8 @@ from enum import StrEnum
 import click
 
 from gardener import keys
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.conditions import IGNORED
 from gardener.managed_resource.history import CHANGE_CAUSE
 from gardener.managed_resource.references import secret_names

@@ -6,20 +6,18 @@ from datetime import UTC, datetime
 
 import click
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import suspension
 from gardener.responsibility import is_ignored
 from kube.clock import format_time
 from kube.errors import KubeError
 from kube.objects import key
-from kube.resources import Resource
+from kube.resources import SELF_SUBJECT_REVIEWS
 from kube.runtime.client import Client
 from kubectl import output
 from kubectl.mr import managed_resources, parameters
 from kubectl.session import Session, on_cluster
-
-_REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
 @click.command
@@ -50,7 +48,8 @@ async def command(session: Session, *, names: Sequence[str], all_here: bool, eve
 async def _own_name(client: Client) -> str:
     """As the API server knows who asks; else as this computer does."""
     try:
-        review = await client.create(_REVIEWS, {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind})
+        body = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind}
+        review = await client.create(SELF_SUBJECT_REVIEWS, body)
         name = ((review.get("status") or {}).get("userInfo") or {}).get("username")
     except KubeError:
         name = None

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import click
 
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.keys import ORIGIN
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import key_of
 from gardener.overview.objects import health_status, name_of
 from gardener.overview.states import message_of, state_of

@@ -10,10 +10,9 @@ from gardener.managed_resource.references import key_of_reference
 from kit import objects
 from kit.crash.sweep import AgentScene, comparable, crossing, scenes_of
 from kit.managed_resources import LOOKED_AT, USER_AGENT, ManagedWorld, config_map, deployment, holds, role, service
-from kit.objects import VOLUME_CLAIMS
 from kube.errors import NotFound
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, labels, metadata
-from kube.resources import CONFIG_MAPS
+from kube.resources import CONFIG_MAPS, VOLUME_CLAIMS
 from kube.runtime.client import Client
 
 State = dict[str, Sequence[Object] | None]

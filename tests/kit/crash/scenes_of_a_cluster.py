@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from agent.resource_manager.istio_cluster_configuration.rules.patches import SUFFIX
 from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
 from devcluster.cluster import Cluster
-from gardener import keys, kinds
+from gardener import keys
+from gardener.api import kinds
 from kit.crash.sweep import AgentScene, crossing, scenes_of
 from kit.kinds import serve
 from kit.objects import obj, service

@@ -18,7 +18,7 @@ from agent.controller_manager.seed.lifecycle.controller import declare as declar
 from agent.controller_manager.seed.secrets.controller import declare as declare_seed_secrets
 from agent.controller_manager.shoot.conditions.controller import declare as declare_conditions
 from config.controller_manager.controllers import Controllers, Seed
-from gardener.garden.resources import (
+from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
     CONTROLLER_INSTALLATIONS,

@@ -12,7 +12,7 @@ from config.controller_manager.controllers import Controllers, Project, QuotaCon
 from config.shared import LabelSelector
 from devcluster.cluster import Cluster
 from gardener import keys
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden import CONFIRMED

@@ -5,7 +5,7 @@ from typing import Any
 from agent.controller_manager.seed_autoscaler.controller import declare
 from config.controller_manager.controllers import Controllers, SeedAutoscaler
 from devcluster.cluster import Cluster
-from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS
+from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS
 from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import crossing, scenes_of
 from kit.garden import Garden

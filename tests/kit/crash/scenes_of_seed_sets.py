@@ -11,7 +11,7 @@ import orjson
 from agent.controller_manager.managed_seed_set.controller import declare
 from config.controller_manager.controllers import Controllers, ManagedSeedSet
 from devcluster.cluster import Cluster
-from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
 from kit.background import beside
 from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import comparable, crossing, scenes_of

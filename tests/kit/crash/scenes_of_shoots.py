@@ -14,7 +14,7 @@ from agent.controller_manager.shoot.retry.controller import declare as declare_r
 from agent.controller_manager.shoot.status_label.controller import declare as declare_status_label
 from config.controller_manager.controllers import Controllers, Event, ShootRetry
 from gardener import keys
-from gardener.garden.resources import BASTIONS, CLOUD_PROFILES, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import BASTIONS, CLOUD_PROFILES, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.crash.garden_scene import PlaceScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden_objects import garden_object

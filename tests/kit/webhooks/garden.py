@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from gardener.garden.structural import errors, with_defaults
+from gardener.api.structural import errors, with_defaults
 from kit.webhooks.mutating import state_of
 from kit.webhooks.requests import request_about
 from kube.objects import Object, metadata

@@ -8,9 +8,9 @@ assert create(submitted(purpose="production", kubernetes__version="1.30")).spec[
 from collections.abc import Sequence
 from typing import Any
 
-from gardener.garden import resources
-from gardener.garden.kinds import definition
-from gardener.garden.structural import with_defaults
+from gardener.api import garden as resources
+from gardener.api.garden.definitions import definition
+from gardener.api.structural import with_defaults
 from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked, Outcome
 from kube import resources as kubernetes

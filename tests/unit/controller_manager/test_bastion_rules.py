@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.controller_manager.bastion.rules import Bastion, end, shoot_matters, why_useless
 from gardener import keys
-from gardener.garden.resources import BASTIONS
+from gardener.api.garden import BASTIONS
 from kit.garden_objects import garden_object, shoot
 from kube.clock import format_time
 from kube.objects import Key, Object

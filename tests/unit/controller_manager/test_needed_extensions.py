@@ -18,8 +18,8 @@ from agent.controller_manager.controller_registration.installations.needs import
     provided,
     wanted_registrations,
 )
+from gardener.api.garden import CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.garden.domains import Domain
-from gardener.garden.resources import CONTROLLER_REGISTRATIONS, SEEDS
 from kit.garden_objects import garden_object, shoot
 from kube.objects import Key, Object
 

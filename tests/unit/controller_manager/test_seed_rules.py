@@ -10,7 +10,7 @@ from agent.controller_manager.seed.backup_buckets_check import rules as backup_b
 from agent.controller_manager.seed.extensions_check import rules as extensions
 from agent.controller_manager.seed.lifecycle import rules as lifecycle
 from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kit.garden_objects import garden_object
 from kube.conditions import Condition
 from kube.objects import Object, mapping

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.controller_manager.shoot.quota.rules import announcement, next_look
+from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
 from gardener.garden.lifetimes import binding_of, end, first_end, lifetime
-from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS
 from kit.garden_objects import shoot
 from kube.clock import format_time
 from kube.objects import Key, Object

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardener.garden.schema import Schema
+from gardener.api.schema import Schema
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.common.descriptor import Kind

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import SECRETS, Resource

@@ -8,9 +8,9 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from gardener.garden.resources import CREDENTIALS_BINDINGS, MANAGED_SEED_SETS, QUOTAS, SHOOTS
-from gardener.garden.schema import Schema
-from gardener.garden.structural import with_defaults
+from gardener.api.garden import CREDENTIALS_BINDINGS, MANAGED_SEED_SETS, QUOTAS, SHOOTS
+from gardener.api.schema import Schema
+from gardener.api.structural import with_defaults
 from kit.garden_objects import garden_object
 from kit.webhooks.garden import Asked, Reviews
 from kit.webhooks.mutating import state_of

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gardener.api.garden import PROJECTS
 from gardener.garden.domains import Domain
-from gardener.garden.resources import PROJECTS
 from kit.garden_objects import shoot
 from kit.webhooks.mutating import state_of
 from kube.objects import Object

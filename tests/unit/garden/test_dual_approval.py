@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import dual_approval, resources
+from gardener.api import garden as resources
+from gardener.garden import dual_approval
 from kit.webhooks.garden import Asked
 from kit.webhooks.shoots import BINDING, NAMESPACE, PROJECT, asked, of, stored, submitted, with_fields
 from kube.clock import format_time

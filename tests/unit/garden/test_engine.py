@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gardener.garden.kinds import quota
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS, quota
 from kit.objects import obj
 from kit.webhooks.garden import Asked, Reviews
 from kit.webhooks.mutating import state_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import definitions
-from gardener.garden.definitions import Definition, custom_resource_definition
-from gardener.garden.kinds import DEFINITIONS
-from gardener.garden.schema import Schema
+from gardener.api import definition as definitions
+from gardener.api.definition import Definition, custom_resource_definition
+from gardener.api.garden.definitions import DEFINITIONS
+from gardener.api.schema import Schema
 from kube.objects import Object
 
 FILES = Path(__file__).parents[3] / "manifests" / "crds" / "garden"

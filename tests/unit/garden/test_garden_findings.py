@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.objects import Object
 from kube.validation import duplicate, invalid, required
 from webhooks.garden.common.findings import Denial, Finding, ratcheted, status, value_at

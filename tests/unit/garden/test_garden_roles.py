@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gardener.garden import resources as garden
+from gardener.api import garden
 from kube.objects import Object, labels, metadata
 from kube.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
 from webhooks.garden.lookups import VIEWS

@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
-from gardener.garden import resources
-from gardener.garden.kinds import definition
-from gardener.garden.structural import errors, pruned, unknown_fields, with_defaults
+from gardener.api import garden as resources
+from gardener.api.garden.definitions import definition
+from gardener.api.structural import errors, pruned, unknown_fields, with_defaults
 from kit.large_objects import images, lost, pools, provider_config
 from kit.webhooks.garden import Asked
 from kit.webhooks.shoots import GARDEN, PROFILE, submitted, with_fields, worker

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources, structural
-from gardener.garden.expressions import rules_are_checked
-from gardener.garden.kinds import definition
-from gardener.garden.schema import Schema
+from gardener.api import garden as resources
+from gardener.api import structural
+from gardener.api.expressions import rules_are_checked
+from gardener.api.garden.definitions import definition
+from gardener.api.schema import Schema
 from kit.garden_objects import garden_object
 from kube.objects import Object
 from kube.resources import Resource

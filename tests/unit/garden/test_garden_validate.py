@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardener.garden.expressions import rules_are_checked
-from gardener.garden.kinds import DEFINITIONS
+from gardener.api.expressions import rules_are_checked
+from gardener.api.garden.definitions import DEFINITIONS
 from kube.objects import Object
 from webhooks.garden import command
 from webhooks.garden.command import LARGEST_FILE, main

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object

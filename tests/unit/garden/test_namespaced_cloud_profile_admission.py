@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardener.garden import profiles, resources
+from gardener.api import garden as resources
+from gardener.garden import profiles
 from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from config.resource_manager.webhooks import Garden, SizeLimit, Subject
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kit.webhooks.requests import request_about
 from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Denied, Request, User

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gardener.garden import schema
-from gardener.garden.schema import Schema, array, boolean, integer, string, struct
+from gardener.api import schema
+from gardener.api.schema import Schema, array, boolean, integer, string, struct
 
 
 def test_a_star_makes_a_field_required() -> None:

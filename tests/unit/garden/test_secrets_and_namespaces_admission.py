@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import NAMESPACES, SECRETS, Resource

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources
+from gardener.api import garden
 from gardener.garden.windows import parse_window
 from kit.webhooks.shoots import (
     PROFILE,
@@ -196,7 +196,7 @@ def test_networks_are_those_that_the_seed_proposes() -> None:
 def test_what_the_exposure_class_says_is_added_and_does_not_conflict_with_itself() -> None:
     selector = {"matchLabels": {"a": "b"}, "providerTypes": ["z"]}
     exposure = of(
-        resources.EXPOSURE_CLASSES,
+        garden.EXPOSURE_CLASSES,
         "ex",
         handler="h",
         scheduling={"seedSelector": selector, "tolerations": [{"key": "w"}]},

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources
+from gardener.api import garden as resources
 from kit.webhooks.shoots import (
     BINDING,
     NAMESPACE,

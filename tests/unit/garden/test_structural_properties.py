@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardener.garden import structural
-from gardener.garden.definitions import Definition
-from gardener.garden.kinds import DEFINITIONS
-from gardener.garden.schema import Schema
+from gardener.api import structural
+from gardener.api.definition import Definition
+from gardener.api.garden.definitions import DEFINITIONS
+from gardener.api.schema import Schema
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 JSON = st.recursive(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import schema, structural
-from gardener.garden.kinds import DEFINITIONS
-from gardener.garden.schema import Schema, array, integer, mapping, string, struct
+from gardener.api import schema, structural
+from gardener.api.garden.definitions import DEFINITIONS
+from gardener.api.schema import Schema, array, integer, mapping, string, struct
 
 INNER = struct("Inside.", {"size": integer("A size.", default=3), "name": string("A name.")})
 ROOT = struct(
@@ -157,7 +157,7 @@ def test_rules_are_not_looked_at_while_a_value_is_missing() -> None:
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: one.resource.kind)
 def test_all_rules_can_be_compiled_offline(definition: Any) -> None:
-    from gardener.garden.expressions import compiled
+    from gardener.api.expressions import compiled
 
     def rules(schema: Schema) -> list[str]:
         own = [rule["rule"] for rule in schema.get("x-kubernetes-validations", ())]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES
 from webhooks.garden.kinds import KINDS
 from webhooks.garden.lookups import VIEWS, bare
 

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from gardenapi.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
 from gardenapi.kubeconfigs import CannotIssue, issue
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.objects import Object
 from localprocesses.pki import Authority

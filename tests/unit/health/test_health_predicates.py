@@ -12,7 +12,7 @@ from gardener.health.checks.deployment import PodsWanted
 from gardener.health.findings import Finding, Reference
 from kit import objects
 from kube.objects import Key, Object
-from kube.resources import Resource
+from kube.resources import DEPLOYMENTS, PODS, SECRETS
 
 PREFIX = "resources.gardener.cloud"
 
@@ -141,10 +141,6 @@ def test_a_check_is_due_when_what_is_wrong_changes(
 
 
 # --- what is kept of an object
-
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
-SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
-DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 
 def live(*, spec: Any = None, status: Any = None, origin: str = "a/mr", **annotations: str) -> Object:

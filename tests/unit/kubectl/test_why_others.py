@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import kinds as definitions
-from gardener.garden.resources import (
+from gardener.api.garden import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,
     CLOUD_PROFILES,
@@ -348,12 +347,11 @@ def test_of_many_users_the_first_are_named_and_programs_get_all() -> None:
 
 
 def test_kinds_are_called_as_kubectl_calls_them() -> None:
-    known = {each.resource: each.short_names for each in definitions.DEFINITIONS}
-    for resource, short in kinds.SHORT_NAMES.items():
-        assert tuple(short) == tuple(known[resource])
-        for name in (resource.plural, resource.kind, *short, f"{resource.plural}.{resource.group}"):
+    for resource in kinds.KINDS:
+        for name in (resource.plural, resource.kind, *resource.short_names, f"{resource.plural}.{resource.group}"):
             assert kinds.find(name) == resource
-    assert kinds.SHORT_NAMES.keys() >= protected.USERS.keys()
+    assert set(kinds.KINDS) >= protected.USERS.keys()
+    assert kinds.find("cpfl") == CLOUD_PROFILES
     assert kinds.find("shoots.example.com") is None
     with pytest.raises(UserError, match="'pod'"):
         kinds.demand("pod")

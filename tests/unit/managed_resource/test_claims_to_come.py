@@ -10,7 +10,7 @@ import pytest
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.unwatched import Unwatched
-from gardener.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES
 from kit.objects import managed_resource, reference
 from kube.clock import format_time
 from kube.objects import Key, Object, key

@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from gardener.garden.kinds.backup_bucket import BACKUP_BUCKET as DEFINITION
-from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.api.garden.backup_bucket import BACKUP_BUCKET as DEFINITION
 from kube.objects import mapping, text
 from kube.resources import SECRETS
 from webhooks.garden.common import operations

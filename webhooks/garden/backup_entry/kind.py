@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.backup_entry import BACKUP_ENTRY as DEFINITION
-from gardener.garden.resources import BACKUP_BUCKETS, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.api.garden.backup_entry import BACKUP_ENTRY as DEFINITION
 from kube.objects import mapping, spec, text
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind

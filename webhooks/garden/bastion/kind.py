@@ -1,5 +1,5 @@
-from gardener.garden.kinds.bastion import BASTION as DEFINITION
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
+from gardener.api.garden.bastion import BASTION as DEFINITION
 from webhooks.garden.bastion import heartbeat, validation
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind

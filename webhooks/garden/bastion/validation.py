@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.addresses import parse_cidr
 from kube.objects import Object, is_deleting, mapping, mappings, spec, text, texts, uid
 from kube.paths import at, mapping_at

@@ -1,5 +1,5 @@
-from gardener.garden.kinds.cloud_profile import CLOUD_PROFILE as DEFINITION
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES, SHOOTS
+from gardener.api.garden.cloud_profile import CLOUD_PROFILE as DEFINITION
 from webhooks.garden.cloud_profile import defaults, validation
 from webhooks.garden.common.descriptor import Kind
 

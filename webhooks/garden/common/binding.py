@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from webhooks.garden.common.write import Right, Write
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gardener.garden.resources import QUOTAS
+from gardener.api.garden import QUOTAS
 from kube.objects import Object, group_of, mapping, mappings, spec, text
 from kube.resources import Resource
 from webhooks.garden.common.extensions import PROVIDER, set_extension_labels

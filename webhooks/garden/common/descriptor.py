@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import call
 
-from gardener.garden.definitions import Definition
+from gardener.api.definition import Definition
 from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.common.findings import Finding, ratcheted

@@ -6,7 +6,7 @@ Reads `CONTROLLER_REGISTRATIONS`.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from gardener.garden.resources import CONTROLLER_REGISTRATIONS
+from gardener.api.garden import CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mappings, spec, text
 from webhooks.garden.common.derived import Derived
 from webhooks.garden.common.findings import Denial

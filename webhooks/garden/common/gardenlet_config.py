@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 
-from gardener.garden import structural
-from gardener.garden.kinds.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, CONFIG_SCHEMA
-from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
+from gardener.api import structural
+from gardener.api.garden.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, CONFIG_SCHEMA
+from gardener.api.garden.seed import SPEC as SEED_SCHEMA
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, string_map, text

@@ -5,7 +5,7 @@ Reads `SHOOTS`, and for what is below a CloudProfile `NAMESPACED_CLOUD_PROFILES`
 
 from collections.abc import Collection, Iterable, Iterator
 
-from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES, SHOOTS
 from gardener.garden.shoots import workers
 from kube.objects import Object, is_deleting, spec, text
 from kube.paths import at, mapping_at

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.objects import Object, metadata, text
 from kube.resources import Resource
 from webhooks.garden.common.findings import Denial

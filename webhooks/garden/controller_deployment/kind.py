@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.controller_deployment import CONTROLLER_DEPLOYMENT as DEFINITION
+from gardener.api.garden.controller_deployment import CONTROLLER_DEPLOYMENT as DEFINITION
 from kube.objects import Object, annotations, text
 from kube.validation import forbidden, invalid, required
 from webhooks.garden.common.descriptor import Kind

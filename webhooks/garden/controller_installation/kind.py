@@ -1,4 +1,4 @@
-from gardener.garden.kinds.controller_installation import CONTROLLER_INSTALLATION as DEFINITION
+from gardener.api.garden.controller_installation import CONTROLLER_INSTALLATION as DEFINITION
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import frozen_in_deletion
 

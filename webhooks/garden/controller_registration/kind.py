@@ -1,5 +1,5 @@
-from gardener.garden.kinds.controller_registration import CONTROLLER_REGISTRATION as DEFINITION
-from gardener.garden.resources import CONTROLLER_DEPLOYMENTS, CONTROLLER_REGISTRATIONS
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_REGISTRATIONS
+from gardener.api.garden.controller_registration import CONTROLLER_REGISTRATION as DEFINITION
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import frozen_in_deletion
 from webhooks.garden.controller_registration import validation

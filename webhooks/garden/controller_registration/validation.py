@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gardener.garden.resources import CONTROLLER_DEPLOYMENTS, CONTROLLER_REGISTRATIONS
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mapping, mappings, metadata, spec, text
 from kube.validation import duplicate, label_selector_errors
 from webhooks.garden.common.findings import Denial, Finding

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.credentials_binding import CREDENTIALS_BINDING as DEFINITION
-from gardener.garden.resources import QUOTAS, WORKLOAD_IDENTITIES
+from gardener.api.garden import QUOTAS, WORKLOAD_IDENTITIES
+from gardener.api.garden.credentials_binding import CREDENTIALS_BINDING as DEFINITION
 from kube.objects import Object, mapping, text
 from kube.resources import SECRETS, Resource
 from webhooks.garden.common import credentials

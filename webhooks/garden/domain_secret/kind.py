@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gardener import keys
+from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.domains import DOMAIN, NAMESPACE
-from gardener.garden.resources import SEEDS, SHOOTS
 from gardener.garden.seeds import seed_of
 from gardener.garden.shoots import selectors_of_users
 from kube.objects import Object, annotations, is_deleting, labels, metadata

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.exposure_class import EXPOSURE_CLASS as DEFINITION
+from gardener.api.garden.exposure_class import EXPOSURE_CLASS as DEFINITION
 from kube.objects import mapping, mappings
 from kube.validation import label_selector_errors
 from webhooks.garden.common import tolerations

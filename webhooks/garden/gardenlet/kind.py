@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from gardener.garden.kinds.gardenlet import GARDENLET as DEFINITION
-from gardener.garden.resources import MANAGED_SEEDS
+from gardener.api.garden import MANAGED_SEEDS
+from gardener.api.garden.gardenlet import GARDENLET as DEFINITION
 from kube.objects import Object
 from kube.paths import mapping_at
 from webhooks.garden.common import gardenlet_config, operations, seed_spec

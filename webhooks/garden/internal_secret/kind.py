@@ -1,4 +1,4 @@
-from gardener.garden.kinds.internal_secret import INTERNAL_SECRET as DEFINITION
+from gardener.api.garden.internal_secret import INTERNAL_SECRET as DEFINITION
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.internal_secret import validation
 

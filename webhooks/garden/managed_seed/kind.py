@@ -1,6 +1,6 @@
 from gardener import keys
-from gardener.garden.kinds.managed_seed import MANAGED_SEED as DEFINITION
-from gardener.garden.resources import CREDENTIALS_BINDINGS, GARDENLETS, MANAGED_SEEDS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import CREDENTIALS_BINDINGS, GARDENLETS, MANAGED_SEEDS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden.managed_seed import MANAGED_SEED as DEFINITION
 from kube.resources import SECRETS
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind

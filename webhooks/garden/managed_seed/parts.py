@@ -1,8 +1,8 @@
 """Where things are in a ManagedSeed, and who makes the records of its Seed."""
 
+from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, SHOOTS
 from gardener.garden.domains import NAMESPACE, UNMANAGED, is_below
 from gardener.garden.managed_seeds import domain_of, seed_template_path
-from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS, SHOOTS
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.common import domains, gardenlet_config

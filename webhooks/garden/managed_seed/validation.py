@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gardener.api.garden import GARDENLETS, MANAGED_SEEDS
 from gardener.garden.managed_seeds import (
     ROUTING_COMPONENTS,
     ROUTING_GATE,
@@ -9,7 +10,6 @@ from gardener.garden.managed_seeds import (
     facts,
     routing_gates_off,
 )
-from gardener.garden.resources import GARDENLETS, MANAGED_SEEDS
 from gardener.garden.shoots import workers, zones_of_workers
 from kube.objects import Object, metadata, spec, text
 from kube.paths import at, mapping_at

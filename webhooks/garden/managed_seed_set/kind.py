@@ -1,6 +1,6 @@
 from gardener import keys
-from gardener.garden.kinds.managed_seed_set import MANAGED_SEED_SET as DEFINITION
-from gardener.garden.resources import MANAGED_SEEDS, PROJECTS, SHOOTS
+from gardener.api.garden import MANAGED_SEEDS, PROJECTS, SHOOTS
+from gardener.api.garden.managed_seed_set import MANAGED_SEED_SET as DEFINITION
 from webhooks.garden.common import deletion, operations
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.namespaces import in_garden

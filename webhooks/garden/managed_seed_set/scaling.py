@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from kube.objects import Object, annotations, controller_of, integer, metadata, text, uid
 from webhooks.garden.common.references import shoots_on
 from webhooks.garden.common.write import Write

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gardener.garden.kinds.shoot import SHOOT
-from gardener.garden.structural import with_defaults
+from gardener.api.garden.shoot import SHOOT
+from gardener.api.structural import with_defaults
 from kube.objects import mapping
 from kube.paths import at, mapping_at
 from kube.validation import invalid

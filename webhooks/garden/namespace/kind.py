@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from gardener.garden.resources import PROJECTS, SHOOTS
+from gardener.api.garden import PROJECTS, SHOOTS
 from kube.objects import annotations, is_deleting, is_truthy, labels
 from kube.resources import NAMESPACES
 from webhooks.garden.common.descriptor import Kind, foreign

@@ -1,5 +1,5 @@
-from gardener.garden.kinds.namespaced_cloud_profile import NAMESPACED_CLOUD_PROFILE as DEFINITION
-from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, SHOOTS
+from gardener.api.garden.namespaced_cloud_profile import NAMESPACED_CLOUD_PROFILE as DEFINITION
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.namespaced_cloud_profile import defaults, validation
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from gardener.garden import profiles
 from gardener.garden.certificates import bundle_errors
-from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from kube.objects import Object, mappings, spec, text
 from kube.paths import at, mapping_at, mappings_at
 from kube.validation import FieldError, duplicate, invalid, required

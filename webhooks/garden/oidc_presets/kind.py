@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
+from gardener.api.garden.presets import CLUSTER_OPENID_CONNECT_PRESET, OPENID_CONNECT_PRESET
 from gardener.garden.certificates import bundle_errors
-from gardener.garden.kinds.presets import CLUSTER_OPENID_CONNECT_PRESET, OPENID_CONNECT_PRESET
 from kube.objects import mapping, text
 from kube.paths import mapping_at
 from kube.validation import label_selector_errors, required

@@ -2,8 +2,9 @@
 
 from gardener import keys
 from gardener.garden import dual_approval
-from gardener.garden.members import ADMIN, OWNER, RBAC_GROUP, identity, members, roles
+from gardener.garden.members import ADMIN, OWNER, identity, members, roles
 from kube.objects import Object, mapping
+from kube.resources import RBAC_GROUP
 from webhooks.garden.common import deletion, tolerations
 from webhooks.garden.common.operations import remove_annotation
 from webhooks.garden.common.write import Write

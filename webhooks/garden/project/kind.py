@@ -1,5 +1,4 @@
-from gardener.garden.kinds import project
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS, project
 from kube.resources import CLUSTER_ROLES
 from webhooks.garden.common import deletion
 from webhooks.garden.common.descriptor import Kind

@@ -7,7 +7,6 @@ from gardener.garden.members import (
     ADMIN,
     EXTENSION_PREFIX,
     OWNER,
-    RBAC_GROUP,
     ROLES,
     VIEWER,
     Identity,
@@ -19,7 +18,7 @@ from gardener.garden.members import (
 )
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, text
-from kube.resources import CLUSTER_ROLES
+from kube.resources import CLUSTER_ROLES, RBAC_GROUP
 from kube.validation import (
     FieldError,
     duplicate,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gardener import keys
+from gardener.api.garden import PROJECTS
 from gardener.garden import dual_approval
 from gardener.garden.members import USER_ACCESS_MANAGER, identity
-from gardener.garden.resources import PROJECTS
 from kube.names import dns_label_problems
 from kube.objects import Object, mapping, mappings, metadata, text
 from kube.resources import NAMESPACES

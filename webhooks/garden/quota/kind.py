@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.quota import QUOTA as DEFINITION
+from gardener.api.garden.quota import QUOTA as DEFINITION
 from kube.objects import mapping
 from kube.validation import invalid
 from webhooks.garden.common.descriptor import Kind

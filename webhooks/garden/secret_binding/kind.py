@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.secret_binding import SECRET_BINDING as DEFINITION
-from gardener.garden.resources import QUOTAS
+from gardener.api.garden import QUOTAS
+from gardener.api.garden.secret_binding import SECRET_BINDING as DEFINITION
 from kube.objects import mapping, text
 from kube.resources import SECRETS
 from webhooks.garden.common import credentials

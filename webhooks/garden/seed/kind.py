@@ -1,6 +1,6 @@
 from gardener import keys
-from gardener.garden.kinds.seed import SEED as DEFINITION
-from gardener.garden.resources import CONTROLLER_REGISTRATIONS, SHOOTS
+from gardener.api.garden import CONTROLLER_REGISTRATIONS, SHOOTS
+from gardener.api.garden.seed import SEED as DEFINITION
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.metadata import allowed_operations, operation_not_overwritten

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.seed_autoscaler import SEED_AUTOSCALER as DEFINITION
-from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS
+from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS
+from gardener.api.garden.seed_autoscaler import SEED_AUTOSCALER as DEFINITION
 from kube.objects import is_deleting, key, mappings, text
 from kube.paths import at
 from kube.quantities import parse_quantity

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gardener import keys
+from gardener.api.garden import PROJECTS
 from gardener.garden import dual_approval
-from gardener.garden.resources import PROJECTS
 from kube.objects import Object, labels
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write

@@ -6,7 +6,7 @@ Constant defaults are in the schema; here is what depends on other fields, and w
 import random
 from math import ceil, log2
 
-from gardener.garden.resources import CLOUD_PROFILES
+from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden.versions import Version
 from kube.clock import parse_duration
 from kube.objects import Object, mapping, text

@@ -7,8 +7,8 @@ one. Both are settled when the Shoot gets its Seed. Reads `SECRETS`, `PROJECTS`,
 from collections.abc import Iterator
 from itertools import islice
 
+from gardener.api.garden import SHOOTS
 from gardener.garden.domains import UNMANAGED, domain_and_parents, is_below, is_public_suffix, is_served
-from gardener.garden.resources import SHOOTS
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mappings, metadata, text
 from kube.paths import mapping_at

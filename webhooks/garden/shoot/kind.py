@@ -1,5 +1,4 @@
-from gardener.garden.kinds import shoot
-from gardener.garden.resources import (
+from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_REGISTRATIONS,
     CREDENTIALS_BINDINGS,
@@ -12,6 +11,7 @@ from gardener.garden.resources import (
     SECRET_BINDINGS,
     SEEDS,
     SHOOTS,
+    shoot,
 )
 from kube.resources import CONFIG_MAPS, SECRETS
 from webhooks.garden.common import binding, deletion, metadata

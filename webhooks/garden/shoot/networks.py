@@ -5,8 +5,8 @@ Reads `SEEDS`.
 
 from collections.abc import Iterator
 
+from gardener.api.garden import SEEDS
 from gardener.garden.networks import canonical_errors, family_errors, overlap, parsed, vpn_errors
-from gardener.garden.resources import SEEDS
 from kube.addresses import IPNetwork
 from kube.objects import Object, spec, text, texts
 from kube.paths import at, mapping_at

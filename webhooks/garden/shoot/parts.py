@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden import profiles
 from gardener.garden.profiles import expiration, image_versions, is_expired, kubernetes_versions
-from gardener.garden.resources import CLOUD_PROFILES
 from gardener.garden.users import parents
 from gardener.garden.versions import Version, has_prefix, parse_version
 from kube.objects import Object, mapping, mappings, spec, text, texts

@@ -6,8 +6,7 @@ Reads `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `EXPOSURE_CLASSES`, `SECRETS`, 
 
 from collections.abc import Iterator
 
-from gardener.garden.managed_seeds import seed_template_path
-from gardener.garden.resources import (
+from gardener.api.garden import (
     CREDENTIALS_BINDINGS,
     EXPOSURE_CLASSES,
     MANAGED_SEEDS,
@@ -15,6 +14,7 @@ from gardener.garden.resources import (
     SECRET_BINDINGS,
     WORKLOAD_IDENTITIES,
 )
+from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.shoots import zones_of_workers
 from kube.objects import Object, mapping, metadata, text, texts
 from kube.paths import at, mapping_at

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gardener import keys
-from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.scheduling import allocatable_shoots, taints_of, tolerates
 from gardener.garden.shoots import last_operation, selectors_of_users
 from kube.objects import (

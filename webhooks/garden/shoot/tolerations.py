@@ -5,7 +5,7 @@ Reads `PROJECTS`, `EXPOSURE_CLASSES`.
 
 from collections.abc import Iterator
 
-from gardener.garden.resources import EXPOSURE_CLASSES
+from gardener.api.garden import EXPOSURE_CLASSES
 from kube.objects import Object, mapping, mappings, spec, string_map, text, texts
 from kube.paths import mappings_at
 from webhooks.garden.common import tolerations

@@ -1,4 +1,4 @@
-from gardener.garden.kinds.shoot_state import SHOOT_STATE as DEFINITION
+from gardener.api.garden.shoot_state import SHOOT_STATE as DEFINITION
 from webhooks.garden.common import deletion
 from webhooks.garden.common.descriptor import Kind
 

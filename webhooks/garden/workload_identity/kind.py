@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from gardener.garden.kinds.workload_identity import WORKLOAD_IDENTITY as DEFINITION
+from gardener.api.garden.workload_identity import WORKLOAD_IDENTITY as DEFINITION
 from kube.validation import invalid
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Finding

@@ -1,4 +1,4 @@
-from gardener.extensions import BACKUP_BUCKETS
+from gardener.api.extensions import BACKUP_BUCKETS
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference
 
 

@@ -1,4 +1,4 @@
-from gardener.extensions import BACKUP_ENTRIES
+from gardener.api.extensions import BACKUP_ENTRIES
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference
 from webhooks.handlers.extension_validation.rules.typed import Raw
 

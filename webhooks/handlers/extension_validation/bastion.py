@@ -1,6 +1,6 @@
 import msgspec
 
-from gardener.extensions import BASTIONS
+from gardener.api.extensions import BASTIONS
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource
 from webhooks.handlers.extension_validation.rules.typed import Typed
 

@@ -1,4 +1,4 @@
-from gardener.extensions import CONTAINER_RUNTIMES
+from gardener.api.extensions import CONTAINER_RUNTIMES
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource
 from webhooks.handlers.extension_validation.rules.typed import Typed
 

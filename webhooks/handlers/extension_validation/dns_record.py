@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from gardener.extensions import DNS_RECORDS
+from gardener.api.extensions import DNS_RECORDS
 from kube.addresses import domain_name_errors, ip_errors
 from kube.validation import FieldError, invalid, not_supported
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference, need

@@ -1,4 +1,4 @@
-from gardener.extensions import EXTENSIONS
+from gardener.api.extensions import EXTENSIONS
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource
 
 

@@ -1,4 +1,4 @@
-from gardener.extensions import INFRASTRUCTURES
+from gardener.api.extensions import INFRASTRUCTURES
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference
 
 

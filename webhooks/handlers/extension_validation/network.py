@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from gardener.extensions import NETWORKS
+from gardener.api.extensions import NETWORKS
 from kube.addresses import IPNetwork, parse_cidr
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, need

@@ -3,7 +3,7 @@ from typing import Annotated
 
 import msgspec
 
-from gardener.extensions import OPERATING_SYSTEM_CONFIGS
+from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from kube.names import dns_subdomain_problems
 from kube.validation import FieldError, duplicate, invalid, invalid_for, not_supported, required
 from webhooks.handlers.extension_validation.containerd import CRIConfig, cri_errors

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from gardener.extensions import SELF_HOSTED_SHOOT_EXPOSURES
+from gardener.api.extensions import SELF_HOSTED_SHOOT_EXPOSURES
 from kube.addresses import ip_errors
 from kube.names import dns_subdomain_problems
 from kube.objects import group_of

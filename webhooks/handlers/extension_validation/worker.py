@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from gardener.extensions import WORKERS
+from gardener.api.extensions import WORKERS
 from kube.validation import FieldError, invalid, not_supported
 from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference, need
 from webhooks.handlers.extension_validation.rules.typed import Duration, GoName, Quantity, Raw, Time, Typed

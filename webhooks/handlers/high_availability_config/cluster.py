@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
-from gardener.kinds import HVPAS
+from gardener.api.kinds import HVPAS
 from kube.objects import Object, integer, key, mapping, spec, text
 from kube.resources import HORIZONTAL_POD_AUTOSCALERS, NODES
 from kube.runtime.cache import View

@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from gardener.api.kinds import MACHINES
 from gardener.keys import NODE_AGENT_SECRET_NAME
-from gardener.kinds import MACHINES
 from kube.errors import KubeError, NotFound
 from kube.objects import Object, labels, metadata, uid
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES, PODS, SECRETS

@@ -32,8 +32,8 @@ from agent.controller_manager.controller_registration.installations.desired impo
     seed_of,
 )
 from agent.controller_manager.controller_registration.installations.reconcile import Reconciler, Stores
+from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
 from gardener.garden import seeds as garden_seeds
-from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
 from kube.objects import Key, Object, spec, text
 from kube.runtime.cache import Change, View
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped

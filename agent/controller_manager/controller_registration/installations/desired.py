@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from gardener.garden.resources import CONTROLLER_INSTALLATIONS
+from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from kube.objects import Object, annotations, is_deleting, labels, mapping, metadata, spec, text
 from kube.packing import digest
 from kube.paths import at, mapping_at, mappings_at

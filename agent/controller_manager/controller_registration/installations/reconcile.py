@@ -31,9 +31,9 @@ from agent.controller_manager.controller_registration.installations.needs import
     needed_extensions,
     wanted_registrations,
 )
+from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, is_deleting, key, labels, metadata, spec, text, uid
 from kube.paths import at

@@ -27,8 +27,8 @@ from agent.controller_manager.common.api import (
 from agent.controller_manager.context import Context
 from agent.controller_manager.project.activity.reconcile import Moments, Reconciler
 from agent.controller_manager.project.activity.rules import of_credentials, of_objects, of_quotas
+from gardener.api.garden import PROJECTS
 from gardener.garden import users
-from gardener.garden.resources import PROJECTS
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped

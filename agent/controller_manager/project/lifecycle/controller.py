@@ -18,7 +18,7 @@ from agent.controller_manager.project.lifecycle.events import Events
 from agent.controller_manager.project.lifecycle.rbac import Present, controlling_project
 from agent.controller_manager.project.lifecycle.reconcile import Reconciler, Stores
 from agent.controller_manager.project.lifecycle.rights import BY_PROJECT, KINDS
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from gardener.keys import GARDENER_FINALIZER
 from kube.objects import Key, Object, finalizers, is_deleting, metadata
 from kube.resources import RESOURCE_QUOTAS

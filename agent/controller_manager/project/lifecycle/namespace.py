@@ -13,7 +13,7 @@ import hashlib
 from dataclasses import dataclass
 
 from gardener import keys
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kube.objects import Object, annotations, is_deleting, is_truthy, key, labels, mappings, metadata, spec, text, uid
 from kube.resources import NAMESPACES
 

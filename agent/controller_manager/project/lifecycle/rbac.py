@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from agent.controller_manager.project.lifecycle.namespace import owner_reference
 from gardener import keys
+from gardener.api.garden import PROJECTS
 from gardener.garden.members import (
     ADMIN,
     EXTENSION_PREFIX,
     OWNER,
-    RBAC_GROUP,
     SERVICE_ACCOUNT_MANAGER,
     USER_ACCESS_MANAGER,
     VIEWER,
@@ -23,9 +23,8 @@ from gardener.garden.members import (
     members,
     roles,
 )
-from gardener.garden.resources import PROJECTS
 from kube.objects import Key, Object, controller_of, group_of, key, labels, mapping, mappings, metadata, spec, text, uid
-from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, Resource
+from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, RBAC_GROUP, ROLE_BINDINGS, Resource
 
 _SYSTEM = "gardener.cloud:system"
 

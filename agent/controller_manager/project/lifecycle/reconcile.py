@@ -28,8 +28,8 @@ from agent.controller_manager.project.lifecycle.namespace import (
 from agent.controller_manager.project.lifecycle.rbac import Present
 from agent.controller_manager.project.lifecycle.rights import Rights
 from config.controller_manager.controllers import QuotaConfiguration
+from gardener.api.garden import PROJECTS, SHOOTS
 from gardener.garden import users
-from gardener.garden.resources import PROJECTS, SHOOTS
 from gardener.keys import GARDENER_FINALIZER
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid

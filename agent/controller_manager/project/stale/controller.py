@@ -13,7 +13,7 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.project.stale.reconcile import Reconciler
 from agent.controller_manager.project.stale.rules import AUTO_DELETE, LAST_ACTIVITY, SINCE, is_exempt
 from agent.controller_manager.project.stale.usage import Usage
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kube.objects import Key, Object, mapping, metadata, spec
 from kube.runtime.cache import Change, Store
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped

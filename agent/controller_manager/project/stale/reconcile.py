@@ -13,7 +13,7 @@ from agent.controller_manager.common.confirmed_deletion import delete_confirmed
 from agent.controller_manager.project.stale.rules import AUTO_DELETE, SINCE, Decision, decide, is_exempt
 from agent.controller_manager.project.stale.usage import Usage
 from config.controller_manager.controllers import Project
-from gardener.garden.resources import PROJECTS
+from gardener.api.garden import PROJECTS
 from kube.errors import NotFound
 from kube.objects import Key, Object, is_deleting, mapping, spec, text
 from kube.resources import NAMESPACES

@@ -8,8 +8,8 @@ from agent.controller_manager.common.api import BACKUP_BUCKETS_VIEW, BY_SEED, SE
 from agent.controller_manager.common.seed_conditions import SeedConditions, condition_changed
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.backup_buckets_check.rules import condition_of, error_of, seed_of
+from gardener.api.garden import SEEDS
 from gardener.conditions import BACKUP_BUCKETS_READY
-from gardener.garden.resources import SEEDS
 from kube.objects import Key, Object, condition
 from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Done, Result

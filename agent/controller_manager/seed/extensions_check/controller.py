@@ -9,8 +9,8 @@ from agent.controller_manager.common.seed_conditions import SeedConditions
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.extensions_check.rules import condition_of
 from agent.controller_manager.seed.extensions_check.watched import Watched
+from gardener.api.garden import SEEDS
 from gardener.conditions import EXTENSIONS_READY
-from gardener.garden.resources import SEEDS
 from kube.objects import Key, Object, condition
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, Result

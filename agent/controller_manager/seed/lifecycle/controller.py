@@ -14,8 +14,8 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.seed.lifecycle import rules
 from agent.controller_manager.seed.lifecycle.reconcile import Reconciler
 from gardener import conditions
+from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
 from kube.conditions import conditions_of
 from kube.objects import Key, Object, condition

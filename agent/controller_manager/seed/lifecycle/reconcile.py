@@ -19,8 +19,8 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.seed.lifecycle import rules
 from config.controller_manager.controllers import Seed as Settings
 from gardener import keys
+from gardener.api.garden import MANAGED_SEEDS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import MANAGED_SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, annotations

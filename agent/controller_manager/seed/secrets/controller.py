@@ -11,7 +11,7 @@ from agent.controller_manager.common.api import GARDEN_SECRETS_VIEW, NAMESPACES_
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.secrets.reconcile import Reconciler
-from gardener.garden.resources import SEEDS
+from gardener.api.garden import SEEDS
 from gardener.garden.seeds import seed_of
 from kube.objects import Key, Object, is_deleting, labels, metadata
 from kube.runtime.cache import Change, Store

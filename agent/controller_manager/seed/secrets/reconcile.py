@@ -9,8 +9,8 @@ from agent.controller_manager.common.api import BY_NAMESPACE
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
 from gardener import keys
+from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import namespace_of
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, controller_of, is_deleting, key, labels, metadata, uid

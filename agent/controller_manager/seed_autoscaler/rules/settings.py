@@ -6,8 +6,8 @@ from datetime import timedelta
 from fractions import Fraction
 
 from agent.controller_manager.seed_autoscaler.rules.loads import amount_of
-from gardener.garden.kinds.seed_autoscaler import SEED_AUTOSCALER
-from gardener.garden.structural import with_defaults
+from gardener.api.garden.seed_autoscaler import SEED_AUTOSCALER
+from gardener.api.structural import with_defaults
 from kube.objects import Object, integer, mapping, mappings, spec, text
 from kube.paths import at, mapping_at
 

@@ -12,8 +12,8 @@ from functools import partial
 from agent.controller_manager.common.api import BY_SHOOT, MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.conditions.rules import merged
+from gardener.api.garden import SHOOTS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.resources import SHOOTS
 from kube.objects import Key, Object, mappings
 from kube.paths import at
 from kube.runtime.cache import Change, Store

@@ -8,8 +8,8 @@ from datetime import timedelta
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.hibernation.reconcile import Reconciler
+from gardener.api.garden import SHOOTS
 from gardener.garden.hibernation import is_possible, schedules
-from gardener.garden.resources import SHOOTS
 from kube.objects import Object
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, enqueue

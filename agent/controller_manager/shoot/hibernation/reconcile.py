@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from gardener.api.garden import SHOOTS
 from gardener.garden.hibernation import Activation, Entry, due, earliest, entries, gives_up, upcoming
-from gardener.garden.resources import SHOOTS
 from kube.clock import format_time
 from kube.errors import Forbidden, Invalid, NotFound, refusal_of
 from kube.objects import Key, Object, is_deleting, key, metadata

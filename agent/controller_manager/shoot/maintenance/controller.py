@@ -10,9 +10,9 @@ from datetime import datetime
 from agent.controller_manager.common.api import CLOUD_PROFILES_VIEW, NAMESPACED_CLOUD_PROFILES_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.maintenance.reconcile import Reconciler
+from gardener.api.garden import SHOOTS
 from gardener.garden.maintenance.plan import Restarts
 from gardener.garden.maintenance.schedule import Uniform, is_asked_for, seconds_at_start, time_window
-from gardener.garden.resources import SHOOTS
 from kube.objects import Object, is_deleting
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue

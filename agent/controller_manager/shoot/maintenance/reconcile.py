@@ -17,11 +17,11 @@ from datetime import datetime
 import structlog
 
 from gardener import keys
+from gardener.api.garden import SHOOTS
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.maintenance.report import MAINTENANCE_FAILED, begun, description, ended, messages, refused
 from gardener.garden.maintenance.schedule import Uniform, is_asked_for, is_due, seconds_until_next
 from gardener.garden.profiles import chosen_from, profile_of
-from gardener.garden.resources import SHOOTS
 from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge, refusal_of
 from kube.objects import Key, Object, is_deleting, key, metadata, spec
 from kube.paths import mapping_at

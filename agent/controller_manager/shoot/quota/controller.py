@@ -22,7 +22,7 @@ from agent.controller_manager.common.api import (
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.quota.reconcile import Reconciler
 from agent.controller_manager.shoot.quota.rules import concerns
-from gardener.garden.resources import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped

@@ -13,8 +13,8 @@ from agent.controller_manager.common.api import BY_NAMESPACE
 from agent.controller_manager.common.confirmed_deletion import delete_confirmed
 from agent.controller_manager.shoot.quota import rules
 from gardener import keys
+from gardener.api.garden import QUOTAS, SHOOTS
 from gardener.garden import dual_approval, lifetimes, users
-from gardener.garden.resources import QUOTAS, SHOOTS
 from kube.clock import format_time
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata

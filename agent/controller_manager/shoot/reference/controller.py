@@ -11,7 +11,7 @@ from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.reference.reconcile import Reconciler
 from agent.controller_manager.shoot.reference.rules import concerns
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, Resource
 from kube.runtime.cache import Change, Store, View

@@ -11,7 +11,7 @@ from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE
 from agent.controller_manager.common.protection import look
 from agent.controller_manager.common.rules.credentials import Credentials
 from gardener import keys
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import is_abandoned, references
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.resources import Resource

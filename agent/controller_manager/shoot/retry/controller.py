@@ -6,7 +6,7 @@ from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.retry.reconcile import Reconciler
 from agent.controller_manager.shoot.retry.rules import progress
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.objects import Object
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, enqueue

@@ -13,7 +13,7 @@ import structlog
 from agent.controller_manager.shoot.retry.rules import MOST_RETRIES, due, is_over
 from gardenapi.api import GardenApi
 from gardener import keys
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import met_rate_limit
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, metadata

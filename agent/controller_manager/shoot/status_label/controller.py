@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.status_label.rules import needed_labels
-from gardener.garden.resources import SHOOTS
+from gardener.api.garden import SHOOTS
 from kube.errors import NotFound
 from kube.objects import Key, Object, metadata
 from kube.runtime.cache import Change, Store

@@ -10,7 +10,8 @@ from agent.resource_manager.istio_cluster_configuration.rules.projections import
     Service,
     ServicePort,
 )
-from gardener import keys, kinds
+from gardener import keys
+from gardener.api import kinds
 from kube.objects import Key, Object
 from kube.resources import NAMESPACES
 

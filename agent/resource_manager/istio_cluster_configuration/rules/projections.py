@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gardener import keys
-from gardener.kinds import DESTINATION_RULES
+from gardener.api.kinds import DESTINATION_RULES
 from kube.objects import (
     Key,
     Object,

@@ -1,0 +1,40 @@
+"""ControllerDeployment: how an extension is installed. It has two versions; the webhooks convert."""
+
+from gardener.api.definition import AGE, Definition, OtherVersion
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS
+from gardener.api.garden.common import DNS_LABEL, OCI_REPOSITORY
+from gardener.api.schema import anything, base64, but, exactly_one, raw, string, struct
+
+_DESCRIPTION = "How an extension is installed in Seeds: a Helm chart. A ControllerRegistration names it."
+
+CONTROLLER_DEPLOYMENT = Definition(
+    resource=CONTROLLER_DEPLOYMENTS,
+    name=DNS_LABEL,
+    description=_DESCRIPTION,
+    fields={
+        "helm": struct(
+            "A Helm chart: either its archive, or where a registry has it.",
+            {
+                "rawChart": base64("The chart as helm packs it, base64."),
+                "values": anything("Values for the chart, any JSON."),
+                "ociRepository": but(
+                    OCI_REPOSITORY,
+                    "Where a registry has the chart: `ref` alone, or `repository` with `tag` or `digest`.",
+                ),
+            },
+            rules=[exactly_one(("rawChart", "ociRepository"), "must provide either rawChart or ociRepository")],
+        )
+    },
+    columns=(AGE,),
+    others=(
+        OtherVersion(
+            name="v1beta1",
+            description=f"{_DESCRIPTION} Use v1.",
+            fields={
+                "type*": string("How it is installed: helm, or something that another tool knows."),
+                "providerConfig": raw("For helm: chart (base64) or ociRepository, and values."),
+            },
+            columns=(AGE,),
+        ),
+    ),
+)

@@ -1,0 +1,53 @@
+"""Gardenlet: a gardenlet that keeps itself up to date."""
+
+from gardener.api.definition import AGE, Column, Definition
+from gardener.api.garden import GARDENLETS
+from gardener.api.garden.common import DNS_LABEL, OBSERVED_GENERATION, OCI_REPOSITORY, conditions
+from gardener.api.garden.managed_seed import CONFIG, deployment_fields
+from gardener.api.schema import name, string, struct
+
+GARDENLET = Definition(
+    resource=GARDENLETS,
+    description="A gardenlet in a cluster that is no Shoot: it reads this object and installs itself anew as it says."
+    " Its Seed has the same name. In the namespace `garden` only.",
+    name=DNS_LABEL,
+    fields={
+        "spec*": struct(
+            "How gardenlet is deployed and configured.",
+            {
+                "deployment*": struct(
+                    "Its Deployment, and the chart for it.",
+                    {
+                        **deployment_fields(),
+                        "helm*": struct(
+                            "Where the Helm chart of gardenlet comes from.", {"ociRepository*": OCI_REPOSITORY}
+                        ),
+                        "imageVectorOverwrite": string("Images that gardenlet uses instead of its own; YAML."),
+                        "componentImageVectorOverwrite": string(
+                            "The same for components that have images of their own; YAML."
+                        ),
+                    },
+                ),
+                "config": CONFIG,
+                "kubeconfigSecretRef": struct(
+                    "Secret whose key `kubeconfig` leads to the cluster, for the first installation."
+                    " gardener-operator uses it, and removes it afterwards.",
+                    {"name": name("Its name, in the same namespace.")},
+                ),
+            },
+        ),
+        "status": struct(
+            "What gardenlet reports.",
+            {
+                "conditions": conditions("How far it is: GardenletReconciled."),
+                "observedGeneration": OBSERVED_GENERATION,
+            },
+        ),
+    },
+    has_operation=True,
+    columns=(
+        Column("OCI Repository", ".spec.deployment.helm.ociRepository.ref"),
+        Column("Reconciled", '.status.conditions[?(@.type=="GardenletReconciled")].status'),
+        AGE,
+    ),
+)
