@@ -2,10 +2,14 @@
 
 It is aiohttp's low-level server: one handler for all paths, no router. Added is what aiohttp leaves open: a client that
 never completes a request, or does not take its answer, is cut off; connections, and the bytes that all of them together
-have sent, are limited (`process.connections`), so that nobody holds this process's memory or file descriptors at will.
+have sent, are limited (`process.connection_limits`), so that no client can fill this process's memory or use up its
+file descriptors.
 
 Each connection is a protocol of ours around the one that aiohttp makes for it: it sees what comes before aiohttp does,
-and writes the answer itself, so that the time limit of a request ends only when its answer has been taken.
+and writes the answer itself, so that the time limit of a request ends only when its answer has been taken. All that is
+used of aiohttp is documented: `web.Server` as a factory of protocols, its runner, and `web.BaseRequest`. The only other
+thing is `BaseRequest.writer` (`webhooks.answer`): without its `drain`, clients that ask on and on and read no answer
+would fill the memory.
 """
 
 import asyncio
@@ -20,9 +24,8 @@ from functools import partial
 from typing import Any, cast
 
 from aiohttp import StreamReader, web
-from aiohttp.http_exceptions import HttpProcessingError
 
-from process.connections import Connections
+from process.connection_limits import ConnectionLimits
 from process.listener import Listener
 from process.logging import get_logger
 
@@ -35,7 +38,7 @@ _CUT_OFF_LOG_SECONDS = 60.0
 _REFUSED_BODY_SECONDS = 2.0
 """For how long the rest of a refused body is still taken: a client that is cut off while sending sees no answer."""
 _MOST_AROUND_BODY = 16 << 10
-"""Bytes of a request beside its body. What is more belongs to further requests, and its connection is closed."""
+"""Bytes of a request beside a body of known length. What is more may be further requests: the connection is closed."""
 
 
 class HttpServer:
@@ -74,25 +77,17 @@ class HttpServer:
         drain_timeout: float = 1.0,
     ) -> None:
         self.name = name
-        self._host = host
-        self._port = port
-        self._tls = tls
-        self._new_server = partial(
-            _BoundedServer,
-            name,
-            handler,
-            max_connections=max_connections,
-            header_timeout=header_timeout,
-            request_timeout=request_timeout,
-            max_body=max_body,
-            max_buffered=max_buffered,
-            keepalive_timeout=idle_timeout,
-        )
-        self._linger = linger
-        self._drain_timeout = drain_timeout
+        self._handler = handler
+        self._host, self._port, self._tls = host, port, tls
+        self._idle_timeout, self._header_timeout, self._request_timeout = idle_timeout, header_timeout, request_timeout
+        self._max_body = max_body
+        self._linger, self._drain_timeout = linger, drain_timeout
+        self._limits: ConnectionLimits[_Connection] = ConnectionLimits(most=max_connections, most_held=max_buffered)
         self._socket: socket.socket | None = None
-        self._server: _BoundedServer | None = None
         self._listener: Listener | None = None
+        self._closing = False
+        self._logged_at = float("-inf")
+        self._log = get_logger("server")
 
     @property
     def address(self) -> tuple[str, int]:
@@ -109,7 +104,7 @@ class HttpServer:
     @property
     def serving(self) -> bool:
         """Whether it has started, and not begun to stop."""
-        return self._server is not None and not self._server.closing
+        return self._listener is not None and not self._closing
 
     def bind(self) -> None:
         """Takes the address, so that a start fails early; no connection is served before `start`.
@@ -123,26 +118,111 @@ class HttpServer:
             self.bind()
         assert self._socket is not None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        self._server = self._new_server()
-        self._listener = Listener(self._socket, self._server, self._tls)
+        loop = asyncio.get_running_loop()
+        new_protocol = web.Server(
+            self._serve,
+            request_factory=partial(_Request, loop=loop, client_max_size=self._max_body),
+            keepalive_timeout=self._idle_timeout,
+            lingering_time=_REFUSED_BODY_SECONDS,
+            access_log=None,
+            logger=_DiscreetLogger(logging.getLogger("aiohttp.server"), None),
+            # API servers do not compress requests, and what is compressed has no bound.
+            auto_decompress=False,
+        )
+        self._runner = web.ServerRunner(new_protocol, shutdown_timeout=self._drain_timeout)
+        await self._runner.setup()
+        self._listener = Listener(self._socket, lambda: _Connection(self, new_protocol()), self._tls)
 
     async def wait(self) -> None:
         """Returns at once: a server has no work of its own that could fail."""
 
     async def stop(self) -> None:
         """Sends clients away, takes no more connections, waits for requests in flight, closes everything."""
-        server, listener = self._server, self._listener
-        if server is not None and listener is not None:
-            server.closing = True
+        if self._listener is not None:
+            self._closing = True
             await asyncio.sleep(self._linger)
-            await listener.close()
-            server.http.pre_shutdown()
-            await server.http.shutdown(self._drain_timeout)
-            await listener.give_up()
-        self._server = self._listener = None
+            await self._listener.close()
+            await self._runner.cleanup()
+            await self._listener.give_up()
+            self._listener = None
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+    def opened(self, connection: "_Connection", transport: asyncio.Transport) -> None:
+        """Gives a new connection the time for its first header; too many are closed."""
+        connection.limit = asyncio.get_running_loop().call_later(self._header_timeout, transport.close)
+        if (superfluous := self._limits.opened(connection)) is not None:
+            self._close_for_others([superfluous])
+
+    def received(self, connection: "_Connection", size: int) -> None:
+        limits = self._limits
+        if not connection.held:
+            connection.since = time.monotonic()
+        connection.held += size
+        limits.held += size
+        if limits.held > limits.most_held:
+            self._close_for_others(limits.too_much(connection))
+
+    def closed(self, connection: "_Connection") -> None:
+        self._limits.closed(connection)
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.transport and request.transport.get_protocol()
+        if not isinstance(connection, _Connection):
+            return _last(400)  # it is lost; TLS forgets its protocol a moment before it says so
+        connection.end_limit()
+        connection.content = request.content
+        # What asyncio.timeout does, at a quarter of its price; this is done for every request.
+        task = asyncio.current_task()
+        assert task is not None
+        connection.late = False
+        connection.limit = asyncio.get_running_loop().call_later(self._request_timeout, connection.cut_off, task)
+        try:
+            response = await self._response(request, connection, task)
+            if self._closing or connection.held - (request.content_length or 0) > _MOST_AROUND_BODY:
+                response.force_close()
+            try:
+                # aiohttp would do it, but after this; then it finds that it is done, or fails as it does here.
+                await response.prepare(request)
+                await response.write_eof()
+            except ConnectionError:
+                pass
+            return response
+        finally:
+            connection.content = None
+            connection.end_limit()
+            self._limits.answered(connection)
+
+    async def _response(
+        self, request: web.BaseRequest, connection: "_Connection", task: "asyncio.Task[Any]"
+    ) -> web.StreamResponse:
+        try:
+            return await self._handler(request)
+        except asyncio.CancelledError:
+            if not connection.late:
+                raise
+            task.uncancel()
+            return _last(503, "request timed out\n")
+        except ConnectionError:
+            return _last(400)  # the client went away before it had sent all: that is no error
+        except web.HTTPException:
+            raise
+        except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
+            self._log.error("Cannot answer a request", server=self.name, error=error)
+            return _last(500, "internal server error\n")
+
+    def _close_for_others(self, connections: Iterable["_Connection"]) -> None:
+        for connection in connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+        now = time.monotonic()
+        if now - self._logged_at >= _CUT_OFF_LOG_SECONDS:
+            self._logged_at = now
+            self._log.warning(
+                "Too many connections, or too much that was sent: who takes the longest to ask is cut off",
+                server=self.name,
+            )
 
 
 def listen(name: str, host: str, port: int) -> socket.socket:
@@ -171,14 +251,16 @@ def _listening_socket(host: str, port: int) -> socket.socket:
 
 
 class _DiscreetLogger(logging.LoggerAdapter[logging.Logger]):
-    """For aiohttp, which quotes what is no HTTP in errors: there may be a credential in it, and anybody may send it."""
+    """For aiohttp, which quotes what is no HTTP in errors: there may be a credential in it, and anybody may send it.
+
+    Errors of handlers do not come here.
+    """
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        error = kwargs.get("exc_info")
-        if isinstance(error, HttpProcessingError):
-            super().log(logging.DEBUG, f"{msg}: it is not HTTP as it should be (%s)", *args, type(error).__name__)
-        else:
+        if (error := kwargs.pop("exc_info", None)) is None:
             super().log(level, msg, *args, **kwargs)
+        else:
+            super().log(logging.DEBUG, f"{msg} (%s)", *args, type(error).__name__)
 
 
 class _Request(web.BaseRequest):
@@ -209,9 +291,9 @@ class _Connection(asyncio.Protocol):
 
     __slots__ = ("_http", "_server", "content", "held", "late", "limit", "since", "transport")
 
-    def __init__(self, server: "_BoundedServer") -> None:
+    def __init__(self, server: HttpServer, http: asyncio.Protocol) -> None:
         self._server = server
-        self._http = server.http()
+        self._http = http
         self.held = 0
         self.since = time.monotonic()
         self.limit: asyncio.TimerHandle | None = None
@@ -229,17 +311,11 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self._http.connection_made(transport)
-        self._server.opened(self)
+        self._server.opened(self, self.transport)
 
     def data_received(self, data: bytes) -> None:
         self._http.data_received(data)
-        everyone, size = self._server.all, len(data)
-        if not self.held:
-            self.since = time.monotonic()
-        self.held += size
-        everyone.held += size
-        if everyone.held > everyone.most_held:
-            self._server.close_for(everyone.too_much(self))
+        self._server.received(self, len(data))
 
     def eof_received(self) -> None:
         self._http.eof_received()
@@ -250,8 +326,8 @@ class _Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._http.resume_writing()
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self._server.all.closed(self)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server.closed(self)
         self.end_limit()
         self._http.connection_lost(exc)
 
@@ -264,101 +340,6 @@ class _Connection(asyncio.Protocol):
         if self.limit is not None:
             self.limit.cancel()
             self.limit = None
-
-
-class _BoundedServer:
-    """Bounds connections and what they hold, and gives up on those that take too long for a request or its answer."""
-
-    def __init__(
-        self,
-        name: str,
-        handler: Handler,
-        *,
-        max_connections: int,
-        header_timeout: float,
-        request_timeout: float,
-        max_body: int,
-        max_buffered: int,
-        keepalive_timeout: float,
-    ) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.http = web.Server(
-            self._serve,
-            request_factory=partial(_Request, loop=self._loop, client_max_size=max_body),
-            keepalive_timeout=keepalive_timeout,
-            lingering_time=_REFUSED_BODY_SECONDS,
-            access_log=None,
-            logger=_DiscreetLogger(logging.getLogger("aiohttp.server"), None),
-            # Nobody who asks compresses, and what is compressed has no bound.
-            auto_decompress=False,
-        )
-        """Makes aiohttp's protocol of a connection."""
-        self._name = name
-        self._handler = handler
-        self._header_timeout = header_timeout
-        self._request_timeout = request_timeout
-        self.all: Connections[_Connection] = Connections(most=max_connections, most_held=max_buffered)
-        self._told_at = float("-inf")
-        self._log = get_logger("server")
-        self.closing = False
-
-    def __call__(self) -> _Connection:
-        return _Connection(self)
-
-    def opened(self, connection: _Connection) -> None:
-        assert connection.transport is not None
-        connection.limit = self._loop.call_later(self._header_timeout, connection.transport.close)
-        if (superfluous := self.all.opened(connection)) is not None:
-            self.close_for([superfluous])
-
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = request.transport and request.transport.get_protocol()
-        if not isinstance(connection, _Connection):
-            return _last(400)  # it is lost; TLS forgets its protocol a moment before it says so
-        connection.end_limit()
-        content = connection.content = request.content
-        # What asyncio.timeout does, at a quarter of its price; this is done for every request.
-        task = asyncio.current_task()
-        assert task is not None
-        connection.late = False
-        connection.limit = self._loop.call_later(self._request_timeout, connection.cut_off, task)
-        try:
-            try:
-                response = await self._handler(request)
-            except asyncio.CancelledError:
-                if not connection.late:
-                    raise
-                task.uncancel()
-                response = _last(503, "request timed out\n")
-            except ConnectionError:
-                # The client went away before it had sent all: there is nobody to answer, and nothing to complain of.
-                response = _last(400)
-            if self.closing or connection.held - content.total_bytes > _MOST_AROUND_BODY:
-                response.force_close()
-            try:
-                # aiohttp would do it, but after this; then it finds that it is done, or fails as it does here.
-                await response.prepare(request)
-                await response.write_eof()
-            except ConnectionError:
-                pass
-            return response
-        finally:
-            connection.content = None
-            connection.end_limit()
-            self.all.answered(connection)
-
-    def close_for(self, others: Iterable[_Connection]) -> None:
-        """Closes connections, for others to be served."""
-        for connection in others:
-            if connection.transport is not None:
-                connection.transport.abort()
-        now = self._loop.time()
-        if now - self._told_at >= _CUT_OFF_LOG_SECONDS:
-            self._told_at = now
-            self._log.warning(
-                "Too many connections, or too much that was sent: who takes the longest to ask is cut off",
-                server=self._name,
-            )
 
 
 def _last(status: int, text: str = "") -> web.Response:

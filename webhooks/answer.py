@@ -8,7 +8,6 @@ import time
 from email.utils import formatdate
 
 from aiohttp import ClientConnectionResetError, web
-from aiohttp.abc import AbstractStreamWriter
 
 _HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: %s\r\nContent-Length: "
 _CLOSE = b"\r\nConnection: close\r\n\r\n"
@@ -50,11 +49,10 @@ class JsonAnswer(web.StreamResponse):
     def force_close(self) -> None:
         self._stays = False
 
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+    async def prepare(self, request: web.BaseRequest) -> None:
         self._request = request
         if self._stays is None:
             self._stays = request.keep_alive
-        return None
 
     async def write_eof(self, data: bytes = b"") -> None:
         if self._is_written:
@@ -67,5 +65,5 @@ class JsonAnswer(web.StreamResponse):
         length = str(len(body)).encode()
         transport.write(b"".join((_head.now(), length, _KEEP if self._stays else _CLOSE, body, data)))
         self._is_written = True
-        # Who asks on and on, and never reads, has to wait.
+        # A client that asks on and on, and never reads, has to wait. `writer` is not documented, but no private name.
         await self._request.writer.drain()

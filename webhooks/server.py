@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestPayloadError
 
 from kube.runtime import tracing
 from process.logging import get_logger
@@ -120,7 +119,7 @@ class Requests:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return review.too_large()
-        except (RequestPayloadError, web.PayloadAccessError) as error:
+        except (web.RequestPayloadError, web.PayloadAccessError) as error:
             return review.failed(400, str(error) or type(error).__name__)
         content_type = request.headers.get("Content-Type", "")
         if len(body) <= LARGE:

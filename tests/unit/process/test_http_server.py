@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
+import structlog
 import uvloop
 from aiohttp import web
 
@@ -351,3 +352,23 @@ async def test_compressed_bodies_stay_as_they_are() -> None:
     async with serving(measure) as server:
         _, body, _ = await ask("POST", url_of(server), data=content, headers={"Content-Encoding": "gzip"})
     assert body == str(len(content)).encode()
+
+
+async def test_an_error_of_a_handler_is_logged_and_answered_without_its_text() -> None:
+    async def fail(_request: web.BaseRequest) -> web.Response:
+        raise ValueError("what went wrong")
+
+    with structlog.testing.capture_logs() as entries:
+        async with serving(fail) as server:
+            assert await get(url_of(server)) == (500, "internal server error\n")
+    assert [str(entry["error"]) for entry in entries] == ["what went wrong"]
+
+
+async def test_what_is_no_http_is_answered_and_not_quoted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", logger="aiohttp.server")
+    async with serving(answer) as server:
+        reader, writer = await connect(server, b"GET / HTTP/1.1\r\nAuthorization\x00: secret\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.0 400 ")
+        writer.close()
+    assert [entry.levelname for entry in caplog.records] == ["DEBUG"]
+    assert "secret" not in caplog.text

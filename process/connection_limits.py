@@ -4,7 +4,8 @@ There is a limit of connections, and one of the bytes that all of them together 
 yet. When either is passed, the client makes room that has kept the server waiting for the longest time: one that is
 idle, sends slowly, or has stopped in the middle of a request. So a client that is quick is served whatever others do.
 
-Here are the rules, without I/O. `process.server` says what happens, and closes what it is told to.
+Here are the rules, without I/O. `process.server` reports what happens, and closes the connections that these rules
+name.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ class Connected(Protocol):
 C = TypeVar("C", bound=Connected)
 
 
-class Connections(Generic[C]):
+class ConnectionLimits(Generic[C]):
     """All connections of a server.
 
     Args:
@@ -51,7 +52,7 @@ class Connections(Generic[C]):
         return self._left(min(others, key=_since, default=new))
 
     def too_much(self, sender: C) -> Iterator[C]:
-        """Too much is held now that one has sent something; tells which to close for that."""
+        """Too much is held now that one has sent something; yields which to close for that."""
         while self.held > self.most_held:
             incomplete = (each for each in self._all if each.held and not each.complete)
             yield self._left(min(incomplete, key=_since, default=sender))
@@ -61,7 +62,7 @@ class Connections(Generic[C]):
         connection.held = 0
 
     def closed(self, connection: C) -> None:
-        """It is gone; may be told twice."""
+        """It is gone; may be called twice."""
         self._all.discard(connection)
         self.answered(connection)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from process.connections import Connections
+from process.connection_limits import ConnectionLimits
 
 
 @dataclass(eq=False)
@@ -14,15 +14,15 @@ class Client:
     complete: bool = False
 
 
-def of(*clients: Client, most: int = 100, most_held: int = 100) -> Connections[Client]:
-    connections: Connections[Client] = Connections(most=most, most_held=most_held)
+def of(*clients: Client, most: int = 100, most_held: int = 100) -> ConnectionLimits[Client]:
+    connections: ConnectionLimits[Client] = ConnectionLimits(most=most, most_held=most_held)
     for each in clients:
         connections.opened(each)
         connections.held += each.held
     return connections
 
 
-def sends(connections: Connections[Client], sender: Client, size: int) -> list[Client]:
+def sends(connections: ConnectionLimits[Client], sender: Client, size: int) -> list[Client]:
     sender.held += size
     connections.held += size
     return list(connections.too_much(sender))
