@@ -111,7 +111,7 @@ def format_micro_time(moment: datetime) -> str:
 
 
 def short_duration(seconds: float) -> str:
-    """Two units at most, and the smaller one only while it matters: `90s`, `3m5s`, `47h`, `2d3h`, `400d`."""
+    """Two units at most, and the smaller one only while it says something: `90s`, `3m5s`, `47h`, `2d3h`, `400d`."""
     whole = int(seconds)
     if whole < 0:
         return "0s" if whole == -1 else "<invalid>"

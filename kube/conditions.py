@@ -1,7 +1,7 @@
 """Conditions in the status of an object.
 
 Several controllers write conditions of one object, each its own. A condition keeps its place in the list, its
-`lastTransitionTime` tells when the status changed and its `lastUpdateTime` when reason or message changed, so
+`lastTransitionTime` is when the status changed and its `lastUpdateTime` when reason or message changed, so
 two computations with the same result give equal lists and nothing has to be written.
 """
 

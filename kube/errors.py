@@ -4,7 +4,7 @@
     ├── KindNotServed            discovery says that there is no such kind, or not in this version
     │   └── KindGone             there are no objects of it either
     ├── KindUnavailable          it exists, and no version of it is served now
-    ├── HistoryRewound                the cluster went back in time; what is known of it has to be learnt anew
+    ├── HistoryRewound           the cluster went back in time; what is known of it has to be learnt anew
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
     │   ├── KindBusy             requests for this kind wait too long
     │   ├── AnswerTooLong        more than is read of one answer
@@ -113,7 +113,7 @@ class NotWritable(KubeError):
 class NoStatus(Unreachable):
     """A failure that is no Status: nothing follows from it, since it need not come from the API server.
 
-    API servers answer so, too, for paths that they do not serve; whether that is so, discovery has to tell.
+    API servers answer so, too, for paths that they do not serve; whether that is so, discovery has to find out.
     """
 
     def __init__(self, status: int, text: str) -> None:

@@ -28,7 +28,7 @@ class Resource:
     """As kubectl takes them."""
 
     def __hash__(self) -> int:
-        """Of what tells kinds apart: tables by kind are asked all the time."""
+        """Of the fields that identify a kind: lookups by kind are on the hot path."""
         return hash((self.group, self.plural))
 
     @property

@@ -78,7 +78,7 @@ def signer_of(csr: Mapping[str, Any]) -> str:
 
 
 def is_pending(csr: Mapping[str, Any]) -> bool:
-    """Whether nobody has decided yet."""
+    """Whether it is neither approved nor denied."""
     status = mapping(csr.get("status"))
     conditions = mappings(status.get("conditions"))
     return not status.get("certificate") and all(c.get("type") not in (APPROVED, DENIED) for c in conditions)

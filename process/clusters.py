@@ -37,7 +37,7 @@ class Cluster:
     transport: RoundTripper
     client: Client
     """Limited by the connection's rate. Refuses to write when this process may not lead any more, and what comes from
-    caches that may be of another past."""
+    caches from before its history was rewound."""
     caches: Caches
     discovery: Discovery
     namespaces: tuple[str, ...]
@@ -108,7 +108,7 @@ class _Session:
         component: str,
         write_guard: Callable[[], float] | None,
         timings: Timings | None,
-        on_rewind: Callable[[], None],
+        on_history_rewound: Callable[[], None],
     ) -> None:
         settings, self.transport = endpoint.settings, Transport(endpoint.connection)
         waited = rest_client_rate_limiter_duration_seconds.labels(host=self.transport.host)
@@ -119,7 +119,7 @@ class _Session:
             namespaces=settings.namespaces,
             resync_period=settings.cache_resync_period,
             timings=timings,
-            on_rewind=on_rewind,
+            on_history_rewound=on_history_rewound,
         )
         client.consistency = caches
         self.cluster = Cluster(
@@ -164,14 +164,14 @@ class Clusters(Mapping[str, Cluster]):
         timings: Timings | None = None,
     ) -> None:
         self.history_rewound = asyncio.Event()
-        """Set when a cluster turned out to have another past, see `kube.runtime.cache`."""
+        """Set when the history of a cluster was rewound, see `kube.runtime.cache`."""
         self._new_session = partial(
             _Session,
             user_agent=user_agent,
             component=component,
             write_guard=write_guard,
             timings=timings,
-            on_rewind=self.history_rewound.set,
+            on_history_rewound=self.history_rewound.set,
         )
         self._sessions: dict[str, _Session] = {}
         self._handlers: list[Callable[[], None]] = []

@@ -83,7 +83,7 @@ def get_logger(name: str = "", **fields: Any) -> FilteringBoundLogger:
 class Sampling:
     """Lets pass the first 100 entries of a level and message in a second, then every 100th.
 
-    Windows begin with the first entry after the end of the last one. Only so many messages are told apart
+    Windows begin with the first entry after the end of the last one. Only so many messages are counted apart
     within a window; the rest share one counter, so that messages made of variable text cannot fill memory.
     """
 
@@ -189,7 +189,7 @@ class _LineWriter:
             self._stream.buffer.write(line + b"\n")
             self._stream.flush()
         except (OSError, ValueError):
-            pass  # nobody reads the log any more; the work goes on
+            pass  # the log has no reader any more; the work goes on
 
     debug = info = warning = warn = error = exception = critical = fatal = log = msg
 

@@ -3,7 +3,7 @@
 All metrics live in prometheus_client's default registry, next to its collectors for the process (`process_*`) and
 the interpreter. Exposition is plain text or OpenMetrics as the scraper asks, compressed if it accepts gzip.
 
-The profiling endpoints have the paths of the original but hold what Python has to tell: a deterministic profile of
+The profiling endpoints have the paths of the original but hold what Python can report: a deterministic profile of
 the event loop's thread, and the stacks of all tasks.
 """
 
@@ -48,7 +48,7 @@ asyncio_tasks.set_function(_tasks)
 def describe_process(
     *, version: str, configuration: bytes, prefix: str, registry: CollectorRegistry = REGISTRY
 ) -> None:
-    """Sets the metrics that tell replicas apart: their version and a hash of the effective configuration.
+    """Sets the metrics by which replicas differ: their version and a hash of the effective configuration.
 
     The configuration has to be in a stable form; its hash is 48 bits, exact in a float.
     """

@@ -149,13 +149,13 @@ class Runner:
     def _watcher_ended(self, watcher: asyncio.Task[None]) -> None:
         component = self._watchers.pop(watcher, None)
         if watcher.cancelled():
-            if component is not None and not self._ending:
+            if component is not None and not self._is_stopping:
                 self._fail(RuntimeError(f"{component.name} ended unexpectedly"), component.name)
         elif (error := watcher.exception()) is not None:
             self._fail(error, component.name if component else watcher.get_name())
 
     @property
-    def _ending(self) -> bool:
+    def _is_stopping(self) -> bool:
         ends = (self._failure, self._abort)
         return self._stop_requested.is_set() or any(end is None or end.done() for end in ends)
 
@@ -164,8 +164,8 @@ class Runner:
         assert self._failure is not None
         assert self._abort is not None
         must_abort = self._is_abort(error)
-        what = "Failed while stopping" if self._ending else "Failed"
-        # What a user can mend is one line; where it came up in the program helps nobody.
+        what = "Failed while stopping" if self._is_stopping else "Failed"
+        # What a user can mend is one line; a stack trace does not help.
         self._log.error(what, component=component, error=error_text(error) if _is_of_user(error) else error)
         if must_abort and not self._abort.done():
             self._abort.set_result(error)
@@ -231,7 +231,7 @@ async def cancelled(*tasks: asyncio.Task[None]) -> None:
 _SWITCH_SECONDS = 0.0005
 
 
-def let_threads_give_way() -> None:
+def switch_threads_often() -> None:
     """A thread that computes, decoding megabytes of YAML, must not make the event loop wait 5 ms each time."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
@@ -242,7 +242,7 @@ def run_process(
     """Runs the components as this process, with its signals, and ends the process."""
     import uvloop
 
-    let_threads_give_way()
+    switch_threads_often()
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))

@@ -2,10 +2,10 @@
 
 The SDK takes megabytes and a part of a second, so it is imported when tracing starts, and never if it is off.
 
-Nothing waits for the collector. A thread sends what has ended, in batches, from a queue with an end: if nobody takes
-the spans, the oldest are lost. What goes wrong is logged once a minute for each sort of trouble.
+Nothing waits for the collector. A thread sends what has ended, in batches, from a queue with an end: if no collector
+takes the spans, the oldest are lost. What goes wrong is logged once a minute for each sort of trouble.
 
-Who calls decides whether a trace is recorded, and hands that on. Where nobody did, chance does.
+Who calls decides whether a trace is recorded, and hands that on. Where no caller did, chance does.
 """
 
 import asyncio
@@ -109,10 +109,10 @@ class SpanExport:
 
         def flush() -> None:
             shut_down()
-            with contextlib.suppress(RuntimeError):  # nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the waiter is gone
                 loop.call_soon_threadsafe(sent.set)
 
-        # It may take half a minute, and nobody has to wait for a thread of this sort, not even the end of the process.
+        # It may take half a minute, and nothing has to wait for a thread of this sort, not even the end of the process.
         threading.Thread(target=flush, name="last spans", daemon=True).start()
         try:
             async with asyncio.timeout(self._flush_within):
@@ -163,12 +163,12 @@ def log_seldom(logger: logging.Logger) -> None:
 class _Seldom(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._told: dict[tuple[str, int], float] = {}
+        self._logged_at: dict[tuple[str, int], float] = {}
         """By line of the library's code when."""
         self._log = get_logger("tracing")
 
     def emit(self, record: logging.LogRecord) -> None:
         sort, now = (record.pathname, record.lineno), time.monotonic()
-        if now - self._told.get(sort, float("-inf")) >= _LOG_EVERY_SECONDS:
-            self._told[sort] = now
+        if now - self._logged_at.get(sort, float("-inf")) >= _LOG_EVERY_SECONDS:
+            self._logged_at[sort] = now
             self._log.warning("Spans are not delivered as they should be", reason=record.getMessage())

@@ -7,11 +7,11 @@ else. An object of which something can't be read or understood is logged and rem
 is affected.
 
 Two rules keep a store equal to the server whatever arrives in whatever order. An object never gets older: what
-has a smaller resourceVersion than what is known is dropped, also what `observe` tells (the answer to an own write,
+has a smaller resourceVersion than what is known is dropped, also what `observe` takes in (the answer to an own write,
 so that one reads one's writes) if the watch is past it. And what a complete list does not hold is gone, unless it
 was written after the list was made.
 
-A cluster that was restored from a backup has another past, and objects that did get older. If one watch finds that (see
+The history of a cluster that was restored from a backup is rewound: its objects get older. If one watch finds that (see
 `kube.runtime.watch`), all start over. Until then, `unverified`, nothing that comes from the stores may be written; and
 from then on, `history_rewound`, until all that is remembered beside the stores has been forgotten.
 """
@@ -183,7 +183,7 @@ class Store(Generic[T]):
         return lambda: self._handlers.remove(handler)
 
     def resync(self) -> None:
-        """Tell all handlers of all objects again."""
+        """Call all handlers for all objects again."""
         for k, kept in list(self._objects.items()):
             value: T = _seen(kept)
             self._notify(Change(key=k, old=value, new=value, initial=True))
@@ -191,9 +191,9 @@ class Store(Generic[T]):
     # --- writing
 
     def observe(self, obj: Object) -> None:
-        """Take over the answer to an own write, at once instead of when the watch tells."""
+        """Take over the answer to an own write, at once instead of when the watch reports it."""
         source = self._sources.get(key(obj).namespace) or self._sources.get("")
-        # What the watch is past, it has told already; the object may be gone since.
+        # What the watch is past, it has reported already; the object may be gone since.
         if source is not None and resource_version(obj) > source.version:
             self._put(obj, initial=False)
 
@@ -329,7 +329,7 @@ class Source(Generic[T]):
 
     def _end_list(self, version: int | None) -> None:
         listed, self._listed = self._listed or set(), None
-        self.version = max(self.version, version or 0)  # a stream tells only now
+        self.version = max(self.version, version or 0)  # a stream names it only now
         known = {**self._store.unread, **dict.fromkeys(self._store.all_keys())}
         for k in (k for k in known if k not in listed):
             if not self._namespace or k.namespace == self._namespace:
@@ -367,8 +367,8 @@ class Caches:
 
     Args:
         namespaces: what namespaced kinds are restricted to, one watch each; empty: all, with one watch.
-        resync_period: seconds after which handlers are told of everything again, ± 10 %.
-        on_rewind: called when `history_rewound` is set.
+        resync_period: seconds after which handlers are called for everything again, ± 10 %.
+        on_history_rewound: called when `history_rewound` is set.
     """
 
     def __init__(
@@ -378,22 +378,22 @@ class Caches:
         namespaces: Sequence[str] = (),
         resync_period: float = 24 * 3600.0,
         timings: Timings | None = None,
-        on_rewind: Callable[[], None] = lambda: None,
+        on_history_rewound: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
-        self._on_rewind = on_rewind
+        self._on_history_rewound = on_history_rewound
         self._namespaces = tuple(dict.fromkeys(namespaces))
         self._resync_period = resync_period
         self._timings = timings
         self._running: dict[View[Any], _Running] = {}
-        self._doubtful: set[Watcher] = set()
-        self._assuring = asyncio.Lock()
+        self._unverified: set[Watcher] = set()
+        self._verifying = asyncio.Lock()
         self._is_closed = False
         self._listing_anew: list[Store[Any]] = []
         """Those whose lists are to come before anything is written, since versions went back."""
         self._listing_since = 0.0
         self.history_rewound = asyncio.Event()
-        """Set when the cluster turned out to have another past; cleared when all about the former one is forgotten."""
+        """Set when the history of the cluster was rewound; cleared when all that was known before is forgotten."""
 
     # --- what may have become untrue
 
@@ -403,20 +403,20 @@ class Caches:
 
         That is, of kinds that the API server stores itself: another that is away must not keep all from being written.
         """
-        return bool(self._doubtful) or self.history_rewound.is_set() or self._is_listing_anew()
+        return bool(self._unverified) or self.history_rewound.is_set() or self._is_listing_anew()
 
     async def verify(self) -> None:
-        """Return when what is known is known to be true, as far as the API server tells.
+        """Return when what is known is known to be true, as far as the API server can say.
 
         Raises:
-            HistoryRewound: the cluster has another past, or may have.
+            HistoryRewound: the history of the cluster was rewound, or may have been.
             Unreachable: the API server does not answer.
         """
-        async with self._assuring:
-            doubtful = set(self._doubtful)
-            await asyncio.gather(*map(_verified, doubtful))
-            self._doubtful -= doubtful
-            for watcher in doubtful:
+        async with self._verifying:
+            unverified = set(self._unverified)
+            await asyncio.gather(*map(_verify, unverified))
+            self._unverified -= unverified
+            for watcher in unverified:
                 watcher.wake()
         if self.history_rewound.is_set() or self._is_listing_anew():
             # What is to be written was decided by what may be untrue.
@@ -424,12 +424,12 @@ class Caches:
                 "the cluster may have been restored from a backup; until it is read anew nothing is written"
             )
 
-    def _doubted(self, watcher: Watcher) -> None:
+    def _mark_unverified(self, watcher: Watcher) -> None:
         if _is_own(watcher.resource):
-            self._doubtful.add(watcher)
+            self._unverified.add(watcher)
 
     def _history_rewound(self, watcher: Watcher) -> None:
-        """All start over if one of them finds that the past is, or may be, another one.
+        """All start over if one of them finds that the history was, or may have been, rewound.
 
         Only if its kind is stored by the API server itself, though: others may count in their own way.
         """
@@ -439,10 +439,10 @@ class Caches:
             "The cluster may have been restored from a backup; all is listed anew", resource=str(watcher.resource)
         )
         self.history_rewound.set()
-        self._on_rewind()
+        self._on_history_rewound()
         self._list_anew()
 
-    def _rewound(self, watcher: Watcher) -> None:
+    def _older_list(self, watcher: Watcher) -> None:
         """Of kinds that others depend on nothing may be known that never was, until all are listed anew."""
         if _is_own(watcher.resource):
             self._list_anew()
@@ -458,7 +458,7 @@ class Caches:
         return bool(self._listing_anew)
 
     def _list_anew(self) -> None:
-        self._doubtful.clear()
+        self._unverified.clear()
         for running in self._running.values():
             for feed in running.feeds:
                 feed.watcher.start_over()
@@ -493,7 +493,7 @@ class Caches:
         running.users -= 1
         if running.users == 0:
             del self._running[view]
-            self._doubtful.difference_update(running.watchers)
+            self._unverified.difference_update(running.watchers)
             self._listing_anew = [store for store in self._listing_anew if store is not running.store]
             await _stop(running.tasks)
 
@@ -554,9 +554,9 @@ class Caches:
                 form=view.form,
                 streams=view.streams,
                 timings=self._timings,
-                on_doubt=self._doubted,
-                on_rewind=self._history_rewound,
-                on_rewound=self._rewound,
+                on_unverified=self._mark_unverified,
+                on_history_rewound=self._history_rewound,
+                on_older_list=self._older_list,
                 known=store.newest,
                 managed_fields=view.managed_fields,
             )
@@ -576,11 +576,11 @@ class Caches:
 
 
 def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-    """A task of nobody: a watch outlives the pass that was the first to want it, with its fields of the log."""
+    """A task without a context: a watch outlives the pass that was the first to want it, and its log fields."""
     return asyncio.create_task(work, context=Context())
 
 
-async def _verified(watcher: Watcher) -> None:
+async def _verify(watcher: Watcher) -> None:
     try:
         await watcher.verify()
     except (ApiError, KindNotServed) as error:
@@ -591,7 +591,7 @@ async def _verified(watcher: Watcher) -> None:
 
 
 def _is_own(resource: Resource) -> bool:
-    """Whether it is stored by the API server itself, as far as its group tells."""
+    """Whether it is stored by the API server itself, as far as its group says."""
     return "." not in resource.group or resource.group.endswith(".k8s.io")
 
 

@@ -230,7 +230,7 @@ class Client:
         return answers.loads(await self.request("GET", path, accept=accept))
 
     async def demand_served(self, resource: Resource) -> None:
-        """Raises KindNotServed if discovery says so; KubeError if it does not tell."""
+        """Raises KindNotServed if discovery says so; KubeError if it can't say."""
         if not await discovery_documents.is_served(self.read, resource):
             raise errors.KindNotServed(resource.api_version, resource.kind)
 
@@ -293,7 +293,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def _turn(self, *, verified: bool) -> AsyncIterator[None]:
-        """One of the requests in flight; `verified`: when it comes to its turn, there is no doubt."""
+        """One of the requests in flight; `verified`: not before the caches are known to be true."""
         while True:
             if verified and self.consistency is not None and self.consistency.unverified:
                 await self.consistency.verify()
@@ -577,7 +577,8 @@ class Client:
 def pause_before_retry(retry_after: float, *, retries: int) -> float:
     """Seconds to wait after so many retries: what the API server asks for, within bounds.
 
-    Who is told to come back at once waits longer each time: many that do not would keep the API server from recovering.
+    A client that may come back at once waits longer each time: else many of them would keep the API server from
+    recovering.
     """
     return min(max(retry_after, _SHORTEST_PAUSE * 2.0**retries), _LONGEST_PAUSE)
 

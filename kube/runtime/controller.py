@@ -206,7 +206,7 @@ class Controller:
         try:
             return said.seconds if said is not None and said.is_needless is not None and said.is_needless() else None
         except Exception:
-            log.exception("Whether a reconciliation is needless could not be told", controller=self.name)
+            log.exception("Cannot check whether a reconciliation is needless", controller=self.name)
             return None
 
     def _look_again(self, key: Key, said: RequeueAfter) -> None:
@@ -245,7 +245,7 @@ class Controller:
             worker = asyncio.current_task()
             if worker is not None and worker.cancelling():
                 raise
-            # Nobody cancelled this worker: the reconciliation awaited something that was cancelled.
+            # This worker was not cancelled: the reconciliation awaited something that was cancelled.
             return failure_of(RuntimeError("cancelled from within"))
         except Exception as error:  # noqa: BLE001 - whatever it raises must not end the worker
             if limit.expired():

@@ -1,4 +1,4 @@
-"""From apiVersion and kind to a path and a scope, as the API server tells.
+"""From apiVersion and kind to a path and a scope, as the API server says.
 
 With the first kind of a named group all group versions are asked for in one call, and each is taken over when a kind of
 it is first asked for. Where the API server can't do that, and later, it is one GET a group version; then from memory. A
@@ -49,7 +49,7 @@ class _Group:
     asked_at: float = float("-inf")
     kinds: Mapping[str, Resource] = field(default_factory=dict)
     defined: DefinedKinds | KubeError | None = None
-    """Of which there may be objects, or why that is not known; None: nobody asked."""
+    """Of which there may be objects, or why that is not known; None: it was not asked for."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -75,7 +75,7 @@ class Discovery:
         self._schema_lock = asyncio.Lock()
         self._catalog = _Catalog()
         self._all: dict[str, dict[str, Resource] | None] | None = None
-        """What was told of all group versions at once, and is not taken over yet; None: it was not asked for."""
+        """All group versions in one answer, as far as they are not taken over yet; None: it was not asked for."""
         self._all_at = float("-inf")
         """When that was, if what is not among it was not served."""
         self._asking_for_all = asyncio.Lock()
@@ -112,20 +112,20 @@ class Discovery:
 
     async def _kinds(self, api_version: str, kind: str, *, now: float) -> Mapping[str, Resource]:
         if "/" in api_version:
-            told = await self._told_with_all(api_version, now=now)
-            if told is not None and (kind in told or now - self._all_at < _FIRST_REFRESH_SECONDS):
-                return told
+            kinds = await self._kinds_at_once(api_version, now=now)
+            if kinds is not None and (kind in kinds or now - self._all_at < _FIRST_REFRESH_SECONDS):
+                return kinds
         return await discovery_documents.kinds(self._client.read, api_version)
 
-    async def _told_with_all(self, api_version: str, *, now: float) -> Mapping[str, Resource] | None:
-        """What was told of it when all were asked for, once; None: nothing."""
+    async def _kinds_at_once(self, api_version: str, *, now: float) -> Mapping[str, Resource] | None:
+        """Its kinds, as of the one time when all were asked for; None: it was not among them."""
         async with self._asking_for_all:
             if self._all is None:
                 self._all, changes = {}, self._changes
                 with contextlib.suppress(KubeError):  # then each is asked for by itself
-                    told = await discovery_documents.all_kinds(self._client.read)
-                    if told and changes == self._changes:
-                        self._all, self._all_at = told, now
+                    found = await discovery_documents.all_kinds(self._client.read)
+                    if found and changes == self._changes:
+                        self._all, self._all_at = found, now
         if api_version in self._all:
             return self._all.pop(api_version)
         return {} if now - self._all_at < _FIRST_REFRESH_SECONDS else None
@@ -227,7 +227,7 @@ class Discovery:
     async def served(self) -> Sequence[Resource]:
         """All kinds, preferred versions first, perhaps as of ten minutes ago; none if the API server can't be asked.
 
-        To tell what somebody may have meant by one that is not served.
+        To suggest what may have been meant by one that is not served.
         """
         async with self._catalog.lock:
             now = self._clock()
@@ -260,10 +260,10 @@ class Discovery:
         for resource in [each for each in self._schemas if each.group == group]:
             del self._schemas[resource]
         self._all_at = float("-inf")
-        told = self._all or {}
-        for api_version in told:
+        known = self._all or {}
+        for api_version in known:
             if group_of(api_version) == group:
-                told[api_version] = None
+                known[api_version] = None
         for api_version in [v for v in self._group_versions if group_of(v) == group]:
             del self._group_versions[api_version]
 

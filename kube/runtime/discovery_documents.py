@@ -2,7 +2,7 @@
 
 An API server answers a path that it does not serve by the text `404 page not found`. So does any proxy in front of it,
 for whatever path, when it can't find the API server. So this text says nothing: what counts is the list of all group
-versions, a JSON document that nobody else has. A group version that is in this list and can't be read is an error.
+versions, a JSON document that no proxy has. A group version that is in this list and can't be read is an error.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ ALWAYS = frozenset({"v1", "apps/v1", "batch/v1"})
 
 _AT_ONCE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 AGGREGATED = ",".join((_AT_ONCE.format("v2"), _AT_ONCE.format("v2beta1"), "application/json"))
-"""The form in which all kinds are told at once. Before Kubernetes 1.30 there is only v2beta1, with the same fields;
+"""The form in which one answer has all kinds. Before Kubernetes 1.30 there is only v2beta1, with the same fields;
 before 1.27 there is none.
 """
 

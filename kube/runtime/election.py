@@ -129,7 +129,7 @@ def decide(lease: Object | None, *, identity: str, unchanged_for: float, default
 
 
 def is_release(event: Object) -> bool:
-    """Whether an event of a watch says that nobody holds the lease any more."""
+    """Whether an event of a watch says that the lease has no holder any more."""
     return event["type"] == "DELETED" or (event["type"] in {"ADDED", "MODIFIED"} and not _holder(event["object"]))
 
 
@@ -234,7 +234,7 @@ class LeaderElector:
     async def run(self, lead: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Wait for leadership, then `lead` until that ends by itself, leadership is lost, or this is cancelled.
 
-        While `lead` is ending, the lease is renewed still; it is given up once `lead` has ended. An exception of
+        While `lead` unwinds, the lease is renewed still; it is given up once `lead` has ended. An exception of
         `lead` is passed on.
 
         Raises: LeadershipLost: leadership ended while leading. `lead` was cancelled, but hardly waited for.
@@ -254,7 +254,7 @@ class LeaderElector:
             raise error
 
     async def _stop(self, leading: asyncio.Task[object], renewing: asyncio.Task[None]) -> None:
-        """End leading, then renewing, then the lease; the lease only if nobody acts in its name any more."""
+        """End leading, then renewing, then the lease; the lease only if nothing acts in its name any more."""
         try:
             leading.cancel()
             await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
@@ -354,7 +354,7 @@ class LeaderElector:
 
     async def _take_or_renew(self) -> bool:
         if self._is_own_writing:
-            # At rest a renewal is one request: if the lease was changed meanwhile, the API server refuses this.
+            # In steady state a renewal is one request: if the lease was changed meanwhile, the API server refuses this.
             try:
                 await self._write_held()
             except ApiError as error:

@@ -174,7 +174,7 @@ class EventRecorder:
     """Writes events to a cluster while `run` runs.
 
     Args:
-        client: without a write guard: that a process stopped leading is told when it leads no more.
+        client: without a write guard: that a process stopped leading is reported when it leads no more.
         component: who says it, shown as the source of the event.
         now: monotonic seconds.
         utcnow: what is written into events.

@@ -3,7 +3,7 @@
 When it is imported, aiohttp makes two TLS contexts for connections that name none, and reads all authorities of the
 machine for each: a tenth of the CPU that a program takes to start, and 2 MiB. Here every connection names its context
 (`kube.runtime.connection` reads the machine's authorities where a kubeconfig names none). One that did not would trust
-nobody.
+no server.
 
 The first import counts, so this one has to come before any other of aiohttp.
 """

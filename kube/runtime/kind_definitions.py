@@ -1,11 +1,11 @@
 """Whether a kind that is not served is gone, so that there are no objects of it.
 
-Discovery can't tell. A CustomResourceDefinition may serve none of its versions for a while, an API server that starts
+Discovery can't say. A CustomResourceDefinition may serve none of its versions for a while, an API server that starts
 lists its groups before it knows those of CustomResourceDefinitions, and the server behind an APIService may be away; in
 all three cases the objects are stored, and come back. So what defines kinds is asked:
 
 - CustomResourceDefinitions: one that exists, be it served or being deleted, has objects;
-- APIServices: the kinds of another server are those that it tells itself. The kinds of Kubernetes are told in the same
+- APIServices: the kinds of another server are those that it serves itself. The kinds of Kubernetes are read in the same
   way: all its APIServices are stored, so none is overlooked, and each has to answer.
 
 What may not be read is not known, and counts as existing.
@@ -49,7 +49,7 @@ async def defined_kinds(client: Client, group: str, *, known: Collection[Resourc
     """
     try:
         found: DefinedKinds = {}
-        for name, api_version in await _telling(client, group):
+        for name, api_version in await _api_services(client, group):
             found |= dict.fromkeys(
                 await discovery_documents.require_kinds(client.read, api_version), f"APIService {name}"
             )
@@ -61,8 +61,8 @@ async def defined_kinds(client: Client, group: str, *, known: Collection[Resourc
     return found
 
 
-async def _telling(client: Client, group: str) -> list[tuple[str, str]]:
-    """The names and apiVersions of APIServices whose discovery documents tell the kinds of a group."""
+async def _api_services(client: Client, group: str) -> list[tuple[str, str]]:
+    """The names and apiVersions of APIServices whose discovery documents list the kinds of a group."""
     path = API_SERVICES.path()
     try:
         answer = await client.read(path)

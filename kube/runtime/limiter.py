@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 class Allowance:
-    """Permissions that nobody waits for: what gets none is left out."""
+    """Permissions without waiting: what gets none is left out."""
 
     def __init__(self, *, burst: int, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst = burst

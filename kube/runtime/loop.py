@@ -157,7 +157,7 @@ class ControlLoop:
     def watch(self, caches: Caches, view: View[T], handler: EventHandler[T] | None = None) -> Store[T]:
         """The store of a view, until the loop ends; it is needed at the start.
 
-        If the loop has started already, as for kinds that come late, nobody waits for the first list.
+        If the loop has started already, as for kinds that come late, the first list is not waited for.
         """
         store = caches.acquire(view, needed_at_start=not self._has_started)
         watch = _Watch(caches, store, handler)

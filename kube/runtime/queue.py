@@ -13,7 +13,7 @@ So a key is never worked on twice at a time, and however often it is added, no m
 follows. A change of a key that waits with low priority lifts it, up to the priority that `highest` allows it as things
 are now. All of this happens on one event loop and without locks; one timer serves all delays.
 
-Nobody waits long because others have much to do. Changes go before what comes in bulk: deletions, and what is
+No key waits long because other namespaces have many. Changes go before what comes in bulk: deletions, and what is
 merely looked at again (the initial list, resyncs). These never take all workers, so one is always about to be free
 for a change; and each of them gets a turn after a few of the others. What is put off on purpose comes when nothing
 else is left. Within a priority flows take turns (a flow is what `flow` says, such as the namespace of a key), and
@@ -92,7 +92,7 @@ class _Lane(Generic[K]):
 
     def __init__(self, flow: Callable[[K], Hashable]) -> None:
         self._flow = flow
-        # Ordered, since plain ones get slow when much is taken from their beginning.
+        # Ordered, since plain ones get slow when much is taken from their front.
         self._flows: OrderedDict[Hashable, OrderedDict[K, _Waiting]] = OrderedDict()
         self._count = 0
 
@@ -303,7 +303,7 @@ class WorkQueue(Generic[K]):
         self.add_after(key, min(_FIRST_BACKOFF * 2.0 ** min(failures, 64), self._max_backoff))
 
     def forget(self, key: K) -> None:
-        """Start the delays of the key from the beginning."""
+        """Start the delays of the key anew."""
         self._failures.pop(key, None)
 
     # --- working

@@ -71,7 +71,7 @@ class Timings:
     server_timeout: float = 300.0
     """After which the API server is asked to end a watch; up to twice as long, by chance."""
     idle_timeout: float = 150.0
-    """After which a stream that is silent is looked after; many API servers send a bookmark about once a minute."""
+    """After which a stream that is silent is checked; many API servers send a bookmark about once a minute."""
     list_timeout: float = 60.0
     """For one page of a list."""
     stream_timeout: float = 5.0
@@ -79,7 +79,7 @@ class Timings:
     first_back_off: float = 0.2
     longest_back_off: float = 30.0
     away_back_off: float = 5.0
-    """The longest while nobody answers: asking costs nobody anything, and an outage is not to last longer for it."""
+    """The longest while no API server answers: asking costs nothing, and an outage is not to last longer for it."""
 
     def back_off(self, failures: int, error: KubeError | None) -> float:
         """At most, after so many failures in a row, the last of which was this one."""
@@ -136,10 +136,10 @@ class Watching:
 State = Empty | Listing | Watching
 
 
-class _Past(Enum):
+class _History(Enum):
     SAME = "same"
-    OTHER = "other"
     REWOUND = "rewound"
+    OLDER_LIST = "older list"
     """Versions went back, but no object that exists contradicts what is known."""
     UNKNOWN = "unknown"
     """What exists does not contradict what is known, but the API server can't go on from there."""
@@ -149,9 +149,9 @@ class Watcher:
     """Follows the objects of a kind: `async for event in watcher.events()`, for ever.
 
     Args:
-        on_doubt: called when the cluster was out of reach, so that it may have another past afterwards.
-        on_rewind: called if it has.
-        on_rewound: called if versions went back, and no object says so.
+        on_unverified: called when the cluster was out of reach, so that its history may be rewound afterwards.
+        on_history_rewound: called if it has.
+        on_older_list: called if versions went back, and no object says so.
         known: the version that is known of an object, 0 if none.
     """
 
@@ -165,9 +165,9 @@ class Watcher:
         page_size: int = 500,
         streams: bool = False,
         timings: Timings | None = None,
-        on_doubt: Callable[["Watcher"], None] = lambda _: None,
-        on_rewind: Callable[["Watcher"], None] = lambda _: None,
-        on_rewound: Callable[["Watcher"], None] = lambda _: None,
+        on_unverified: Callable[["Watcher"], None] = lambda _: None,
+        on_history_rewound: Callable[["Watcher"], None] = lambda _: None,
+        on_older_list: Callable[["Watcher"], None] = lambda _: None,
         known: Callable[[Key], int] = lambda _: 0,
         managed_fields: bool = False,
     ) -> None:
@@ -178,18 +178,18 @@ class Watcher:
         self._page_size = page_size
         self._streams = streams
         self._timings = timings or Timings()
-        self._on_doubt = on_doubt
-        self._on_rewind = on_rewind
-        self._on_rewound = on_rewound
+        self._on_unverified = on_unverified
+        self._on_history_rewound = on_history_rewound
+        self._on_older_list = on_older_list
         self._known = known
         self._managed_fields = managed_fields
         self._state: State = Empty()
         self._seen = 0
-        """All that happened up to this resourceVersion was told; 0: nothing was."""
+        """All that happened up to this resourceVersion was yielded; 0: nothing was."""
         self._last: tuple[Key, int | None] | None = None
-        """What changed last of all that was told, and at which version; None: it was deleted."""
+        """What changed last of all that was yielded, and at which version; None: it was deleted."""
         self._unverified = False
-        self._assuring = asyncio.Lock()
+        self._verifying = asyncio.Lock()
         self._anew = False
         self._failures = 0
         self._is_away = False
@@ -224,36 +224,39 @@ class Watcher:
         self._failures, self.is_blind = max(self._failures, 1), True
 
     async def verify(self) -> None:
-        """Make sure that what was told is still true, if there is doubt: else all is told anew. Raises KubeError."""
-        async with self._assuring:
+        """Make sure that what was yielded is still true, if that is unverified; else all is yielded anew.
+
+        Raises: KubeError: the API server can't say.
+        """
+        async with self._verifying:
             if self._unverified:
                 await self._look_back()
 
     async def _ask(self) -> None:
         """The same after a silence. Raises KubeError."""
-        async with self._assuring:
+        async with self._verifying:
             await self._look_back()
             self._progressed()
 
     async def _look_back(self) -> None:
         seen = self._seen
-        past = await self._past(seen)
+        history = await self._history(seen)
         if self._seen != seen:
-            return  # it was told to start over meanwhile
+            return  # it was started over meanwhile
         self._unverified = False
-        if past is _Past.OTHER:
-            self._log.warning("The cluster has another past than is known; listing anew")
+        if history is _History.REWOUND:
+            self._log.warning("The history of the cluster was rewound; listing anew")
             self.start_over()
-            self._on_rewind(self)
-        elif past is _Past.REWOUND:
+            self._on_history_rewound(self)
+        elif history is _History.OLDER_LIST:
             self._log.warning("The versions of a list went back; listing anew")
             self.start_over()
-            self._on_rewound(self)
-        elif past is _Past.UNKNOWN:
+            self._on_older_list(self)
+        elif history is _History.UNKNOWN:
             self._state = Empty()
 
-    async def _past(self, seen: int) -> _Past:
-        """Compared at what changed last: versions alone would not tell if the new ones have overtaken the old ones."""
+    async def _history(self, seen: int) -> _History:
+        """Compared at what changed last: versions alone do not show it if new ones have overtaken the old ones."""
         name, version = self._last or (None, None)
         went_back = False
         try:
@@ -261,24 +264,24 @@ class Watcher:
             went_back = resource_version(now) < seen
             found = None if name is None else _version_in(now, name)
             if found is not None and found != version and found <= seen:
-                return _Past.OTHER
+                return _History.REWOUND
             if resource_version(now) >= max(seen, 1):
                 if name is None or found == version:
-                    return _Past.SAME
+                    return _History.SAME
                 # It has changed since, or it never was as it is known.
                 then = await self._compared(self._only(name), at=str(seen))
                 if resource_version(then) == seen:
                     was = _version_in(then, name)
                     if was == version:
-                        return _Past.SAME
+                        return _History.SAME
                     if was is not None:
-                        return _Past.OTHER
+                        return _History.REWOUND
         except (BadRequest, Gone) as error:
             # Its API server knows no such field selector, or has forgotten what was.
-            self._log.debug("What changed last does not tell whether the past is the same", error=str(error))
+            self._log.debug("What changed last does not show whether the history is the same", error=str(error))
         if await self._is_contradicted(seen):
-            return _Past.OTHER
-        return _Past.REWOUND if went_back else _Past.UNKNOWN
+            return _History.REWOUND
+        return _History.OLDER_LIST if went_back else _History.UNKNOWN
 
     async def _is_contradicted(self, seen: int) -> bool:
         """Whether some object exists that has another version than is known, and was so when all up to then was seen.
@@ -341,7 +344,7 @@ class Watcher:
                 is_away = isinstance(error, _OUT_OF_REACH) and not isinstance(error, NotUnderstood)
                 if self._seen and is_away and not self._unverified:
                     self._unverified = True
-                    self._on_doubt(self)
+                    self._on_unverified(self)
                 is_stuck = isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST
                 if is_stuck or isinstance(error, NotUnderstood):
                     # It would come again; or perhaps the API server can't go on from this resourceVersion.

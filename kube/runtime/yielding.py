@@ -1,4 +1,4 @@
-"""Giving way on the event loop: one that computes for long lets others have their turns in between."""
+"""Yielding on the event loop: what computes for long lets others have their turns in between."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ _LONG_SECONDS = 0.005
 
 
 class Yielding:
-    """Of one who has a row of things to do, each of which takes little, by one task or several.
+    """For a row of things to do, each of which takes little, by one task or several.
 
     CPU time counts, not time. Asking for it is a system call, so it is not asked before as much time has passed as is
     left: no thread takes more CPU time than that.

@@ -45,7 +45,7 @@ async def caches(client: Client) -> AsyncIterator[Caches]:
 
 
 def is_quiet(logged: list[MutableMapping[str, Any]]) -> bool:
-    """Whether only what changed was told, not each attempt.
+    """Whether only what changed was logged, not each attempt.
 
     The API server may serve a new kind, forget it for a moment and serve it again, so it may change more than once.
     """
@@ -103,7 +103,7 @@ async def test_a_store_empties_with_its_crd_and_fills_again(
             # The API server may serve the kind a moment longer than it has its CRD, or stop before the watch ends.
             await soon(lambda: [call.uri for call in attempts()][-1:] == ["/apis"], "it is asked which kinds there are")
             await soon(lambda: logged and "failed" in logged[-1]["event"], "the watch has failed")
-            told = len(logged)
+            before = len(logged)
             mark = audit.mark()
             await asyncio.sleep(3)
             await soon(attempts, "it is tried again")
@@ -111,7 +111,7 @@ async def test_a_store_empties_with_its_crd_and_fills_again(
             while_away = attempts()
             assert len(while_away) <= 6
             assert {(call.uri, call.status) for call in while_away} == {("/apis", 200)}
-            assert len(logged) == told
+            assert len(logged) == before
             assert store.synced.is_set()
 
             await define(world, kind)

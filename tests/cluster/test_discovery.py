@@ -47,7 +47,7 @@ def widgets(group: str, *, versions: Sequence[str] = ("v1",), scope: str = "Name
 async def until_found(
     discovery: Discovery, group: str, version: str, holds: Callable[[Resource | None], bool]
 ) -> Resource | None:
-    """Asks as those do who are told of every change of a CRD, until the API server has caught up."""
+    """Asks as those do who learn of every change of a CRD, until the API server has caught up."""
     async with asyncio.timeout(60):
         while True:
             discovery.invalidate(group)
@@ -91,7 +91,7 @@ async def test_a_kind_that_comes_changes_and_goes_is_followed(client: CountingCl
     await until_found(discovery, group, "v1", lambda found: found is None)
 
 
-@pytest.mark.parametrize(("api_version", "calls"), [("v1", 1), ("nobody.example.com/v1", 2)])
+@pytest.mark.parametrize(("api_version", "calls"), [("v1", 1), ("unused.example.com/v1", 2)])
 async def test_a_missing_kind_is_asked_for_less_and_less_often(
     api_version: str, calls: int, client: CountingClient, audit: Audit, user_agent: str
 ) -> None:
@@ -122,14 +122,14 @@ async def test_what_is_invalidated_is_asked_for_at_once(client: CountingClient) 
     discovery = Discovery(client, clock=FakeClock())
     for _ in range(3):
         with pytest.raises(KindNotServed):
-            await discovery.find("nobody.example.com/v1", "Widget")
+            await discovery.find("unused.example.com/v1", "Widget")
         discovery.invalidate("somebody.example.com")
         discovery.invalidate("example.com")
         discovery.invalidate("")
     assert client.requests == 1
-    discovery.invalidate("nobody.example.com")
+    discovery.invalidate("unused.example.com")
     with pytest.raises(KindNotServed):
-        await discovery.find("nobody.example.com/v1", "Widget")
+        await discovery.find("unused.example.com/v1", "Widget")
     assert client.requests == 3
 
 
@@ -159,7 +159,7 @@ async def test_one_question_answers_for_all_groups(client: CountingClient) -> No
         (*named[3], True),
     ]
     with pytest.raises(KindNotServed):
-        await discovery.find("nobody.example.com/v1", "Widget")
+        await discovery.find("unused.example.com/v1", "Widget")
     assert client.requests == 1
 
 
@@ -170,7 +170,7 @@ async def test_a_kind_that_came_after_that_question_is_found(client: CountingCli
     await client.create(CUSTOM_RESOURCE_DEFINITIONS, widgets(group))
 
     async def is_found() -> bool:
-        """Nobody tells of the CRD."""
+        """The change of the CRD is not noticed."""
         clock.now += 1
         with contextlib.suppress(KindNotServed, NoStatus):
             return bool(await discovery.find(f"{group}/v1", "Widget"))
@@ -218,7 +218,7 @@ async def test_many_kinds_that_no_version_of_a_group_has_cost_no_more_than_one(c
     discovery = Discovery(client, clock=FakeClock())
     for number in range(1000):
         with pytest.raises(KindNotServed):
-            await discovery.find_any_version("nobody.example.com/v1", f"Kind{number}")
+            await discovery.find_any_version("unused.example.com/v1", f"Kind{number}")
     assert client.requests == 4  # kinds, and what defines them
 
 

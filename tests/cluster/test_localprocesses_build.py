@@ -142,7 +142,7 @@ def test_a_named_directory_without_the_api_server_is_refused(tmp_path: Path, mon
         assets.find_or_build()
 
 
-def test_the_progress_tells_time_phase_and_packages() -> None:
+def test_the_progress_shows_time_phase_and_packages() -> None:
     progress = build.Progress("1.36.3", terminal=False)
     progress.phase("looking for modules")
     progress.step()

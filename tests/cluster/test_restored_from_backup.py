@@ -1,4 +1,4 @@
-"""Etcd is restored from a snapshot while programs go on: what they know is of another past."""
+"""Etcd is restored from a snapshot while programs go on: what they know is of before."""
 
 import asyncio
 import contextlib
@@ -106,7 +106,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
             assert await asyncio.to_thread(make_many_versions, cluster) > resource_version(future)
             if forgotten:
                 cluster.compact()
-            # It can't tell any more what happened since from its memory.
+            # It can't say any more what happened since from its memory.
             await asyncio.to_thread(cluster.stop_apiserver)
             await asyncio.to_thread(cluster.start_apiserver)
         else:
@@ -116,7 +116,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         # The first thing that comes through may be a write.
         with pytest.raises(KubeError):
             await client.create(CONFIG_MAPS, {"metadata": {"name": "future", "namespace": place}})
-        await soon(caches.history_rewound.is_set, "the other past to be found out")
+        await soon(caches.history_rewound.is_set, "the rewound history to be found out")
         with pytest.raises(HistoryRewound):
             await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
 
@@ -161,7 +161,7 @@ async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_wha
 
 
 @pytest.mark.parametrize("code", [429, 502, 503, 504])
-async def test_while_the_api_server_cannot_tell_yet_nothing_is_written(
+async def test_while_the_api_server_cannot_answer_yet_nothing_is_written(
     own_cluster: Cluster, place: str, tmp_path: Path, code: int
 ) -> None:
     """As one that has just started, and fills its memory."""
@@ -189,24 +189,24 @@ async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluste
     async with caches_of(own_cluster, place, tmp_path) as (proxy, client, caches):
         store = caches.acquire(VIEW)
         await store.synced.wait()
-        told: list[Change[Object]] = []
+        seen: list[Change[Object]] = []
         put(own_cluster, place, "b", at="second")
         await soon(lambda: (store.get(Key(place, "b")) or {}).get("data") == {"at": "second"}, "the change")
         # kube-controller-manager adds a ConfigMap of its own to each namespace, whenever it comes to it.
-        store.subscribe(lambda change: told.append(change) if change.key.name in {"a", "b", "c"} else None)
-        del told[:]
+        store.subscribe(lambda change: seen.append(change) if change.key.name in {"a", "b", "c"} else None)
+        del seen[:]
 
         await proxy.pause()
         proxy.log.clear()
         await proxy.resume()
         put(own_cluster, place, "a", at="second")
-        await soon(lambda: told, "the change after the outage")
+        await soon(lambda: seen, "the change after the outage")
         await client.patch(CONFIG_MAPS, "a", {"data": {"at": "third"}}, namespace=place)
-        await soon(lambda: len(told) == 2, "the own write")
+        await soon(lambda: len(seen) == 2, "the own write")
         lists = [entry.request for entry in proxy.log if entry.request.method == "GET" and not entry.request.watch]
         assert [request.path for request in lists] == [MAPS.format(place)]
 
-        # The object that changed last goes meanwhile: that it did is asked for, and is no other past.
+        # The object that changed last goes meanwhile: that it did is asked for, and is no rewound history.
         await proxy.pause()
         own_cluster.api.delete(f"{MAPS.format(place)}/a")
         await asyncio.to_thread(own_cluster.stop_apiserver)
@@ -216,7 +216,7 @@ async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluste
         assert not caches.history_rewound.is_set()
 
 
-async def test_an_object_that_ceased_to_be_selected_is_no_other_past(
+async def test_an_object_that_ceased_to_be_selected_is_no_rewound_history(
     own_cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
     path = f"{MAPS.format(place)}/a"
@@ -254,7 +254,7 @@ def test_an_agent_forgets_what_never_was_and_goes_on(own_cluster: Cluster, place
         mark = audit.mark()
         assert rig.find("Secret", "future") is None
         process.wait_for_log("Starting the controllers anew, since a cluster may have been restored from a backup")
-        # What came back is looked after again, and what is new is seen, though its versions are below the former ones.
+        # What came back is managed again, and what is new is seen, though its versions are below the former ones.
         rig.delete("ConfigMap", "removed")
         rig.until(lambda: rig.origin("ConfigMap", "removed") == "removed", "the deleted object to come back")
         rig.write("kept", config_map("kept", {"at": "third"}))

@@ -45,7 +45,7 @@ def greeter(cluster: Cluster, namespace: str) -> Iterator[Greeter]:
         yield started.wait_until_leading()
 
 
-def test_it_elects_works_and_tells_under_names_of_its_own(cluster: Cluster, namespace: str, greeter: Greeter) -> None:
+def test_it_elects_works_and_reports_under_names_of_its_own(cluster: Cluster, namespace: str, greeter: Greeter) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     cluster.api.create(path, {"metadata": {"name": "greeted", "labels": {"example.com/greet": ""}}})
     eventually(lambda: cluster.api.get(f"{path}/greeted").get("data") == {"greeting": "good morning"}, "a greeting")

@@ -69,15 +69,15 @@ class StatusWorld(World):
     def later(self, obj: Object, compute: Compute, *, patience: float = LONG) -> bool:
         return self.writer.update_later(obj, compute, patience=patience, failed=self.failures.append)
 
-    async def told(self) -> dict[str, str]:
+    async def written(self) -> dict[str, str]:
         status = (await self.get("ManagedResource", "mr")).get("status") or {}
         return {c["type"]: c["status"] for c in status.get("conditions") or []}
 
-    async def until_told(self, expected: dict[str, str]) -> None:
-        async def is_told() -> bool:
-            return await self.told() == expected
+    async def until_written(self, expected: dict[str, str]) -> None:
+        async def is_written() -> bool:
+            return await self.written() == expected
 
-        await soon(is_told, f"{expected} to be told")
+        await soon(is_written, f"{expected} to be written")
 
 
 @pytest.fixture
@@ -97,16 +97,16 @@ async def test_what_is_said_at_the_same_time_is_one_write(world: StatusWorld) ->
         world.writer.update(obj, said("Applied", "True")), world.writer.update(obj, said("Healthy", "True"))
     )
     assert metadata(first)["resourceVersion"] == metadata(second)["resourceVersion"]
-    assert await world.told() == {"Applied": "True", "Healthy": "True"}
+    assert await world.written() == {"Applied": "True", "Healthy": "True"}
 
 
 async def test_advisers_are_asked_before_something_is_written(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
     await world.writer.update(obj, said("Progressing", "True"))
-    assert await world.told() == {"Progressing": "True"}
+    assert await world.written() == {"Progressing": "True"}
     written = await world.writer.update(obj, said("Applied", "True"))
-    assert await world.told() == {"Progressing": "True", "Applied": "True", "Healthy": "False"}
+    assert await world.written() == {"Progressing": "True", "Applied": "True", "Healthy": "False"}
     world.healthy = True
     same = await world.writer.update(obj, said("Applied", "True"))
     assert metadata(same)["resourceVersion"] == metadata(written)["resourceVersion"], "there was nothing to write"
@@ -126,17 +126,17 @@ async def test_a_write_waits_until_the_advisers_have_settled(world: StatusWorld)
     assert world.later(obj, said("Applied", "True"))
     world.writer.reconsider(key(obj))
     await asyncio.sleep(0.1)
-    assert await world.told() == {}
+    assert await world.written() == {}
     world.healthy = True
     world.writer.reconsider(key(obj))
-    await world.until_told({"Applied": "True", "Healthy": "True"})
+    await world.until_written({"Applied": "True", "Healthy": "True"})
 
 
 async def test_a_write_does_not_wait_for_ever(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"), patience=SHORT)
-    await world.until_told({"Applied": "True", "Healthy": "False"})
+    await world.until_written({"Applied": "True", "Healthy": "False"})
 
 
 async def test_a_write_waits_the_longer_the_slower_answers_are(
@@ -154,7 +154,7 @@ async def test_a_write_waits_the_longer_the_slower_answers_are(
         await asyncio.sleep(0.1)
         world.healthy = True
         world.writer.reconsider(key(obj))
-        await world.until_told({"Progressing": "2", "Applied": "True", "Healthy": "True"})
+        await world.until_written({"Progressing": "2", "Applied": "True", "Healthy": "True"})
         assert len(proxy.log) == 3
 
 
@@ -164,9 +164,9 @@ async def test_what_waits_is_expected_and_goes_out_with_what_comes_after_it(worl
     assert world.later(obj, said("Applied", "True"))
     expected = world.writer.expected(obj)
     assert (condition(expected, "Applied") or {}).get("status") == "True"
-    assert await world.told() == {}
+    assert await world.written() == {}
     await world.writer.update(expected, said("Other", "True"))
-    assert await world.told() == {"Applied": "True", "Other": "True", "Healthy": "False"}
+    assert await world.written() == {"Applied": "True", "Other": "True", "Healthy": "False"}
 
 
 async def test_what_waits_is_written_at_the_end(world: StatusWorld) -> None:
@@ -174,10 +174,10 @@ async def test_what_waits_is_written_at_the_end(world: StatusWorld) -> None:
     obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"))
     await world.writer.flush()  # it gives the write a moment, but no more
-    await world.until_told({"Applied": "True", "Healthy": "False"})
+    await world.until_written({"Applied": "True", "Healthy": "False"})
 
 
-async def test_a_write_that_fails_later_is_told(world: StatusWorld) -> None:
+async def test_a_write_that_fails_later_is_reported(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"))
@@ -192,7 +192,7 @@ async def test_others_writes_are_not_overwritten(world: StatusWorld) -> None:
     foreign = said("Foreign", "True")(obj.get("status") or {})
     await world.patch("ManagedResource", "mr", {"status": foreign}, subresource="status")
     await world.writer.update(obj, said("Applied", "True"))
-    assert await world.told() == {"Foreign": "True", "Applied": "True"}
+    assert await world.written() == {"Foreign": "True", "Applied": "True"}
 
 
 async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(world: StatusWorld) -> None:
@@ -203,7 +203,7 @@ async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(
     await world.managed_resource()
     with pytest.raises(Conflict):
         await writer.update(former, said("Applied", "True"))
-    assert await world.told() == {}
+    assert await world.written() == {}
 
 
 async def test_fields_are_written_if_they_say_something_new(world: StatusWorld) -> None:

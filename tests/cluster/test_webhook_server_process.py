@@ -19,7 +19,7 @@ def server(cluster: Cluster) -> Iterator[WebhookProcess]:
         yield process.wait_until_ready()
 
 
-async def test_it_answers_and_tells_how_it_is_doing(server: WebhookProcess) -> None:
+async def test_it_answers_and_reports_how_it_is_doing(server: WebhookProcess) -> None:
     series = 'controller_runtime_webhook_requests_total{code="200",webhook="/webhooks/seccomp-profile"}'
     assert (await asyncio.to_thread(server.metrics))[series] == 0
     async with client() as session:

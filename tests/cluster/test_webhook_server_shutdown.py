@@ -1,4 +1,4 @@
-"""The end: readiness goes first, and nobody who looks at it loses a request."""
+"""The end: readiness goes first, and no client that looks at it loses a request."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""Certificates: which connections are taken, and that a new certificate costs nobody a request."""
+"""Certificates: which connections are taken, and that a new certificate costs no client a request."""
 
 import asyncio
 import contextlib
@@ -63,7 +63,7 @@ async def test_a_new_certificate_is_shown_soon_without_one_failed_request(server
         assert on_kept.failures == on_new.failures == []
 
 
-async def test_a_pair_that_cannot_be_used_is_told_once_and_the_old_one_stays(server: WebhookProcess) -> None:
+async def test_a_pair_that_cannot_be_used_is_reported_once_and_the_old_one_stays(server: WebhookProcess) -> None:
     certificate, _ = make_certificate("without its key")
     _, other_key = make_certificate("other")
     for broken, reason in (
@@ -80,7 +80,7 @@ async def test_a_pair_that_cannot_be_used_is_told_once_and_the_old_one_stays(ser
     await server.until(lambda: shown_by(server) == "mended", what="the certificate that can be used")
 
 
-async def test_an_encrypted_key_is_an_error_and_nobody_is_asked_for_its_password(server: WebhookProcess) -> None:
+async def test_an_encrypted_key_is_an_error_and_its_password_is_not_asked_for(server: WebhookProcess) -> None:
     from cryptography.hazmat.primitives.serialization import (
         BestAvailableEncryption,
         PrivateFormat,

@@ -42,7 +42,7 @@ def test_without_a_kind_it_is_the_first(tmp_path: Path) -> None:
     assert component_of(tmp_path, "") is COMPONENT
 
 
-def test_an_unknown_kind_is_told_which_there_are(tmp_path: Path) -> None:
+def test_an_unknown_kind_is_answered_by_those_that_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         component_of(tmp_path, "apiVersion: other.example.com/v1\nkind: Strange")
     assert str(caught.value) == (

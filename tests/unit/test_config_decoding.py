@@ -149,7 +149,7 @@ def test_long_values_are_not_repeated_in_full() -> None:
         ("a: [", "line 2, column 1: did not find expected node content"),
         ("a: b: c", "line 1, column 5: mapping values are not allowed in this context"),
         ("a: 1\n---\nb: 2", "line 2, column 1: but found another document"),
-        ("a: *nobody", "line 1, column 4: found undefined alias"),
+        ("a: *missing", "line 1, column 4: found undefined alias"),
         ("[a]: b", "line 1, column 1: found unhashable key"),
         ("!!python/object:os.system x", "line 1, column 1: could not determine a constructor for the tag"),
         ("hello", "the document is not an object with fields"),

@@ -50,7 +50,7 @@ def test_a_file_is_read_overridden_and_validated(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_field_that_is_misspelt_is_told_with_what_is_wrong(text: str, errors: list[str], tmp_path: Path) -> None:
+def test_a_field_that_is_misspelt_is_reported_with_what_is_wrong(text: str, errors: list[str], tmp_path: Path) -> None:
     found = load_error(write(tmp_path, text))
     assert all(error in found for error in errors), found
 

@@ -43,7 +43,7 @@ def test_items_show_type_or_default_rules_and_other_names() -> None:
     assert "Old name: `managedResources`; both are an error." in text
 
 
-def test_neighbors_of_which_the_same_is_told_share_an_item() -> None:
+def test_neighbors_with_the_same_text_share_an_item() -> None:
     assert '- `acceptContentTypes`, `contentType` (`""`): Ignored; JSON is always used.\n' in reference(DEFAULTS)
 
 

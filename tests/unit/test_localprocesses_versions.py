@@ -95,7 +95,7 @@ def test_the_matrix_has_the_oldest_the_middle_and_the_newest_version() -> None:
     assert oldest < middle < newest
 
 
-def test_a_row_tells_the_outcomes_of_all_sets_and_what_the_version_lacks() -> None:
+def test_a_row_has_the_outcomes_of_all_sets_and_what_the_version_lacks() -> None:
     assert matrix.row("1.28.15", [GOOD, SKIPPED]) == (
         "| 1.28.15 | 2 passed | 2 passed, 1 skipped | `spec.a`, `spec.b` |"
     )

@@ -224,7 +224,7 @@ async def test_success_ends_the_back_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "text", "verdict"),
+    ("error", "text", "sort"),
     [
         (REFUSED, "it may not be modified", ""),
         (TerminalError("never"), "never", "terminal"),
@@ -240,10 +240,10 @@ async def test_success_ends_the_back_off() -> None:
         ),
     ],
 )
-def test_errors_and_groups_of_them_are_judged(error: Exception, text: str, verdict: str) -> None:
+def test_errors_and_groups_of_them_are_classified(error: Exception, text: str, sort: str) -> None:
     failure = failure_of(error)
     assert failure.text == text
-    assert (failure.is_terminal, failure.is_panic) == (verdict == "terminal", verdict == "panic")
+    assert (failure.is_terminal, failure.is_panic) == (sort == "terminal", sort == "panic")
 
 
 # --- workers
@@ -457,7 +457,7 @@ async def test_input_that_changes_during_a_look_makes_for_another_one() -> None:
 
 async def test_whether_a_look_is_needless_may_fail(logs: LogCapture) -> None:
     def fails() -> bool:
-        raise RuntimeError("nobody knows")
+        raise RuntimeError("unexpected")
 
     script = Script(RequeueAfter(0.01, RESYNC, fails))
     await run_script(script, 2)

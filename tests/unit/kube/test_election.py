@@ -57,7 +57,7 @@ def test_what_is_done_about_a_lease(seen: Object | None, unchanged_for: float, a
 
 
 @pytest.mark.parametrize(
-    ("event", "is_told"),
+    ("event", "expected"),
     [
         ({"type": "MODIFIED", "object": lease(OTHER)}, False),
         ({"type": "MODIFIED", "object": lease("", 1)}, True),
@@ -67,8 +67,8 @@ def test_what_is_done_about_a_lease(seen: Object | None, unchanged_for: float, a
         ({"type": "ERROR", "object": {"kind": "Status", "code": 410}}, False),
     ],
 )
-def test_which_events_of_a_watch_tell_of_a_release(event: Object, is_told: bool) -> None:
-    assert is_release(event) is is_told
+def test_which_events_of_a_watch_are_a_release(event: Object, expected: bool) -> None:
+    assert is_release(event) is expected
 
 
 # --- what is written

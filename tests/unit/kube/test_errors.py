@@ -113,7 +113,7 @@ def test_fields_of_other_types_are_as_absent(odd: Any) -> None:
         ('admission webhook "a" denied the request without explanation',) * 2,
     ],
 )
-def test_a_refusal_is_told_without_the_name_of_the_webhook(message: str, refusal: str) -> None:
+def test_a_refusal_is_shown_without_the_name_of_the_webhook(message: str, refusal: str) -> None:
     error = Forbidden(403, message=message)
     assert (refusal_of(error), str(error)) == (refusal, message)
 

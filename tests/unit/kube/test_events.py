@@ -259,7 +259,7 @@ class Stuck:
         await asyncio.Event().wait()
 
 
-async def test_an_event_that_can_not_be_written_or_not_in_time_keeps_nobody() -> None:
+async def test_an_event_that_can_not_be_written_or_not_in_time_blocks_no_caller() -> None:
     client, before = Stuck(), dropped("failed")
     recorder = EventRecorder(cast("Client", client), component="manager")
     writing = asyncio.create_task(recorder.run())

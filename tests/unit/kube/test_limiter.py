@@ -127,12 +127,12 @@ def test_an_allowance_grows_no_further_than_its_burst(time: FakeClock) -> None:
 
 async def test_memory_is_given_in_the_order_of_asking_and_never_more_than_there_is() -> None:
     budget, order = ByteBudget(10), list[str]()
-    gate = asyncio.Event()
+    may_go_on = asyncio.Event()
 
     async def use(name: str, need: int) -> None:
         async with budget.hold(need):
             order.append(name)
-            await gate.wait()
+            await may_go_on.wait()
             order.append(f"{name} ends")
 
     tasks = []
@@ -141,7 +141,7 @@ async def test_memory_is_given_in_the_order_of_asking_and_never_more_than_there_
         await asyncio.sleep(0)
     # There would be room for c, but b came first.
     assert order == ["a"]
-    gate.set()
+    may_go_on.set()
     await asyncio.gather(*tasks)
     assert order.index("a ends") < order.index("b")
     assert order[-3:] == ["c ends", "all", "all ends"]

@@ -85,7 +85,7 @@ def test_an_object_is_found_by_a_bounded_number_of_values() -> None:
 
 
 @pytest.mark.parametrize("fields", [FEW, MANY])
-def test_handlers_are_told_of_objects_as_they_were_and_are(fields: int) -> None:
+def test_handlers_get_objects_as_they_were_and_are(fields: int) -> None:
     store = filled(WHOLE, secret("s", 1, fields))
     changes: list[Change[Object]] = []
     store.subscribe(changes.append)

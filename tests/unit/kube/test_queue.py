@@ -142,10 +142,10 @@ async def test_what_comes_in_bulk_gets_its_share_though_there_are_always_changes
         queue.add(f"change-{number}")
         queue.add(f"removal-{number}", REMOVAL)
         queue.add(f"resync-{number}", RESYNC)
-    for beginning in range(0, 60, 10):
+    for first in range(0, 60, 10):
         kinds = [key.partition("-")[0] for key in await take_and_finish(queue, 10)]
-        assert kinds.count("change") >= 5, beginning
-        assert min(kinds.count("removal"), kinds.count("resync")) >= 1, beginning
+        assert kinds.count("change") >= 5, first
+        assert min(kinds.count("removal"), kinds.count("resync")) >= 1, first
 
 
 @pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 1), (5, 4), (10, 8)])
@@ -447,7 +447,7 @@ async def test_a_key_in_work_can_be_done_after_shutting_down(queue: WorkQueue[st
     assert len(queue) == 0
 
 
-async def test_the_loop_of_the_process_is_the_timer_unless_told_otherwise() -> None:
+async def test_the_loop_of_the_process_is_the_timer_by_default() -> None:
     queue: WorkQueue[str] = WorkQueue(f"queue-{uuid.uuid4()}")
     queue.add_after("a", 0.001)
     assert await asyncio.wait_for(queue.get(), 60) == "a"

@@ -9,21 +9,21 @@ OWN, OTHER = Key("garden", "n"), Key("garden", "o")
 def test_what_the_pass_before_has_reported_is_no_news() -> None:
     repeats: Repeats[tuple[str, int]] = Repeats()
 
-    def told(*messages: str, number: int = 0, is_suspended: bool = False) -> list[str]:
+    def new(*messages: str, number: int = 0, is_suspended: bool = False) -> list[str]:
         repeats.begin(OWN)
         found = [message for message in messages if repeats.is_new(OWN, (message, number))]
         if is_suspended:
             repeats.suspend(OWN)
         return found
 
-    assert told("a", "b", "a") == ["a", "b"]
-    assert told("a") == []
-    assert told("b", "a") == ["b"]
-    assert told("a", number=1) == ["a"]
-    assert told("c", is_suspended=True) == ["c"]
-    assert told("a", number=1) == []
-    assert told() == []
-    assert told("a", number=1) == ["a"]
+    assert new("a", "b", "a") == ["a", "b"]
+    assert new("a") == []
+    assert new("b", "a") == ["b"]
+    assert new("a", number=1) == ["a"]
+    assert new("c", is_suspended=True) == ["c"]
+    assert new("a", number=1) == []
+    assert new() == []
+    assert new("a", number=1) == ["a"]
 
 
 def test_news_of_a_pass_are_in_its_order_and_of_its_object() -> None:

@@ -40,7 +40,7 @@ def secret(version: int, mark: str | None) -> Object:
 @pytest.mark.parametrize("last", ["x", None])
 @pytest.mark.parametrize("first", ["x", None])
 @pytest.mark.parametrize(
-    "end", [[Deleted(secret(4, None))], listed(5)], ids=["told by the watch", "not in the next list"]
+    "end", [[Deleted(secret(4, None))], listed(5)], ids=["reported by the watch", "not in the next list"]
 )
 def test_nothing_is_left_of_an_object_that_goes(first: str | None, last: str | None, end: Sequence[Event]) -> None:
     store = Store(View(SECRETS, _mark, indexes=(("mark", _marks),)))
@@ -69,7 +69,7 @@ def _brittle_index(mark: str | None) -> Sequence[Hashable]:
 
 
 @pytest.mark.parametrize("odd", ["boom", "unhashable"])
-def test_an_object_that_can_not_be_understood_concerns_itself_only(odd: str) -> None:
+def test_an_object_that_can_not_be_understood_affects_itself_only(odd: str) -> None:
     store = Store(View(SECRETS, _brittle, indexes=(("mark", _brittle_index),)))
     source = store.source("")
 
@@ -128,7 +128,7 @@ def _secret(name: str, version: int, namespace: str = "ns") -> Object:
     return {"metadata": {"name": name, "namespace": namespace, "resourceVersion": str(version)}}
 
 
-def test_a_resync_tells_of_all_objects_again() -> None:
+def test_a_resync_reports_all_objects_again() -> None:
     store = Store(View(SECRETS, without_managed_fields))
     feed(store.source(""), *listed(2, _secret("a", 1), _secret("b", 2)))
     changes: list[Change[Object]] = []
@@ -136,22 +136,22 @@ def test_a_resync_tells_of_all_objects_again() -> None:
     store.resync()
     unsubscribe()
     store.resync()
-    told = [(change.key.name, change.old is change.new, change.initial) for change in changes]
-    assert told == [("a", False, True), ("b", False, True), ("a", True, True), ("b", True, True)]
+    reported = [(change.key.name, change.old is change.new, change.initial) for change in changes]
+    assert reported == [("a", False, True), ("b", False, True), ("a", True, True), ("b", True, True)]
 
 
-def test_a_handler_that_fails_keeps_no_other_from_being_told() -> None:
+def test_a_handler_that_fails_keeps_no_other_from_being_called() -> None:
     store = Store(View(SECRETS, without_managed_fields))
-    told: list[Key] = []
+    reported: list[Key] = []
 
     def fail(_: Change[Object]) -> None:
         raise KeyError("x")
 
     store.subscribe(fail)
-    store.subscribe(lambda change: told.append(change.key))
+    store.subscribe(lambda change: reported.append(change.key))
     with structlog.testing.capture_logs() as logs:
         feed(store.source(""), *listed(1, _secret("a", 1)))
-    assert told == [Key("ns", "a")]
+    assert reported == [Key("ns", "a")]
     assert [entry["object"] for entry in logs] == ["Secret ns/a"]
 
 

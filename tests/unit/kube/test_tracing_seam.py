@@ -37,7 +37,7 @@ def attributes_of(span: ReadableSpan) -> dict[str, object]:
     return dict(span.attributes or {})
 
 
-def test_nothing_is_made_while_nobody_collects() -> None:
+def test_nothing_is_made_without_a_collector() -> None:
     headers = {"a": "b"}
     for work in (
         tracing.reconcile("c", Key("ns", "n"), pass_id="1"),

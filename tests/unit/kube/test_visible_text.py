@@ -89,11 +89,11 @@ def test_json_and_yaml_are_the_same_values_in_characters_that_are_shown(value: o
 
 
 def assert_shown(capsys: pytest.CaptureFixture[str]) -> Any:
-    told = capsys.readouterr()
-    for text in (told.out, told.err):
+    shown = capsys.readouterr()
+    for text in (shown.out, shown.err):
         assert text.endswith("\n")
         assert text.replace("\n", "").isprintable(), text
-    return told
+    return shown
 
 
 @pytest.fixture(params=HOSTILE, ids=ascii)
@@ -115,8 +115,8 @@ def test_lines_of_the_plugin_hold_nothing_but_their_own_colours(
         say(hostile)
     output.failed(hostile, hostile)
     output.crashed("kubectl-mr", ValueError(hostile))
-    told = assert_shown(capsys)
-    assert all(line[:2] in {"► ", "◎ ", "✔ ", "⚠ ", "✗ ", "  "} for line in told.err.splitlines())
+    shown = assert_shown(capsys)
+    assert all(line[:2] in {"► ", "◎ ", "✔ ", "⚠ ", "✗ ", "  "} for line in shown.err.splitlines())
 
 
 def test_the_demo(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a watch does when it fails, and how it finds that the cluster has another past; against scripted answers."""
+"""What a watch does when it fails, and how it finds that the history of the cluster was rewound; against scripted answers."""
 
 import asyncio
 import contextlib
@@ -107,34 +107,34 @@ class Unhurried(Watcher):
 
 
 class Followed:
-    """A watch of Secrets and what it has told so far."""
+    """A watch of Secrets and what it has yielded so far."""
 
     def __init__(self, lists: list[Any], watches: list[list[Any]], **options: Any) -> None:
         self.client = Scripted({SECRETS: lists}, {SECRETS: watches})
-        self.told: list[Event] = []
-        self.history_rewound, self.rewound, self.doubts = 0, 0, 0
+        self.yielded: list[Event] = []
+        self.history_rewound, self.older_lists, self.unverified = 0, 0, 0
         self.watcher = Unhurried(
             cast("Client", self.client),
             SECRETS,
             Selection(),
-            on_doubt=self._doubt,
-            on_rewind=self._count,
-            on_rewound=self._note_rewound,
+            on_unverified=self._note_unverified,
+            on_history_rewound=self._count,
+            on_older_list=self._note_older_list,
             **options,
         )
 
     async def follow(self) -> None:
         async for event in self.watcher.events():
-            self.told.append(event)
+            self.yielded.append(event)
 
     def _count(self, _: Watcher) -> None:
         self.history_rewound += 1
 
-    def _note_rewound(self, _: Watcher) -> None:
-        self.rewound += 1
+    def _note_older_list(self, _: Watcher) -> None:
+        self.older_lists += 1
 
-    def _doubt(self, _: Watcher) -> None:
-        self.doubts += 1
+    def _note_unverified(self, _: Watcher) -> None:
+        self.unverified += 1
 
 
 @contextlib.asynccontextmanager
@@ -149,7 +149,7 @@ async def following(lists: list[Any], watches: list[list[Any]], **options: Any) 
 
 async def test_after_410_the_first_list_goes_out_at_once_and_others_after_a_pause() -> None:
     async with following([page(version) for version in (1, 2, 3)], [[EXPIRED], [EXPIRED]]) as followed:
-        assert followed.told == [each for version in (1, 2, 3) for each in (ListBegins(version), ListEnds(version))]
+        assert followed.yielded == [each for version in (1, 2, 3) for each in (ListBegins(version), ListEnds(version))]
         assert followed.watcher.pauses == [1]
 
 
@@ -158,7 +158,7 @@ NAME = "metadata.name=s"
 
 ALL: Any = ("", "")
 THEN = (NAME, "7")
-SAME, OTHER, REWOUND, UNKNOWN = "same", "other", "rewound", "unknown"
+SAME, REWOUND, OLDER_LIST, UNKNOWN = "same", "rewound", "older list", "unknown"
 
 
 @pytest.mark.parametrize("end", [AWAY, SILENT], ids=["after an outage", "after a silence"])
@@ -166,20 +166,25 @@ SAME, OTHER, REWOUND, UNKNOWN = "same", "other", "rewound", "unknown"
     ("answers", "asked", "past"),
     [
         pytest.param([page(7, thing(5))], [(NAME, "")], SAME, id="nothing has changed"),
-        pytest.param([page(6, thing(4))], [(NAME, "")], OTHER, id="it is older"),
-        pytest.param([page(9, thing(6))], [(NAME, "")], OTHER, id="it is one that should have been seen"),
-        pytest.param([page(6, thing(5))] * 2, [(NAME, ""), ALL], REWOUND, id="only the version of the list went back"),
+        pytest.param([page(6, thing(4))], [(NAME, "")], REWOUND, id="it is older"),
+        pytest.param([page(9, thing(6))], [(NAME, "")], REWOUND, id="it is one that should have been seen"),
+        pytest.param(
+            [page(6, thing(5))] * 2, [(NAME, ""), ALL], OLDER_LIST, id="only the version of the list went back"
+        ),
         pytest.param(
             [page(6, thing(5)), page(6, thing(5), thing(3, "b"))],
             [(NAME, ""), ALL],
-            OTHER,
+            REWOUND,
             id="the version went back, and that of another object",
         ),
         pytest.param([page(9, thing(8)), page(7, thing(5))], [(NAME, ""), THEN], SAME, id="it has changed since"),
-        pytest.param([page(9, thing(8)), page(7, thing(4))], [(NAME, ""), THEN], OTHER, id="it never was as known"),
+        pytest.param([page(9, thing(8)), page(7, thing(4))], [(NAME, ""), THEN], REWOUND, id="it never was as known"),
         pytest.param([page(9), EXPIRED, page(9, thing(4, "b"))], [(NAME, ""), THEN, ALL], UNKNOWN, id="forgotten"),
         pytest.param(
-            [page(9), EXPIRED, page(9, thing(3, "b"))], [(NAME, ""), THEN, ALL], OTHER, id="forgotten, another is older"
+            [page(9), EXPIRED, page(9, thing(3, "b"))],
+            [(NAME, ""), THEN, ALL],
+            REWOUND,
+            id="forgotten, another is older",
         ),
         pytest.param(
             [page(9), EXPIRED, page(9, thing(8, "b"))], [(NAME, ""), THEN, ALL], UNKNOWN, id="forgotten, all is newer"
@@ -197,28 +202,28 @@ async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
     known = {"s": 5, "b": 4}
     async with following(lists, [[end]], known=lambda k: known[k.name]) as followed:
         first: list[Event] = [ListBegins(7), Present(thing(4, "b")), Present(thing(5)), ListEnds(7)]
-        anew: list[Event] = [ListBegins(20, anew=past in {OTHER, REWOUND}), Present(thing(20)), ListEnds(20)]
-        assert followed.told == first + (anew if past is not SAME else [])
+        anew: list[Event] = [ListBegins(20, anew=past in {REWOUND, OLDER_LIST}), Present(thing(20)), ListEnds(20)]
+        assert followed.yielded == first + (anew if past is not SAME else [])
         assert followed.client.asked[1 : len(asked) + 1] == asked
-        assert (followed.history_rewound, followed.rewound, followed.doubts) == (
-            past is OTHER,
+        assert (followed.history_rewound, followed.older_lists, followed.unverified) == (
             past is REWOUND,
+            past is OLDER_LIST,
             end is AWAY,
         )
         assert followed.watcher.pauses == [0] * (end is AWAY)
         assert not followed.watcher.failing
 
 
-async def test_own_writes_while_it_is_asked_are_no_other_past() -> None:
+async def test_own_writes_while_it_is_asked_are_no_rewound_history() -> None:
     lists = [page(7, thing(5)), page(9), EXPIRED, page(9, thing(8)), page(20)]
     async with following(lists, [[SILENT]], known=lambda _: 12) as followed:
-        assert followed.told[-1] == ListEnds(20)
+        assert followed.yielded[-1] == ListEnds(20)
         assert followed.history_rewound == 0
 
 
 async def test_a_silence_in_which_the_api_server_is_away_is_a_failure() -> None:
     async with following([page(7, thing(5)), AWAY, page(7, thing(5))], [[SILENT]]) as followed:
-        assert (followed.watcher.pauses, followed.doubts) == ([0], 1)
+        assert (followed.watcher.pauses, followed.unverified) == ([0], 1)
 
 
 async def test_what_is_no_event_is_not_waited_for_again() -> None:
@@ -226,14 +231,14 @@ async def test_what_is_no_event_is_not_waited_for_again() -> None:
     garbled = NotUnderstood("no JSON")
     lists = [page(7, thing(5)), garbled, page(9, thing(8))]
     async with following(lists, [[garbled]]) as followed:
-        assert followed.told[3:] == [ListBegins(9), Present(thing(8)), ListEnds(9)]
-        assert (followed.watcher.pauses, followed.doubts, followed.watcher.is_blind) == ([0, 1], 0, False)
+        assert followed.yielded[3:] == [ListBegins(9), Present(thing(8)), ListEnds(9)]
+        assert (followed.watcher.pauses, followed.unverified, followed.watcher.is_blind) == ([0, 1], 0, False)
     async with following([page(7, thing(5)), garbled], [[garbled]]) as followed:
         assert followed.watcher.is_blind
         assert followed.watcher.failing
 
 
-async def test_an_answer_that_comes_after_a_new_beginning_means_nothing() -> None:
+async def test_an_answer_that_comes_after_a_new_start_means_nothing() -> None:
     async with following([page(7)], []) as followed:
         followed.watcher._unverified = True
         followed.client.answers.clear()
@@ -254,14 +259,14 @@ async def test_what_another_api_server_counts_is_its_own_affair(kind: Resource, 
     """Versions go back after an outage; Widgets are stored by another API server."""
     client = Scripted({kind: [page(7, thing(5)), page(3, thing(2)), page(4, thing(2))]}, {kind: [[AWAY]]})
     heard = asyncio.Event()
-    caches = Caches(cast("Client", client), timings=NO_PAUSE, on_rewind=heard.set)
+    caches = Caches(cast("Client", client), timings=NO_PAUSE, on_history_rewound=heard.set)
     store = caches.acquire(View(kind, without_managed_fields))
     await soon(lambda: store.version(Key("ns", "s")) == 2)
     assert caches.history_rewound.is_set() is heard.is_set() is is_own
     await caches.close()
 
 
-async def test_handlers_are_told_of_everything_again_after_the_resync_period() -> None:
+async def test_handlers_are_called_for_everything_again_after_the_resync_period() -> None:
     client = Scripted({SECRETS: [page(7, thing(5))]}, {SECRETS: []})
     caches = Caches(cast("Client", client), resync_period=0.0)
     again = asyncio.Event()
@@ -293,7 +298,9 @@ async def test_handlers_are_told_of_everything_again_after_the_resync_period() -
         (50, Unreachable("x"), 5),
     ],
 )
-def test_waits_grow_and_are_short_while_nobody_answers(failures: int, error: KubeError | None, seconds: float) -> None:
+def test_waits_grow_and_are_short_while_no_server_answers(
+    failures: int, error: KubeError | None, seconds: float
+) -> None:
     assert Timings().back_off(failures, error) == pytest.approx(seconds)
 
 
@@ -320,7 +327,7 @@ def deleted(version: int, name: str = "s") -> Object:
 async def test_all_that_there_is_comes_in_a_stream_and_then_what_changes() -> None:
     before = [added(5), bookmark(6, is_end=False), added(3, "b"), deleted(8, "b")]
     async with following([], [[*before, bookmark(9), thing(9), thing(10)]], streams=True) as followed:
-        assert followed.told == [
+        assert followed.yielded == [
             ListBegins(0),
             Present(thing(5)),
             Present(thing(3, "b")),
@@ -334,11 +341,11 @@ async def test_all_that_there_is_comes_in_a_stream_and_then_what_changes() -> No
 
 async def test_after_a_stream_the_watch_goes_on_where_it_was() -> None:
     async with following([], [[added(5), bookmark(9), THE_END], [thing(10)]], streams=True) as followed:
-        assert followed.told == [ListBegins(0), Present(thing(5)), ListEnds(9), Present(thing(10))]
+        assert followed.yielded == [ListBegins(0), Present(thing(5)), ListEnds(9), Present(thing(10))]
 
 
 @pytest.mark.parametrize(
-    ("stream", "told"),
+    ("stream", "yielded"),
     [
         pytest.param([Invalid(422, message="sendInitialEvents is forbidden")], [], id="the API server is too old"),
         pytest.param([EXPIRED], [], id="expired"),
@@ -348,12 +355,12 @@ async def test_after_a_stream_the_watch_goes_on_where_it_was() -> None:
         pytest.param([added(5), bookmark(6, is_end=False)], [Present(thing(5))], id="silent"),
     ],
 )
-async def test_what_does_not_come_in_a_stream_is_listed(stream: list[Any], told: list[Event]) -> None:
+async def test_what_does_not_come_in_a_stream_is_listed(stream: list[Any], yielded: list[Event]) -> None:
     timings = Timings(stream_timeout=0.01)
     listed: list[Event] = [ListBegins(7), Present(thing(7)), ListEnds(7)]
     async with following([page(7, thing(7))], [stream], streams=True, timings=timings) as followed:
-        await soon(lambda: followed.told[-1:] == listed[-1:])
-        assert followed.told == [ListBegins(0), *told, *listed]
+        await soon(lambda: followed.yielded[-1:] == listed[-1:])
+        assert followed.yielded == [ListBegins(0), *yielded, *listed]
         assert followed.watcher.pauses == []
 
 
@@ -394,17 +401,17 @@ async def test_what_is_known_of_a_kind_goes_only_with_the_kind(definitions: Any,
     client.definitions = definitions
     client.lists[WIDGETS] += [UNSERVED] * 20
     watcher = Unhurried(cast("Client", client), WIDGETS, Selection())
-    told: list[Event] = []
+    yielded: list[Event] = []
 
     async def follow() -> None:
         async for event in watcher.events():
-            told.append(event)  # noqa: PERF401 - it has no end
+            yielded.append(event)  # noqa: PERF401 - it has no end
 
     task = asyncio.create_task(follow())
     await soon(lambda: len(watcher.pauses) > 3)
     task.cancel()
     await asyncio.wait([task])
-    assert told[3 if seen else 0 :] == ([ListBegins(0), ListEnds(None)] if is_empty else [])
+    assert yielded[3 if seen else 0 :] == ([ListBegins(0), ListEnds(None)] if is_empty else [])
 
 
 async def test_a_store_that_is_given_back_is_not_waited_for_when_all_is_listed_anew() -> None:
@@ -412,7 +419,7 @@ async def test_a_store_that_is_given_back_is_not_waited_for_when_all_is_listed_a
     caches, view = Caches(cast("Client", client)), View(SECRETS, without_managed_fields)
     caches.acquire(view)
     (watcher,) = caches._running[view].watchers
-    caches._rewound(watcher)
+    caches._older_list(watcher)
     assert caches.unverified
     await caches.release(view)
     assert not caches.unverified

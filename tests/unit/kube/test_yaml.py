@@ -183,7 +183,7 @@ def test_text_after_the_end_of_a_document_is_an_error_and_not_lost_silently(text
         (b"a: \xff", "invalid leading UTF-8 octet at position 3"),
     ],
 )
-def test_an_error_tells_its_line(text: str | bytes, problem: str) -> None:
+def test_an_error_names_its_line(text: str | bytes, problem: str) -> None:
     with pytest.raises(DialectError) as caught:
         read(text)
     assert str(caught.value) == problem

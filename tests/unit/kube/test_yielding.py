@@ -46,7 +46,7 @@ def config_map(number: int) -> Object:
 
 
 @pytest.mark.usefixtures("everything_takes_long")
-async def test_others_get_their_turns_between_the_objects_that_a_watch_tells() -> None:
+async def test_others_get_their_turns_between_the_objects_that_a_watch_yields() -> None:
     others = Others()
     counting = asyncio.create_task(others.run())
     ended = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Which caches are told to be behind."""
+"""Which caches are reported as behind."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -13,7 +13,7 @@ from process.caches import NOT_SYNCED, CacheCollector, problem
 KINDS = (SECRETS, CONFIG_MAPS)
 
 
-def told(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
+def reported(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
     """Args: clusters: what their caches say of themselves."""
     found: Any = {}
     for name, states in clusters.items():
@@ -28,23 +28,23 @@ def told(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, boo
     return {"/".join(sample.labels.values()): sample.value for sample in samples}
 
 
-def test_before_there_are_clusters_nothing_is_told() -> None:
-    assert told() == {}
+def test_before_there_are_clusters_nothing_is_reported() -> None:
+    assert reported() == {}
 
 
 def test_each_kind_of_each_cluster_has_a_series() -> None:
     expected = {f"source/{SECRETS}": 0, f"target/{SECRETS}": 1, f"target/{CONFIG_MAPS}": 0}
-    assert told(source=[(SECRETS, False)], target=[(SECRETS, True), (CONFIG_MAPS, False)]) == expected
+    assert reported(source=[(SECRETS, False)], target=[(SECRETS, True), (CONFIG_MAPS, False)]) == expected
 
 
 def test_of_several_caches_of_a_kind_one_is_enough() -> None:
-    assert told(source=[(SECRETS, False), (SECRETS, True), (SECRETS, False)]) == {f"source/{SECRETS}": 1}
+    assert reported(source=[(SECRETS, False), (SECRETS, True), (SECRETS, False)]) == {f"source/{SECRETS}": 1}
 
 
 def test_objects_that_are_not_read_are_counted_once() -> None:
     states = [(SECRETS, False), (SECRETS, False), (CONFIG_MAPS, False)]
     expected = {f"source/{SECRETS}": 3, f"source/{CONFIG_MAPS}": 2}
-    assert told(metric="p_objects_unread", source=states) == expected
+    assert reported(metric="p_objects_unread", source=states) == expected
 
 
 def test_a_process_is_not_ready_while_it_does_not_understand_what_it_needs() -> None:

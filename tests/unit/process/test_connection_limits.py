@@ -28,7 +28,7 @@ def sends(connections: ConnectionLimits[Client], sender: Client, size: int) -> l
     return list(connections.too_much(sender))
 
 
-def test_within_the_limits_nobody_has_to_go() -> None:
+def test_within_the_limits_no_connection_has_to_go() -> None:
     one, other = Client(1, held=50), Client(2)
     connections = of(one, other, most=2)
     assert sends(connections, other, 50) == []

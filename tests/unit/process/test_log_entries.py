@@ -111,7 +111,7 @@ def test_a_level_shows_itself_and_what_is_more_severe_and_there_are_just_three(
     assert [entry["level"] for entry in log.entries] == expected
 
 
-def test_an_error_entry_tells_the_error_and_its_stack_trace(log: Log) -> None:
+def test_an_error_entry_has_the_error_and_its_stack_trace(log: Log) -> None:
     log.configure()
     get_logger().error("Reconciler error", error=raised(ValueError("bad thing")))
     assert log.entry["error"] == "bad thing"

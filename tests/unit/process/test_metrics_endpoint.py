@@ -104,7 +104,7 @@ async def test_metrics_are_only_read() -> None:
         ("/debug/pprof/profile?seconds=0.01", 200, "function calls"),
     ],
 )
-async def test_profiling_paths_answer_with_what_python_can_tell(path: str, status: int, part: str) -> None:
+async def test_profiling_paths_answer_with_what_python_can_report(path: str, status: int, part: str) -> None:
     response = await fetch(MetricsHandler(profiling=True), path)
     assert response.status == status
     assert part in body_of(response).decode()

@@ -26,15 +26,15 @@ class Counted:
         self.runs = 0
         self.failure = failure
         self.entered = asyncio.Event()
-        self.gate = asyncio.Event()
+        self.may_end = asyncio.Event()
         if not holds:
-            self.gate.set()
+            self.may_end.set()
         self.check = HealthCheck("counted", self._run)
 
     async def _run(self) -> None:
         self.runs += 1
         self.entered.set()
-        await self.gate.wait()
+        await self.may_end.wait()
         if self.failure:
             raise self.failure
 
@@ -140,7 +140,7 @@ async def test_probes_at_the_same_time_share_one_run_and_later_ones_run_again() 
     handler = ProbeHandler({"/readyz": [counted.check]})
     probes = [asyncio.create_task(probe(handler, path)) for path in ("/readyz", "/readyz/counted", "/readyz?verbose")]
     await counted.entered.wait()
-    counted.gate.set()
+    counted.may_end.set()
     assert [status for status, _ in await asyncio.gather(*probes)] == [200, 200, 200]
     assert counted.runs == 1
     await probe(handler, "/readyz")
@@ -154,7 +154,7 @@ async def test_a_probe_that_goes_away_does_not_end_the_run_of_the_others() -> No
     await counted.entered.wait()
     leaving.cancel()
     await asyncio.wait({leaving})
-    counted.gate.set()
+    counted.may_end.set()
     assert await staying == (200, "ok")
     assert counted.runs == 1
 

@@ -179,7 +179,7 @@ async def test_an_error_of_a_start_ends_the_process_and_what_was_started_is_stop
     assert "start never" not in journal
 
 
-async def test_errors_of_several_starts_are_all_told(journal: Journal) -> None:
+async def test_errors_of_several_starts_are_all_reported(journal: Journal) -> None:
     parts = [Part(name, journal, start_error=OSError(name)) for name in ("one", "two", "one")]
     assert await Process(parts).outcome() == Outcome(1, "[one, two]")
 
@@ -248,7 +248,7 @@ async def test_the_last_chance_is_bounded_too(journal: Journal) -> None:
     assert process.timer.periods == [5.0, 1.0]
 
 
-async def test_a_failure_followed_by_a_late_stop_tells_both(journal: Journal) -> None:
+async def test_a_failure_followed_by_a_late_stop_reports_both(journal: Journal) -> None:
     stuck = Part("stuck", journal, hold_stop=True)
     process = await begun(journal, "ready stuck", [stuck])
     stuck.run.set_exception(RuntimeError("watch broke"))
@@ -278,7 +278,7 @@ async def test_leadership_lost_while_stopping_ends_the_process_at_once(journal: 
     assert "stop elector" not in journal
 
 
-async def test_a_kubeconfig_that_cannot_be_used_is_told_in_one_line(journal: Journal) -> None:
+async def test_a_kubeconfig_that_cannot_be_used_is_reported_in_one_line(journal: Journal) -> None:
     broken = Part("broken", journal)
     process = await begun(journal, "ready broken", [broken])
     with structlog.testing.capture_logs() as logs:

@@ -74,7 +74,7 @@ def test_a_second_signal_ends_the_process_at_once_even_if_its_event_loop_is_stuc
         assert finish(process) == (1, "")
 
 
-def test_exceeding_the_grace_period_is_an_error_that_is_told() -> None:
+def test_exceeding_the_grace_period_is_an_error_that_is_reported() -> None:
     late = "failed waiting for all runnables to end within grace period of 100ms: context deadline exceeded"
     with started("hang", grace_period=0.1) as process:
         assert line_of(process) == "ready\n"

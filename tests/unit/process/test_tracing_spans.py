@@ -84,7 +84,7 @@ def test_what_is_served_continues_the_trace_of_who_asked(collect: Collect) -> No
     assert span.kind is SpanKind.SERVER
 
 
-def test_what_the_caller_does_not_record_is_not_recorded_and_told_on(collect: Collect) -> None:
+def test_what_the_caller_does_not_record_is_not_recorded_and_handed_on(collect: Collect) -> None:
     exporter = collect(1_000_000)
     with tracing.served("POST", "/webhooks/a", NOT_SAMPLED) as span:
         assert not span.is_recording()
@@ -136,7 +136,7 @@ async def test_passes_side_by_side_are_kept_apart(collect: Collect) -> None:
         ),
     ],
 )
-async def test_a_pass_tells_its_result_and_no_messages(
+async def test_a_pass_records_its_result_and_no_messages(
     collect: Collect, outcome: Result | Exception, result: str, error: str | None
 ) -> None:
     exporter = collect(1_000_000)
@@ -190,7 +190,7 @@ SECRET: Object = {"kind": "Secret", "stringData": {"password": "hunter2"}}
         (KeyError("hunter2"), False, 0, 500, "KeyError"),
     ],
 )
-async def test_an_admission_tells_question_and_answer_but_nothing_of_the_object(
+async def test_an_admission_records_question_and_answer_but_nothing_of_the_object(
     collect: Collect, answer: Answer | Exception, allowed: bool, operations: int, code: int, error: str | None
 ) -> None:
     exporter = collect(1_000_000)
@@ -268,7 +268,7 @@ async def test_what_never_started_stops() -> None:
     await SpanExport(Tracing(enabled=True), service="test", flush_within=1).stop()
 
 
-def test_each_sort_of_trouble_is_told_once_a_minute() -> None:
+def test_each_sort_of_trouble_is_logged_once_a_minute() -> None:
     logger = logging.getLogger("test.trouble")
     log_seldom(logger)
     with structlog.testing.capture_logs() as logs:
@@ -278,7 +278,7 @@ def test_each_sort_of_trouble_is_told_once_a_minute() -> None:
     assert [entry["reason"] for entry in logs] == ["no collector: 0", "queue is full"]
 
 
-async def test_spans_that_nobody_takes_are_dropped(unused_tcp_port: int) -> None:
+async def test_spans_that_no_collector_takes_are_dropped(unused_tcp_port: int) -> None:
     export = SpanExport(
         Tracing(enabled=True, endpoint=f"http://127.0.0.1:{unused_tcp_port}"), service="test", flush_within=0.05
     )
