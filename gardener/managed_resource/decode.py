@@ -1,8 +1,9 @@
 """From the data of Secrets to the objects that a ManagedResource describes.
 
-A data key holds a stream of documents: JSON objects one after the other, or YAML split at lines `---`. The text is
-split before it is parsed, so a broken document spoils only itself. What can't be decoded becomes a `DecodeError`,
-never an exception: the rest is applied, the errors are reported, and nothing is removed meanwhile.
+A data key holds a stream of documents: JSON objects one after the other, or YAML split at lines `---`. A document may
+be a list of objects. The text is split before it is parsed, so a broken document spoils only itself. What can't be
+decoded becomes a `DecodeError`, never an exception: the rest is applied, the errors are reported, and nothing is
+removed meanwhile.
 
 Everything is bounded (decompressed bytes, bytes of a document, values, documents, depth), since a Secret of 100 bytes
 may unfold to anything. The functions here only compute; they may run in a thread. No single step takes long, so that
@@ -20,6 +21,7 @@ from typing import Any
 import brotli
 import orjson
 
+from kube.lists import NestedListsError, items_of
 from kube.objects import Key, Object
 from kube.yaml import Budget, DialectError, json_number, load
 
@@ -118,11 +120,12 @@ class _Decoding:
             text = self._uncompressed(data_key, data)
             self._bytes_left -= max(len(text), len(data))
             for index, document in enumerate(_documents(text, self._budget)):
-                if self._documents_left == 0:
-                    limit = self._limits.documents
-                    raise DialectError(f"there are more than {limit} documents; use several ManagedResources")
-                self._documents_left -= 1
-                self._add(secret, data_key, index, document)
+                for obj in _objects(document):
+                    if self._documents_left == 0:
+                        limit = self._limits.documents
+                        raise DialectError(f"there are more than {limit} documents; use several ManagedResources")
+                    self._documents_left -= 1
+                    self._add(secret, data_key, index, obj)
         except DialectError as error:
             self.result.errors.append(DecodeError(secret, data_key, index, str(error)))
 
@@ -367,6 +370,14 @@ _JSON = json.JSONDecoder(
 
 
 # --- what every object must hold to
+
+
+def _objects(document: Any) -> Iterator[Any]:
+    """The items of a list instead of the list."""
+    try:
+        yield from items_of(document)
+    except NestedListsError as error:
+        yield DialectError(str(error))
 
 
 def _checked(document: Any) -> Object:

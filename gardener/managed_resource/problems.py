@@ -21,9 +21,6 @@ def problem_of(obj: Object) -> str:
             return f"the manifest has no {field}{_misspelt(field, obj)}"
     if api_version.count("/") > 1:
         return f'"{api_version}" is no apiVersion; it must be <group>/<version>, or <version> for the core group'
-    if kind == "List" or (kind.endswith("List") and isinstance(obj.get("items"), list)):
-        group, _, version = api_version.rpartition("/")
-        return f'object type "{group}/{version}, Kind={kind}" is unsupported'
     if metadata(obj).get("name"):
         return ""
     if metadata(obj).get("generateName"):

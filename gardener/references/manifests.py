@@ -1,12 +1,13 @@
 """Manifests that belong together: ConfigMaps and Secrets become unique, and what names them follows."""
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from gardener.references.annotate import inject_annotations
 from gardener.references.keys import Name
 from gardener.references.named import Slot, kind_of
 from gardener.references.unique import collectable_kind, make_unique
+from kube.lists import items_of
 from kube.objects import Object, key
 
 
@@ -18,9 +19,9 @@ def stamp(manifests: Sequence[Object]) -> list[Object]:
     nothing any more. Objects that nothing names would be collected at once; they stay as they are.
 
     Raises:
-        ValueError: two manifests are of the same ConfigMap or Secret, or one has no name.
+        ValueError: lists are nested too deeply, two manifests are of the same ConfigMap or Secret, or one has no name.
     """
-    objects = [copy.deepcopy(obj) for manifest in manifests for obj in _flat(manifest)]
+    objects = [copy.deepcopy(obj) for manifest in manifests for obj in items_of(manifest)]
     named = {_name(slot, obj) for obj in objects for slot in _slots(obj)}
     renamed: dict[Name, str] = {}
     stamped = []
@@ -36,14 +37,6 @@ def stamp(manifests: Sequence[Object]) -> list[Object]:
         for slot in _slots(obj):
             slot.holder[slot.field] = renamed.get(_name(slot, obj), slot.name)
     return [inject_annotations(obj) if kind_of(obj) else obj for obj in stamped]
-
-
-def _flat(manifest: Object) -> Iterator[Object]:
-    if (manifest.get("apiVersion"), manifest.get("kind")) != ("v1", "List"):
-        yield manifest
-        return
-    for item in manifest.get("items") or ():
-        yield from _flat(item)
 
 
 def _slots(obj: Object) -> Iterable[Slot]:

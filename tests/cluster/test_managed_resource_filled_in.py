@@ -19,7 +19,7 @@ from kit.bundles.bundle import generate
 from kit.managed_resources import install_crd
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig
-from kube.objects import Object, annotations
+from kube.objects import Object, annotations, labels
 
 SECONDS = float(os.environ.get("FILLED_IN_SECONDS", "3"))
 pytestmark = [pytest.mark.usefixtures("devcluster_run"), pytest.mark.timeout(400 + SECONDS)]
@@ -126,3 +126,91 @@ def test_nobody_writes_for_ever(stage: Stage) -> None:
         )
 
     rig.until(is_right, "what was changed by hand to be right again")
+
+
+def test_what_an_application_fills_in_is_left_to_it(all_of_it: tuple[Cluster, Agent, AgentProcess]) -> None:
+    """The manifest says nothing of it: content, rules, subjects, webhooks, conversion, owners."""
+    own, agent, process = all_of_it
+    own.api.create("/api/v1/namespaces", {"metadata": {"name": "app"}})
+    rig, rbac = Rig(own, "app", agent, process), "rbac.authorization.k8s.io/v1"
+    core, admission = "/api/v1/namespaces/app", "/apis/admissionregistration.k8s.io/v1"
+    hook = {
+        "name": "defaulting.shop.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "clientConfig": {"service": {"name": "hook", "namespace": "app"}},
+    }
+
+    def manifest(kind: str, name: str, **fields: object) -> Object:
+        api_version, _, kind = kind.rpartition(" ")
+        return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+
+    bare = (
+        manifest("v1 Secret", "secret", type="Opaque"),
+        manifest("v1 ConfigMap", "state"),
+        manifest(f"{rbac} Role", "role"),
+        manifest(f"{rbac} RoleBinding", "binding", roleRef={"kind": "Role", "name": "role", "apiGroup": rbac[:-3]}),
+        manifest("admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "shop", webhooks=[hook]),
+        manifest("admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", "empty"),
+    )
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "00000000-0000-0000-0000-000000000001"}
+    hook_rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}]
+    written: dict[str, Object] = {
+        f"{core}/secrets/secret": {"data": {"key": "dg=="}},
+        f"{core}/configmaps/state": {"data": {"key": "v"}, "binaryData": {"more": "dg=="}},
+        f"/apis/{rbac}/namespaces/app/roles/role": {"rules": rules},
+        f"/apis/{rbac}/namespaces/app/rolebindings/binding": {
+            "subjects": [{"kind": "User", "name": "u", "apiGroup": rbac[:-3]}]
+        },
+        f"{admission}/mutatingwebhookconfigurations/shop": {
+            "metadata": {"ownerReferences": [owner]},
+            "webhooks": [{**hook, "rules": hook_rules}],
+        },
+        f"{admission}/validatingwebhookconfigurations/empty": {"webhooks": [{**hook, "rules": hook_rules}]},
+    }
+    rig.apply("mr", *bare)
+    for path, content in written.items():
+        own.api.patch(path, content)
+
+    # A change of the manifests is written, and what the application filled in stays.
+    rig.write_secret("mr", *[{**each, "metadata": {**each["metadata"], "labels": {"a": "b"}}} for each in bare])
+    rig.until(lambda: all(labels(own.api.get(path)).get("a") == "b" for path in written), "the label on each")
+    for path, content in written.items():
+        live = own.api.get(path)
+        assert live["metadata"].get("ownerReferences") == content.get("metadata", {}).get("ownerReferences"), path
+        for name in content.keys() - {"metadata", "webhooks"}:
+            assert live[name] == content[name], path
+        assert all(each["rules"][0].items() >= hook_rules[0].items() for each in live.get("webhooks", [])), path
+
+    # What the manifest has is the agent's, and goes when the manifest has it no longer.
+    rig.write_secret("mr", *bare[:1], {**bare[1], "data": {"mine": "v"}}, *bare[2:])
+    rig.until(lambda: own.api.get(f"{core}/configmaps/state").get("data") == {"mine": "v"}, "the manifest's data")
+    rig.write_secret("mr", *bare)
+    rig.until(lambda: "data" not in own.api.get(f"{core}/configmaps/state"), "the manifest's data to go")
+
+
+def test_node_ports_stay_with_the_ports_they_were_given_to(all_of_it: tuple[Cluster, Agent, AgentProcess]) -> None:
+    own, agent, process = all_of_it
+    own.api.create("/api/v1/namespaces", {"metadata": {"name": "ports"}})
+    rig = Rig(own, "ports", agent, process)
+
+    def applied(*ports: Object) -> dict[tuple[str, int], int]:
+        spec = {"type": "NodePort", "selector": {"app": "front"}, "ports": list(ports)}
+        rig.apply("mr", {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "front"}, "spec": spec})
+
+        def live() -> list[Object]:
+            listed: list[Object] = rig.get("Service", "front")["spec"]["ports"]
+            return listed if [(port["name"], port["port"]) for port in listed] == names else []
+
+        names = [(port["name"], port["port"]) for port in ports]
+        found = rig.until(live, "the ports", seconds=20)
+        return {(port["protocol"], port["port"]): port["nodePort"] for port in found}
+
+    first = applied({"name": "http", "port": 80})
+    moved = applied({"name": "http", "port": 8080}, {"name": "legacy", "port": 80})
+    assert moved["TCP", 80] == first["TCP", 80] != moved["TCP", 8080]
+    assert applied({"name": "legacy", "port": 8080}, {"name": "http", "port": 80}) == moved
+    dns = applied({"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"})
+    assert applied({"name": "a", "port": 53, "protocol": "TCP"}, {"name": "b", "port": 53, "protocol": "UDP"}) == dns

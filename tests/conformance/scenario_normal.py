@@ -197,7 +197,7 @@ class Judge:
     Args:
         seen_as: what is made of observations before they are looked at.
         compared_as: what is made of both before they are compared with each other.
-        wanted: by id, what is right where the original is not, and the recording does not tell.
+        wanted: by id, what users expect where the original does otherwise and the recording does not say so.
     """
 
     seen_as: Callable[[Any], Any] = lambda seen: seen
@@ -211,12 +211,12 @@ class Judge:
     def difference(self, scenario: Scenario, seen: Observations, *, is_final: bool = True) -> str:
         """From the release that comes nearest, or from what would be right; empty if there is none."""
         found = of_any_version(self.seen_as(seen))
-        wanted = self.wanted.get(scenario.id) or scenario.want
-        expected = [wanted] if scenario.peer_defect else [*scenario.expect.values()]
+        wanted = self.wanted.get(scenario.id) or (scenario.want if scenario.peer_defect else None)
+        expected = [*scenario.expect.values()] if wanted is None else [wanted]
         if not is_final:
             expected = [{name: each[name] for name in seen if name in each} for each in expected]
         expected = of_any_version(expected)
-        if scenario.peer_defect:
+        if wanted is not None:
             return "" if contains(found, expected[0]) else _diff(expected[0], found)
         found, expected = self.compared_as(found), [self.compared_as(each) for each in expected]
         return "" if found in expected else min((_diff(each, found) for each in expected), key=len)

@@ -39,8 +39,14 @@ SUBSET = [
 
 _MANAGED_RESOURCE = "resources.gardener.cloud/v1alpha1 ManagedResource mr"
 _MORE_CPU = {"spec": {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}}}}
+_APPLIED = {"status": {"conditions": [{"reason": "ApplySucceeded"}]}}
+_FILLED_IN = {"v1 Secret x": {"data": {"b": "b"}}}
 WANTED: dict[str, Observations] = {
-    "kinds/pod": {"then": {_MANAGED_RESOURCE: {"status": {"conditions": [{"reason": "ApplySucceeded"}]}}}},
+    # the manifest has no data at all: what an application fills in stays
+    "kinds/secret-type": {"drift": _FILLED_IN, "then": _FILLED_IN},
+    # lists are taken apart
+    "apply/list-kind": {"applied": {"v1 ConfigMap in-list": {"data": {"k": "v"}}, _MANAGED_RESOURCE: _APPLIED}},
+    "kinds/pod": {"then": {_MANAGED_RESOURCE: _APPLIED}},
     "preserve/resources-True-deployment": {"new image": {"apps/v1 Deployment w": _MORE_CPU}},
     "preserve/resources-True-statefulset": {"new image": {"apps/v1 StatefulSet w": _MORE_CPU}},
 }

@@ -11,7 +11,8 @@ from typing import Any
 from gardener.api.expressions import rules_are_checked
 from gardener.managed_resource.decode import split
 from kube.files import read_bounded
-from kube.objects import Object, group_of, key, mappings, text
+from kube.lists import NestedListsError, is_list, items_of
+from kube.objects import Object, group_of, key, text
 from kube.validation import FieldError
 from kube.visible_text import LINES, printable
 from kube.yaml import MAX_NODES, Budget, DialectError, load
@@ -144,9 +145,12 @@ def _read(name: str) -> bytes:
 def _looked_at(place: str, value: Any) -> Iterator[Document]:
     if not isinstance(value, dict) or not text(value.get("kind")) or not text(value.get("apiVersion")):
         yield Document(place=place, problem="it is no object: apiVersion and kind must be set")
-    elif value["kind"] == "List":
-        for index, item in enumerate(mappings(value.get("items"))):
-            yield from _looked_at(f"{place}.items[{index}]", item)
+    elif is_list(value):
+        try:
+            for index, item in enumerate(items_of(value)):
+                yield from _looked_at(f"{place}.items[{index}]", item)
+        except NestedListsError as error:
+            yield Document(place=place, problem=str(error))
     elif group_of(value["apiVersion"]) not in GROUPS:
         yield Document(place=place, object=value, is_foreign=True)
     else:

@@ -1,12 +1,18 @@
-"""Kinds of which controllers of Kubernetes fill in single fields: what the manifest leaves out stays as it is."""
+"""Kinds into which controllers of Kubernetes, or applications, fill in what the manifest leaves out: it stays.
 
+What an application fills in stays only as long as it is the application's: a field that the agent wrote, and that the
+manifest has no longer, goes. The API server records in `metadata.managedFields` whose it is.
+"""
+
+from gardener.keys import FIELD_MANAGER
 from gardener.managed_resource.merge.options import MergeOptions
 from kube.objects import Object
-from kube.paths import at, mapping_at, with_value
+from kube.paths import at, mapping_at, mappings_at, with_value
 
 _BOUND_CLAIM = ("spec", "claimRef")
 _CHANGEABLE_OF_CLAIMS = frozenset({"resources"})
 _OF_TOKENS = ("token", "ca.crt", "namespace")
+_CONTENT = ("data", "binaryData", "stringData")
 
 
 def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
@@ -15,10 +21,49 @@ def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
     return result if value is None or at(result, *path) is not None else with_value(result, path, value)
 
 
-def merge_cluster_role(result: Object, live: Object, _options: MergeOptions) -> Object:
+def written_by_agent(live: Object, *steps: str) -> bool:
+    """Whether a field is recorded as the agent's; steps as in `fieldsV1`, such as `f:data`."""
+    return any(
+        isinstance(at(entry, "fieldsV1", *steps), dict)
+        for entry in mappings_at(live, "metadata", "managedFields")
+        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Update" and not entry.get("subresource")
+    )
+
+
+def kept_if_of_others(result: Object, live: Object, name: str) -> Object:
+    """The result with a field of the live object that it does not mention, unless the agent wrote it."""
+    if result.get(name) is not None or name not in live or written_by_agent(live, f"f:{name}"):
+        return result
+    return {**result, name: live[name]}
+
+
+def merge_config_map(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """A manifest without any content leaves that to others; one with content owns all of it."""
+    if any(result.get(name) is not None for name in _CONTENT):
+        return result
+    for name in _CONTENT:
+        result = kept_if_of_others(result, live, name)
+    return result
+
+
+def merge_role(result: Object, live: Object, _options: MergeOptions) -> Object:
+    return kept_if_of_others(result, live, "rules")
+
+
+def merge_role_binding(result: Object, live: Object, _options: MergeOptions) -> Object:
+    return kept_if_of_others(result, live, "subjects")
+
+
+def merge_endpoint_slice(result: Object, live: Object, _options: MergeOptions) -> Object:
+    for name in ("endpoints", "ports"):
+        result = kept_if_of_others(result, live, name)
+    return result
+
+
+def merge_cluster_role(result: Object, live: Object, options: MergeOptions) -> Object:
     """With an aggregation rule, its rules are put together by Kubernetes; the manifest's never count."""
     if result.get("aggregationRule") is None:
-        return result
+        return merge_role(result, live, options)
     rest = {name: value for name, value in result.items() if name != "rules"}
     return {**rest, "rules": live["rules"]} if "rules" in live else rest
 
@@ -50,12 +95,12 @@ def merge_persistent_volume_claim(result: Object, live: Object, _options: MergeO
     return with_value(result, ("spec",), {**kept, **mapping_at(result, "spec")}) if kept else result
 
 
-def merge_secret(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """One for a ServiceAccount's token is filled in."""
+def merge_secret(result: Object, live: Object, options: MergeOptions) -> Object:
+    """One for a ServiceAccount's token is filled in, whatever else the manifest has; others as a ConfigMap."""
     if result.get("type") == "kubernetes.io/service-account-token":
         for name in _OF_TOKENS:
             result = kept_if_omitted(result, live, "data", name)
-    return result
+    return merge_config_map(result, live, options)
 
 
 def merge_service_account(result: Object, live: Object, _options: MergeOptions) -> Object:

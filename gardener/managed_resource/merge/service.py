@@ -1,10 +1,10 @@
 """Service: addresses and ports that were allocated stay allocated.
 
-Node ports are found again by port number or name, in the order of the live ports; the last that matches wins. The
-manifest's cluster IP is not looked at, as it can't be changed, unless the Service becomes headless or comes from
+The manifest's cluster IP is not looked at, as it can't be changed, unless the Service becomes headless or comes from
 type ExternalName.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from gardener.managed_resource.merge.options import MergeOptions
@@ -41,21 +41,31 @@ def _unless_set(result: Object, live: Object, field: str) -> Object:
 
 
 def _with_node_ports(result: Object, live: Object) -> Object:
+    """Ports are found again by number and protocol, then by name; a node port is given out once."""
     ports = at(result, "spec", "ports")
     if not isinstance(ports, list):
         return result
-    present = mappings_at(live, "spec", "ports")
-    return with_value(result, ("spec", "ports"), [_with_node_port(port, present) for port in ports])
+    for identity in (_number, _name):
+        given = {_node_port(port) for port in ports if isinstance(port, dict)}
+        free = [port for port in mappings_at(live, "spec", "ports") if _node_port(port) not in given]
+        ports = [_with_node_port(port, free, identity) for port in ports]
+    return with_value(result, ("spec", "ports"), ports)
 
 
-def _with_node_port(port: Any, present: list[Object]) -> Any:
+def _node_port(port: Object) -> tuple[Any, Any]:
+    return port.get("nodePort") or 0, port.get("protocol") or "TCP"
+
+
+def _number(port: Object) -> tuple[Any, Any]:
+    return port.get("port"), port.get("protocol") or "TCP"
+
+
+def _name(port: Object) -> Any:
+    return port.get("name") or ""
+
+
+def _with_node_port(port: Any, free: list[Object], identity: Callable[[Object], Any]) -> Any:
     if not isinstance(port, dict) or port.get("nodePort"):
         return port
-    matching = [
-        other
-        for other in present
-        if other.get("port") == port.get("port") or (other.get("name") or "") == (port.get("name") or "")
-    ]
-    # Not 'the last one that has a node port': a match without one clears what an earlier match gave.
-    node_port = matching[-1].get("nodePort") if matching else None
+    node_port = next((other.get("nodePort") for other in free if identity(other) == identity(port)), None)
     return {**port, "nodePort": node_port} if node_port else port

@@ -19,7 +19,7 @@ from gardener.managed_resource.decode import (
     split,
     unfolded_size,
 )
-from kube.objects import Key
+from kube.objects import Key, Object
 from kube.yaml import DialectError
 
 SECRET = Key("ctl", "s")
@@ -186,6 +186,51 @@ def test_a_key_with_too_many_documents_ends_with_one_error() -> None:
     result = decode_secrets([(SECRET, {"a": b"{}" * 10, "b": b"b: 2"})], limits=Limits(documents=3))
     assert len(result.objects) == 3
     assert [(error.data_key, error.index) for error in result.errors] == [("a", 3), ("b", 0)]
+
+
+def in_list(*items: Any, kind: str = "v1 List") -> Object:
+    api_version, _, name = kind.rpartition(" ")
+    return {"apiVersion": api_version, "kind": name, "metadata": {"resourceVersion": ""}, "items": list(items)}
+
+
+MAP: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+ROLE: Object = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}}
+ALLOW_LIST: Object = {"apiVersion": "example.com/v1", "kind": "AllowList", "spec": {"items": []}}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (in_list(MAP, ROLE), [MAP, ROLE]),
+        (in_list(MAP, kind="v1 ConfigMapList"), [MAP]),
+        # items of a typed list may lack what the list says
+        (in_list({"metadata": {"name": "r"}}, kind="rbac.authorization.k8s.io/v1 RoleList"), [ROLE]),
+        (in_list(in_list(MAP), None, ROLE), [MAP, ROLE]),
+        (in_list(), []),
+        ({"apiVersion": "v1", "kind": "List"}, []),
+        ({"apiVersion": "v1", "kind": "List", "items": None}, []),
+        # one broken item spoils only itself
+        (in_list("text", MAP), ["the document is a string, but must be an object (a mapping)", MAP]),
+        ({"apiVersion": "v1", "kind": "List", "items": "text"}, [{"apiVersion": "v1", "kind": "List", "items": "text"}]),
+        # a kind of somebody's that only sounds like it
+        (ALLOW_LIST, [ALLOW_LIST]),
+        (in_list(in_list(in_list(in_list(in_list(in_list(in_list(in_list(in_list(MAP))))))))),
+         ["more than 8 lists are nested within each other; take them apart"]),
+    ],
+)  # fmt: skip
+def test_a_list_stands_for_its_items(document: Object, expected: list[Any]) -> None:
+    result = decode_secrets([(SECRET, {"a": json.dumps(document).encode()})])
+    assert [item.object for item in result.objects] == [each for each in expected if isinstance(each, dict)]
+    assert [error.message for error in result.errors] == [each for each in expected if isinstance(each, str)]
+    assert {item.index for item in result.objects} | {error.index for error in result.errors} <= {0}
+
+
+def test_each_item_of_a_list_counts_as_a_document() -> None:
+    result = decode_secrets([(SECRET, {"a": json.dumps(in_list(*[MAP] * 9)).encode()})], limits=Limits(documents=3))
+    assert len(result.objects) == 3
+    assert [error.message for error in result.errors] == [
+        "there are more than 3 documents; use several ManagedResources"
+    ]
 
 
 @pytest.mark.parametrize("text", ["\n---\n".join(["a: [1, 2, 3, 4]"] * 9), '{"a": [1, 2, 3, 4]}' * 9])

@@ -214,6 +214,108 @@ def test_a_token_that_kubernetes_made_stays(kind: str, wanted: Object, data: Obj
     assert result["data"] == data
 
 
+OWNED = {"manager": keys.FIELD_MANAGER, "operation": "Update", "apiVersion": "v1"}
+SECRET = {"data": {"k": "dg=="}}
+CONTENT = {"data": {"k": "v"}, "binaryData": {"b": "dg=="}}
+RULES, SUBJECTS = {"rules": [{"verbs": ["get"]}]}, {"subjects": [{"kind": "User", "name": "u"}]}
+RBAC, ADMISSION = "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1"
+HOOKS = {"webhooks": [{"name": "w", **RULES}]}
+BARE: Object = {"webhooks": [{"name": "w"}, {"name": "x"}]}
+OMITTED: list[tuple[str, Object, Object, Object, Object]] = [
+    # kind, manifest, live, what is written, how the API server records the fields
+    ("v1 Secret", {}, SECRET, SECRET, {"f:data": {"f:k": {}}}),
+    ("v1 Secret", {"data": None}, SECRET, SECRET, {"f:data": {"f:k": {}}}),
+    ("v1 ConfigMap", {}, CONTENT, CONTENT, {"f:data": {"f:k": {}}, "f:binaryData": {"f:b": {}}}),
+    (f"{RBAC} Role", {}, RULES, RULES, {"f:rules": {}}),
+    (f"{RBAC} ClusterRole", {}, RULES, RULES, {"f:rules": {}}),
+    (f"{RBAC} RoleBinding", {}, SUBJECTS, SUBJECTS, {"f:subjects": {}}),
+    (f"{RBAC} ClusterRoleBinding", {}, SUBJECTS, SUBJECTS, {"f:subjects": {}}),
+    ("discovery.k8s.io/v1 EndpointSlice", {}, {"endpoints": [1]}, {"endpoints": [1]}, {"f:endpoints": {}}),
+    (f"{ADMISSION} MutatingWebhookConfiguration", {}, HOOKS, HOOKS, {"f:webhooks": {'k:{"name":"w"}': {}}}),
+    (
+        f"{ADMISSION} ValidatingWebhookConfiguration",
+        BARE,
+        HOOKS,
+        {"webhooks": [*HOOKS["webhooks"], {"name": "x"}]},
+        {"f:webhooks": {'k:{"name":"w"}': {"f:rules": {}}}},
+    ),
+    (
+        "apiextensions.k8s.io/v1 CustomResourceDefinition",
+        {"spec": {}},
+        {"spec": {"conversion": {"strategy": "Webhook"}}},
+        {"spec": {"conversion": {"strategy": "Webhook"}}},
+        {"f:spec": {"f:conversion": {"f:strategy": {}}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "manifest", "live", "kept", "fields"), OMITTED)
+def test_what_an_application_filled_in_stays_and_what_the_agent_wrote_goes(
+    kind: str, manifest: Object, live: Object, kept: Object, fields: Object
+) -> None:
+    def written(manager: str) -> Object:
+        entry = {**OWNED, "manager": manager, "fieldsV1": fields}
+        result = merged(obj(kind, manifest), obj(kind, live, managedFields=[entry]))
+        return {name: value for name, value in result.items() if name in live and value is not None}
+
+    assert written("app") == kept
+    assert written(keys.FIELD_MANAGER) == {name: value for name, value in manifest.items() if value is not None}
+
+
+@pytest.mark.parametrize("kind", ["v1 Secret", "v1 ConfigMap"])
+@pytest.mark.parametrize("content", [{"data": {}}, {"data": {"mine": ""}}, {"stringData": {"mine": ""}}])
+def test_a_manifest_with_content_owns_all_of_it(kind: str, content: Object) -> None:
+    result = merged(obj(kind, content), obj(kind, {"data": {"theirs": ""}, "binaryData": {"theirs": ""}}))
+    assert {
+        name: value for name, value in result.items() if name.lower().endswith("data") and name != "metadata"
+    } == content
+
+
+@pytest.mark.parametrize(
+    "kind", [f"{ADMISSION} MutatingWebhookConfiguration", "apiextensions.k8s.io/v1 CustomResourceDefinition"]
+)
+def test_owners_that_an_operator_gives_to_what_it_fills_in_stay(kind: str) -> None:
+    entry = {**OWNED, "fieldsV1": {"f:metadata": {"f:ownerReferences": {'k:{"uid":"1"}': {}}}}}
+    live = obj(kind, {}, ownerReferences=[{"uid": "1"}, {"uid": "2"}], managedFields=[entry])
+    assert merged(obj(kind, {}), live)["metadata"]["ownerReferences"] == [{"uid": "2"}]
+    mine = obj(kind, {}, ownerReferences=[{"uid": "3"}])
+    assert merged(mine, live)["metadata"]["ownerReferences"] == [{"uid": "3"}]
+
+
+Port = tuple[str, int, str, int]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "live", "node_ports"),
+    [
+        # the name moves to a new port
+        ([("http", 8080, "", 0), ("legacy", 80, "", 0)], [("http", 80, "TCP", 30)], [0, 30]),
+        # two swap their names; one gets another name
+        ([("b", 1, "", 0), ("a", 2, "", 0)], [("a", 1, "TCP", 31), ("b", 2, "TCP", 32)], [31, 32]),
+        ([("new", 1, "", 0)], [("a", 1, "TCP", 31)], [31]),
+        # a name moves to a port that exists, and to one that is new
+        ([("https", 80, "", 0), ("admin", 443, "", 0)], [("http", 80, "TCP", 30), ("https", 443, "TCP", 31)], [30, 31]),
+        ([("http", 8080, "", 0)], [("http", 80, "TCP", 30)], [30]),
+        # one number, two protocols
+        (
+            [("dns", 53, "UDP", 0), ("dns-tcp", 53, "", 0)],
+            [("dns", 53, "UDP", 33), ("dns-tcp", 53, "TCP", 34)],
+            [33, 34],
+        ),
+        ([("dns-tcp", 53, "TCP", 0)], [("dns", 53, "UDP", 33)], [0]),
+        # what the manifest says goes first, and is given out once
+        ([("http", 8080, "", 30), ("legacy", 80, "", 0)], [("http", 80, "TCP", 30)], [30, 0]),
+    ],
+)
+def test_a_node_port_is_given_out_once(manifest: list[Port], live: list[Port], node_ports: list[int]) -> None:
+    def ports(listed: list[Port]) -> Object:
+        names = ("name", "port", "protocol", "nodePort")
+        return {"type": "NodePort", "ports": [{n: v for n, v in zip(names, port, strict=True) if v} for port in listed]}
+
+    result = spec_of("v1 Service", ports(manifest), ports(live))
+    assert [port.get("nodePort", 0) for port in result["ports"]] == node_ports
+
+
 def test_endpoints_keep_addresses_that_the_manifest_leaves_open() -> None:
     live = obj("v1 Endpoints", {"subsets": [1]})
     assert merged(obj("v1 Endpoints", {}), live)["subsets"] == [1]
@@ -242,9 +344,8 @@ SERVICE: list[Row] = [
     (
         {"type": "NodePort", "ports": [{"port": 80}, {"name": "x", "port": 90}, {"port": 70, "nodePort": 5}]},
         {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}, {"port": 90, "nodePort": 2}]},
-        # the first port has no name, as have both live ones; the later of them wins
         {"type": "NodePort",
-         "ports": [{"port": 80, "nodePort": 2}, {"name": "x", "port": 90, "nodePort": 2}, {"port": 70, "nodePort": 5}]},
+         "ports": [{"port": 80, "nodePort": 1}, {"name": "x", "port": 90, "nodePort": 2}, {"port": 70, "nodePort": 5}]},
     ),
     (
         {"ports": [{"port": 80}]},
@@ -256,7 +357,7 @@ SERVICE: list[Row] = [
     (
         {**BALANCER, "clusterIP": "2.2.2.2", "ports": [{"name": "b", "port": 80}]},
         {**BALANCER, **IP, "ports": [{"name": "a", "port": 80, "nodePort": 1}, {"name": "b", "port": 443, "nodePort": 2}]},
-        {**BALANCER, **IP, "ports": [{"name": "b", "port": 80, "nodePort": 2}]},
+        {**BALANCER, **IP, "ports": [{"name": "b", "port": 80, "nodePort": 1}]},
     ),
     (LOCAL, {**LOCAL, "healthCheckNodePort": 9}, {**LOCAL, "healthCheckNodePort": 9}),
     (LOCAL, {**BALANCER, "externalTrafficPolicy": "Cluster", "healthCheckNodePort": 9}, LOCAL),
@@ -331,7 +432,7 @@ SPECS: dict[str, list[Row]] = {
     ],
     "apiextensions.k8s.io/v1 CustomResourceDefinition": [
         (conversion(url="u"), conversion(url="v", caBundle="B"), conversion(url="u", caBundle="B")),
-        ({}, conversion(caBundle="B"), {}),
+        ({}, conversion(caBundle="B"), conversion(caBundle="B")),
     ],
     "v1 Node": NODE,
     # a lease is its holder's but for what the manifest says

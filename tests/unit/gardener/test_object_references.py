@@ -130,11 +130,6 @@ NO_VERSION = '"a/b/c" is no apiVersion; it must be <group>/<version>, or <versio
 @pytest.mark.parametrize(
     ("manifest", "resource", "message"),
     [
-        (obj("v1 List", "l", items=[]), "v1/List/default/l", 'object type "/v1, Kind=List" is unsupported'),
-        (
-            *(obj("apps/v1 DeploymentList", items=[]), "apps/v1/DeploymentList/default/"),
-            'object type "apps/v1, Kind=DeploymentList" is unsupported',
-        ),
         (
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "ns"}},
             *("v1/ConfigMap/ns/", f'ConfigMap "" is invalid: {NAMELESS}'),
