@@ -23,12 +23,12 @@ import orjson
 import yaml
 
 from benchmarks.measuring import QUIET_SECONDS, connected
-from benchmarks.program import CONFIG, Process, admission_server, bare_server, make_certificate
+from benchmarks.program import Process, bare_server, garden_webhooks, make_certificate
 from benchmarks.report import Table, number
 from benchmarks.reviews import Load, review
 from benchmarks.webhooks import COLUMNS, compared, demand_wrk
 from benchmarks.workload import each_of
-from config.resource_manager import decode
+from config.webhooks.schema import Webhooks
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from gardener.api.garden import SEEDS, SHOOTS
@@ -41,7 +41,6 @@ from webhooks.configurations.registrations import configurations
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 from webhooks.rules.registration import Instance, Mode
 
-_WEBHOOKS = {"garden": {"enabled": True}}
 _ASKED, _NOT_ASKED = "garden-dev", "garden-apart"
 _AT_ONCE = 16
 _PATIENCE_SECONDS = 60.0
@@ -110,7 +109,7 @@ async def measure(*, seconds: float, rounds: int, shoots: int, seeds: int, appli
         with tempfile.TemporaryDirectory(prefix="garden-") as name:
             directory = Path(name)
             make_certificate(directory)
-            with bare_server(directory) as bare, admission_server(cluster, directory, _WEBHOOKS) as server:
+            with bare_server(directory) as bare, garden_webhooks(cluster, directory) as server:
                 await asyncio.to_thread(_install, cluster, server, (directory / "tls.crt").read_bytes())
                 for each in (bare, server):
                     each.start()
@@ -172,9 +171,8 @@ def _install(cluster: Cluster, server: Process, certificate: bytes) -> None:
 
 def _configurations(url: str, certificate: bytes) -> list[Object]:
     """What would be installed, for the Shoots of one namespace alone."""
-    header = {name: CONFIG[name] for name in ("apiVersion", "kind")}
     generated = configurations(
-        decode(yaml.safe_dump({**header, "webhooks": _WEBHOOKS})).config.webhooks,
+        Webhooks(),
         Instance(mode=Mode.RUNTIME),
         address=Url(url),
         trust=CaBundle(certificate),

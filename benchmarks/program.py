@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from config.webhooks import COMPONENT
 from devcluster.cluster import Cluster
 from localprocesses.errors import LocalProcessError
 from localprocesses.local import HOST, free_ports, is_good, wait_until
@@ -263,15 +264,26 @@ def admission_server(
     cluster: Cluster, directory: Path, webhooks: Mapping[str, Any], *, kubeconfig: Path | None = None
 ) -> Process:
     """With metrics, and logging as usual; reaches the cluster as its administrator by default."""
+    file = {name: CONFIG[name] for name in ("apiVersion", "kind", "leaderElection")} | {"webhooks": webhooks}
+    return _webhook_server(cluster, directory, file, kubeconfig=kubeconfig)
+
+
+def garden_webhooks(cluster: Cluster, directory: Path) -> Process:
+    """As `admission_server`, for the garden API."""
+    return _webhook_server(cluster, directory, {"apiVersion": COMPONENT.api_version, "kind": COMPONENT.kind})
+
+
+def _webhook_server(
+    cluster: Cluster, directory: Path, configured: Mapping[str, Any], *, kubeconfig: Path | None = None
+) -> Process:
     port, probes, metrics = free_ports(3)
     config = {
-        **{name: CONFIG[name] for name in ("apiVersion", "kind", "leaderElection")},
+        **configured,
         "server": {
             "webhooks": {**_bound(port), "tls": {"serverCertDir": str(directory)}},
             "healthProbes": _bound(probes),
             "metrics": _bound(metrics),
         },
-        "webhooks": webhooks,
     }
     file = directory / "config.json"
     file.write_text(json.dumps(config))

@@ -6,7 +6,7 @@ Where programs differ in a default, the configuration of a program has the block
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
 from config.checks import (
@@ -27,7 +27,7 @@ from config.checks import (
     share,
 )
 from config.fields import Alias, Both, Duration, setting
-from kube.validation import FieldError
+from kube.validation import FieldError, required
 
 LOG_LEVELS = ("debug", "info", "error")
 LOG_FORMATS = ("json", "text")
@@ -122,6 +122,37 @@ class HTTPServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TLS:
+    server_cert_dir: Annotated[
+        str,
+        setting(
+            "Directory with `tls.crt` and `tls.key`; empty: `k8s-webhook-server/serving-certs` in the "
+            "directory for temporary files."
+        ),
+    ] = ""
+    client_ca_file: Annotated[
+        str,
+        setting(
+            "Certificates, PEM, of the authorities of client certificates. Who shows none of theirs gets no answer, but"
+            " for conversions. Empty: everybody does.",
+            name="clientCAFile",
+        ),
+    ] = ""
+    client_names: Annotated[
+        tuple[str, ...], setting("Common names that a client certificate may have; empty: any.", each(required_value()))
+    ] = ()
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.client_names and not self.client_ca_file:
+            yield required(f"{path}.clientCAFile", "must be set where clientNames are")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLSServer(HTTPServer):
+    tls: Annotated[TLS, setting("Certificate and key of the server.")] = field(default_factory=TLS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Debugging:
     enable_profiling: Annotated[bool, setting("Serve `/debug/pprof` on the metrics server.")] = False
     enable_contention_profiling: Annotated[bool, setting("Ignored.")] = False
@@ -155,11 +186,6 @@ class Server:
         return distinct_ports(self, path)
 
 
-class Controllers(Protocol):
-    @property
-    def cache_sync_timeout(self) -> float: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """A configuration declares further fields, and those of these anew that differ in a default.
@@ -170,9 +196,6 @@ class Configuration:
         class GreeterConfiguration(Configuration, _Connections):
     """
 
-    leader_election: Annotated[LeaderElection, setting("Leader election of the controllers, by a Lease.")] = (
-        LeaderElection()
-    )
     server: Annotated[Server, setting("Servers of the program.")] = Server()
     debugging: Annotated[Debugging, setting("Debugging.")] = Debugging()
     tracing: Annotated[Tracing, setting("OpenTelemetry traces.")] = Tracing()
@@ -181,5 +204,30 @@ class Configuration:
     graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
 
     @property
+    def cache_sync_timeout(self) -> float:
+        raise NotImplementedError
+
+
+class Controllers(Protocol):
+    @property
+    def cache_sync_timeout(self) -> float: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Election:
+    leader_election: Annotated[LeaderElection, setting("Leader election of the controllers, by a Lease.")] = (
+        LeaderElection()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElectingConfiguration(Configuration, _Election):
+    """Of a program with control loops, which one replica runs."""
+
+    @property
     def controllers(self) -> Controllers:
         raise NotImplementedError
+
+    @property
+    def cache_sync_timeout(self) -> float:
+        return self.controllers.cache_sync_timeout

@@ -20,6 +20,7 @@ from localprocesses.local import HOST, free_ports, is_good, wait_until
 _READY_SECONDS = 60.0
 _COMMAND_SECONDS = 60.0
 _LOG_LINES = 15
+_OF_USERS = ("TARGET_KUBECONFIG", "GARDEN_KUBECONFIG")
 
 
 class Program:
@@ -64,7 +65,7 @@ class Program:
     def start(self) -> None:
         """Returns when /readyz is good; raises LocalProcessError when it never is."""
         # The user's own clusters are none of the demo's business.
-        environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._kubeconfig}"]
+        environment = ["env", *(f"--unset={name}" for name in _OF_USERS), f"KUBECONFIG={self._kubeconfig}"]
         command = [sys.executable, "-m", self._module, "--config", str(self.config_file)]
         supervisor.ask(self._cluster.state, "start", name=self.name, command=[*environment, *command])
         what = f"the {self.name} to be ready"
@@ -72,7 +73,7 @@ class Program:
 
     def run(self, command: str, *arguments: str) -> None:
         """A command of the administrator, with the same file; raises LocalProcessError when it fails."""
-        environment = {name: value for name, value in os.environ.items() if name != "TARGET_KUBECONFIG"}
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_USERS}
         try:
             done = subprocess.run(
                 [sys.executable, "-m", self._module, command, "--config", str(self.config_file), *arguments],

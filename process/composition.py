@@ -4,19 +4,21 @@
     servers         /metrics, /healthz, /readyz, and what else the program serves to people
     caches          which every replica fills, to be able to work at once
     events          written until the last moment
+    serving         servers of what the program is for: every replica answers
     election        if the program has a leader: what follows starts when this replica leads
-    work            what the program is for
+    work            the control loops
 
 Each starts when the one before is ready, and they stop in reverse.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
 from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
-from config.blocks import Configuration
+from config.blocks import Configuration, ElectingConfiguration, LeaderElection
 from config.component import Component as ProgramComponent
 from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
@@ -41,6 +43,40 @@ class CacheUser(Protocol):
 
     async def close(self) -> None:
         """Gives the stores back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a program has besides what all programs have. The sum of two is one process that is both.
+
+    Attributes:
+        checks: of readiness, beside those of the caches.
+        servers: started with those of metrics and probes.
+        caches: what every replica watches beside what is watched already.
+        ready: started with the caches.
+        metrics: beside those of caches; computed when they are scraped.
+        serving: servers that every replica has when all that is above is ready.
+        work: only of the leader, if the program elects one.
+    """
+
+    checks: Sequence[HealthCheck] = ()
+    servers: Sequence[HttpServer] = ()
+    caches: Sequence[CacheUser] = ()
+    ready: Sequence[Component] = ()
+    metrics: Sequence[Collector] = ()
+    serving: Sequence[HttpServer] = ()
+    work: Sequence[Component] = ()
+
+    def __add__(self, other: Self) -> "Parts":
+        return Parts(
+            checks=[*self.checks, *other.checks],
+            servers=[*self.servers, *other.servers],
+            caches=[*self.caches, *other.caches],
+            ready=[*self.ready, *other.ready],
+            metrics=[*self.metrics, *other.metrics],
+            serving=[*self.serving, *other.serving],
+            work=[*self.work, *other.work],
+        )
 
 
 class Composition(Generic[C]):
@@ -71,7 +107,8 @@ class Composition(Generic[C]):
         self._component, self._service = component, service
         self._user_agent = user_agent(component.name, version)
         self._elector: LeaderElector | None = None
-        elects = elects and config.leader_election.leader_elect
+        election = config.leader_election if elects and isinstance(config, ElectingConfiguration) else None
+        elects = election is not None and election.leader_elect
         self.clusters = Clusters(
             user_agent=self._user_agent,
             component=component.name,
@@ -79,47 +116,30 @@ class Composition(Generic[C]):
         )
         for endpoint in endpoints(component.connections(config), environment=environment):
             self.clusters.open(endpoint)
-        if elects:
-            self._elector = self._new_elector()
+        if election is not None and elects:
+            self._elector = self._new_elector(election)
 
-    def groups(
-        self,
-        *,
-        work: Sequence[Component],
-        checks: Sequence[HealthCheck] = (),
-        servers: Sequence[HttpServer] = (),
-        caches: Sequence[CacheUser] = (),
-        ready: Sequence[Component] = (),
-        metrics: Sequence[Collector] = (),
-    ) -> Groups:
+    def groups(self, parts: Parts) -> Groups:
         """All components, in the order of their start.
-
-        Args:
-            work: what the program is for; if it elects, only of the leader.
-            checks: of readiness, beside those of the caches.
-            servers: started with those of metrics and probes.
-            caches: what every replica watches beside what is watched already.
-            ready: started with the caches.
-            metrics: beside those of caches; computed when they are scraped.
 
         Raises: OSError: the address of a server is taken.
         """
-        config = self.config
-        grace_period, filling = config.graceful_shutdown_timeout, config.controllers.cache_sync_timeout
+        config, grace_period = self.config, self.config.graceful_shutdown_timeout
         caches_behind = CacheCollector(self.clusters, prefix=self._component.metrics_prefix)
-        servers = [self._metrics(), self._probes(checks), *servers]
-        for server in servers:
+        servers = [self._metrics(), self._probes(parts.checks), *parts.servers]
+        for server in (*servers, *parts.serving):
             server.bind()
         return [
             [
                 *tracing.parts(config.tracing, service=self._service, grace_period=grace_period),
                 Sessions(self.clusters),
             ],
-            [Metrics([caches_behind, *metrics]), *servers, MemoryReturn()],
-            [ReadyCaches(self.clusters, timeout=filling, users=caches), *ready],
+            [Metrics([caches_behind, *parts.metrics]), *servers, MemoryReturn()],
+            [ReadyCaches(self.clusters, timeout=config.cache_sync_timeout, users=parts.caches), *parts.ready],
             [Events(self.clusters)],
+            parts.serving,
             [Election(self._elector)] if self._elector else [],
-            work,
+            parts.work,
         ]
 
     def describe_leader(self, annotations: Mapping[str, str]) -> None:
@@ -131,8 +151,8 @@ class Composition(Generic[C]):
         assert self._elector is not None
         return self._elector.tenure.guard()
 
-    def _new_elector(self) -> LeaderElector:
-        settings, name = self.config.leader_election, self._component.clusters[0].name
+    def _new_elector(self, settings: LeaderElection) -> LeaderElector:
+        name = self._component.clusters[0].name
         lease = ElectionSettings(
             namespace=settings.resource_namespace,
             name=settings.resource_name,

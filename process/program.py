@@ -45,10 +45,10 @@ _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 if TYPE_CHECKING:
-    from process.composition import Composition
+    from process.composition import Composition, Parts
     from process.runner import Groups
 
-    Compose = Callable[[Composition[C]], Groups]
+    Compose = Callable[[Composition[C]], Parts]
     """Adds what is a program's own to what all programs have."""
 
 
@@ -159,7 +159,7 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
     compose = program.compose()
 
     async def composed() -> "Groups":
-        composition = Composition(
+        base = Composition(
             config,
             component=component,
             service=program.name,
@@ -167,7 +167,7 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
             version=reported,
             environment=os.environ,
         )
-        return compose(composition)
+        return base.groups(compose(base))
 
     run_process(composed, grace_period=config.graceful_shutdown_timeout, abort_on=Composition.abort_on)
 

@@ -1,28 +1,36 @@
 """What the admission server consists of, beside what all programs do; see `process.composition`.
 
     caches          what handlers read of the clusters; with them, the certificate is loaded
-    work            the HTTPS server
+    serving         the HTTPS server
 
 There is no leader: every replica serves.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config.resource_manager.schema import ResourceManagerConfiguration
-from process.composition import Composition
-from process.runner import Groups
+from process.composition import Composition, Parts
 from webhooks.clients import Clients
 from webhooks.routes import disabled, enabled, public, routes
 from webhooks.server import Requests, serving_check, webhook_server
 from webhooks.state import State
 from webhooks.tls import ServingCertificate, directory_of
 
+if TYPE_CHECKING:
+    from config.webhooks.schema import GardenWebhooksConfiguration
 
-def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
-    """Raises: OSError: the address of a server is taken."""
-    config, address = base.config, base.config.server.webhooks
-    state = State(base.clusters["source"], base.clusters["target"])
-    table = routes(config, state)
+
+def resource_manager(base: Composition[ResourceManagerConfiguration]) -> Parts:
+    return _serving(base.config, State(base.clusters["source"], base.clusters["target"]))
+
+
+def garden(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
+    return _serving(base.config, State(base.clusters["runtime"], base.clusters["garden"]))
+
+
+def _serving(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: State) -> Parts:
+    address, table = config.server.webhooks, routes(config, state)
     client_ca = address.tls.client_ca_file
     certificate = ServingCertificate(directory_of(address.tls.server_cert_dir), Path(client_ca) if client_ca else None)
     clients = Clients(address.tls.client_names) if client_ca else None
@@ -33,6 +41,5 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
         tls=certificate.context,
         grace_period=config.graceful_shutdown_timeout,
     )
-    server.bind()
     checks = [serving_check("webhook-server", server)]
-    return base.groups(checks=checks, caches=[state], ready=[certificate], work=[server])
+    return Parts(checks=checks, caches=[state], ready=[certificate], serving=[server])

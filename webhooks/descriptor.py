@@ -9,16 +9,21 @@ Each module of `webhooks.handlers` ends with the descriptor of its webhook, and 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from config.fields import members
-from config.resource_manager.webhooks import Webhooks
 from webhooks.admission import Handler, Mutation
 from webhooks.generic import defaulter
 from webhooks.review import Endpoint, Reviewer
 from webhooks.rules.registration import EVERYTHING, Call, Instance, Registration, Selector, where
 from webhooks.state import State
+
+if TYPE_CHECKING:
+    from config.resource_manager.webhooks import Webhooks as ResourceManagerWebhooks
+    from config.webhooks.schema import Webhooks as GardenWebhooks
+
+    Section = ResourceManagerWebhooks | GardenWebhooks
+    """`webhooks` of a configuration; a program imports its own alone."""
 
 
 class Settings(Protocol):
@@ -62,16 +67,16 @@ class Webhook(ABC, Generic[S]):
     def endpoint(self, settings: S, state: State) -> Endpoint:
         """What answers at the path."""
 
-    @property
-    def key(self) -> str:
+    def key_in(self, webhooks: "Section") -> str:
         """The key of its settings in the configuration."""
-        return _keys()[self._field]
+        (name,) = (member.name for member in members(type(webhooks)) if member.attribute == self._field)
+        return f"webhooks.{name}"
 
     @property
     def _field(self) -> str:
         return self.name.replace("-", "_")
 
-    def settings_in(self, webhooks: Webhooks) -> S:
+    def settings_in(self, webhooks: "Section") -> S:
         found: S = getattr(webhooks, self._field)
         return found
 
@@ -92,11 +97,6 @@ class Webhook(ABC, Generic[S]):
             timeout_seconds=entry.timeout_seconds,
             reinvocation_policy=entry.reinvocation_policy,
         )
-
-
-@cache
-def _keys() -> dict[str, str]:
-    return {member.attribute: f"webhooks.{member.name}" for member in members(Webhooks)}
 
 
 def _selector(selects: Selects, instance: Instance) -> Selector:

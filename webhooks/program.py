@@ -10,28 +10,45 @@ The commands beside the server have parsers of their own, in their packages.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, Any, Never
 
-from config import resource_manager
+from config import resource_manager, webhooks
 from process.program import Program, run
 
 if TYPE_CHECKING:
     from config.resource_manager.schema import ResourceManagerConfiguration
+    from config.webhooks.schema import GardenWebhooksConfiguration
     from process.program import Compose
 
 
-def _server() -> "Compose[ResourceManagerConfiguration]":
-    from webhooks.app import compose
+def _resource_manager() -> "Compose[ResourceManagerConfiguration]":
+    from webhooks import app
 
-    return compose
+    return app.resource_manager
 
 
-PROGRAM = Program(
-    name="resource-manager-webhooks",
-    summary="Serves admission webhooks: what API servers ask before they store an object.",
-    component=resource_manager.COMPONENT,
+def _garden_webhooks() -> "Compose[GardenWebhooksConfiguration]":
+    from webhooks import app
+
+    return app.garden
+
+
+GARDEN_WEBHOOKS = Program(
+    name="garden-webhooks",
+    summary="Serves the webhooks that default and validate the garden API.",
+    component=webhooks.COMPONENT,
     elects=False,
-    compose=_server,
+    compose=_garden_webhooks,
+)
+PROGRAMS: tuple[Program[Any], ...] = (
+    Program(
+        name="resource-manager-webhooks",
+        summary="Serves admission webhooks: what API servers ask before they store an object.",
+        component=resource_manager.COMPONENT,
+        elects=False,
+        compose=_resource_manager,
+    ),
+    GARDEN_WEBHOOKS,
 )
 
 
@@ -65,4 +82,4 @@ def start() -> Never:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
         sys.exit(COMMANDS[arguments[0]](arguments[1:]))
-    run([PROGRAM])
+    run(PROGRAMS)

@@ -1,10 +1,12 @@
-"""All webhooks, in the order in which an API server calls them."""
+"""All webhooks, in the order in which an API server calls them: those of the resource manager, or those of a garden.
 
-from typing import Any
+Which ones, the configuration says; the others are not imported, since they are large.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from config.resource_manager.webhooks import Webhooks
 from webhooks.descriptor import Webhook
-from webhooks.garden import kinds as garden
 from webhooks.handlers import (
     crd_deletion_protection,
     endpoint_slice_hints,
@@ -22,7 +24,10 @@ from webhooks.handlers import (
     vpa_in_place_updates,
 )
 
-WEBHOOKS: tuple[Webhook[Any], ...] = (
+if TYPE_CHECKING:
+    from webhooks.descriptor import Section
+
+RESOURCE_MANAGER: tuple[Webhook[Any], ...] = (
     token_invalidator.WEBHOOK,
     projected_token_mount.WEBHOOK,
     high_availability_config.WEBHOOK,
@@ -36,10 +41,17 @@ WEBHOOKS: tuple[Webhook[Any], ...] = (
     vpa_in_place_updates.WEBHOOK,
     crd_deletion_protection.WEBHOOK,
     *extension_validation.WEBHOOKS,
-    *garden.WEBHOOKS,
     node_agent_authorizer.WEBHOOK,
 )
 
 
-def enabled(webhooks: Webhooks) -> list[Webhook[Any]]:
-    return [webhook for webhook in WEBHOOKS if webhook.settings_in(webhooks).enabled]
+def declared(webhooks: "Section") -> tuple[Webhook[Any], ...]:
+    if isinstance(webhooks, Webhooks):
+        return RESOURCE_MANAGER
+    from webhooks.garden.kinds import WEBHOOKS
+
+    return WEBHOOKS
+
+
+def enabled(webhooks: "Section") -> list[Webhook[Any]]:
+    return [webhook for webhook in declared(webhooks) if webhook.settings_in(webhooks).enabled]

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from config.resource_manager.schema import ResourceManagerConfiguration
 from webhooks import combined
-from webhooks.registry import WEBHOOKS
+from webhooks.registry import declared
 from webhooks.review import Endpoint, Reviewer
 from webhooks.rules.registration import Mode
 from webhooks.server import Disabled
 from webhooks.state import State
+
+if TYPE_CHECKING:
+    from config.webhooks.schema import GardenWebhooksConfiguration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,20 +30,22 @@ class Route:
     """Makes what answers; for enabled ones only, since nothing is watched for the others."""
 
 
-def routes(config: ResourceManagerConfiguration, state: State) -> list[Route]:
+def routes(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: State) -> list[Route]:
     """All of them, enabled or not."""
     found = []
-    for webhook in WEBHOOKS:
+    for webhook in declared(config.webhooks):
         settings = webhook.settings_in(config.webhooks)
         route = Route(
             path=webhook.path,
             webhook=webhook.name,
-            setting=f"{webhook.key}.enabled",
+            setting=f"{webhook.key_in(config.webhooks)}.enabled",
             enabled=settings.enabled,
             public=webhook.public,
             endpoint=partial(webhook.endpoint, settings, state),
         )
         found.append(route)
+    if not isinstance(config, ResourceManagerConfiguration):
+        return found
     for mode, path in combined.PATHS.items():
         route = Route(
             path=path,

@@ -8,13 +8,11 @@ from agent.controller_manager.metrics import GardenCollector
 from config.controller_manager.schema import ControllerManagerConfiguration
 from gardenapi.api import recognized
 from kube.runtime.loop import ControlLoop
-from process.composition import Composition
+from process.composition import Composition, Parts
 from process.controllers import Controllers
-from process.runner import Groups
 
 
-def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
-    """Raises: OSError: the address of a server is taken."""
+def compose(base: Composition[ControllerManagerConfiguration]) -> Parts:
     config, garden = base.config, base.clusters["garden"]
     declared = CONTROLLERS.load(config)
 
@@ -28,7 +26,7 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
         )
         return [declare(context) for declare in declared]
 
-    return base.groups(
+    return Parts(
         metrics=[GardenCollector(garden.caches.stores)],
         work=[Controllers(base.clusters, config=config, kinds_of=("garden",), compose=control_loops)],
     )

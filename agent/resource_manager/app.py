@@ -18,15 +18,13 @@ from agent.resource_manager.status_page.lister import Lister
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
 from kube.runtime.loop import ControlLoop
-from process.composition import Composition
+from process.composition import Composition, Parts
 from process.controllers import Controllers
 from process.memory import keep_large_apart
-from process.runner import Groups
 from process.server import HttpServer
 
 
-def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
-    """Raises: OSError: the address of a server is taken."""
+def compose(base: Composition[ResourceManagerConfiguration]) -> Parts:
     keep_large_apart()
     config = base.config
     declared = CONTROLLERS.load(config)
@@ -62,7 +60,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
 
         live = LiveReader(target.client, target.discovery)
         servers.append(status_page_server(lister, live, host=page.bind_address, port=page.port))
-    return base.groups(
+    return Parts(
         servers=servers,
         metrics=[metrics.managed_resources, metrics.tokens],
         ready=[DefinitionCheck(source.discovery)],

@@ -7,13 +7,11 @@ from agent.scheduler.controllers import CONTROLLERS
 from config.scheduler.schema import SchedulerConfiguration
 from gardenapi.api import recognized
 from kube.runtime.loop import ControlLoop
-from process.composition import Composition
+from process.composition import Composition, Parts
 from process.controllers import Controllers
-from process.runner import Groups
 
 
-def compose(base: Composition[SchedulerConfiguration]) -> Groups:
-    """Raises: OSError: the address of a server is taken."""
+def compose(base: Composition[SchedulerConfiguration]) -> Parts:
     config, garden = base.config, base.clusters["garden"]
     declared = CONTROLLERS.load(config)
 
@@ -23,4 +21,4 @@ def compose(base: Composition[SchedulerConfiguration]) -> Groups:
         context = Context(config=config, garden=garden, api=api, recorder=recorder, clock=garden.clock)
         return [declare(context) for declare in declared]
 
-    return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=("garden",), compose=control_loops)])
+    return Parts(work=[Controllers(base.clusters, config=config, kinds_of=("garden",), compose=control_loops)])

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import ClientConnection, Configuration, HTTPServer, LeaderElection, Server
+from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
 from config.controller_manager.controllers import Controllers
 from config.fields import setting
 
@@ -17,7 +17,7 @@ class _Connections:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerManagerConfiguration(Configuration, _Connections):
+class ControllerManagerConfiguration(ElectingConfiguration, _Connections):
     leader_election: Annotated[
         LeaderElection, setting("Leader election of the controllers, by a Lease in the garden cluster.")
     ] = field(

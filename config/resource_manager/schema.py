@@ -11,45 +11,14 @@ from functools import partial
 from typing import Annotated
 
 from config import blocks
-from config.blocks import ClientConnection, Configuration, HTTPServer, LeaderElection
-from config.checks import at_least, each, port, required_value
+from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, TLSServer
+from config.checks import at_least, port
 from config.fields import setting
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.webhooks import Webhooks
-from kube.validation import FieldError, forbidden, required
+from kube.validation import FieldError, forbidden
 
 OptionalPort = Annotated[int, setting("Port to listen on; 0: disabled.", port)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TLS:
-    server_cert_dir: Annotated[
-        str,
-        setting(
-            "Directory with `tls.crt` and `tls.key`; empty: `k8s-webhook-server/serving-certs` in the "
-            "directory for temporary files."
-        ),
-    ] = ""
-    client_ca_file: Annotated[
-        str,
-        setting(
-            "Certificates, PEM, of the authorities of client certificates. Who shows none of theirs gets no answer, but"
-            " for conversions. Empty: everybody does.",
-            name="clientCAFile",
-        ),
-    ] = ""
-    client_names: Annotated[
-        tuple[str, ...], setting("Common names that a client certificate may have; empty: any.", each(required_value()))
-    ] = ()
-
-    def errors(self, path: str) -> Iterator[FieldError]:
-        if self.client_names and not self.client_ca_file:
-            yield required(f"{path}.clientCAFile", "must be set where clientNames are")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookServer(HTTPServer):
-    tls: Annotated[TLS, setting("Certificate and key of the server.")] = field(default_factory=TLS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +42,8 @@ class StatusPageServer:
 
 @dataclass(frozen=True, kw_only=True)
 class _Webhooks:
-    webhooks: Annotated[WebhookServer, setting("HTTPS server of the webhooks.")] = field(
-        default_factory=partial(WebhookServer, port=9449)
+    webhooks: Annotated[TLSServer, setting("HTTPS server of the webhooks.")] = field(
+        default_factory=partial(TLSServer, port=9449)
     )
 
 
@@ -102,7 +71,7 @@ class _Connections:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceManagerConfiguration(Configuration, _Connections):
+class ResourceManagerConfiguration(ElectingConfiguration, _Connections):
     leader_election: Annotated[
         LeaderElection, setting("Leader election of the controllers, by a Lease in the source cluster.")
     ] = field(default_factory=partial(LeaderElection, resource_name="gardener-resource-manager"))

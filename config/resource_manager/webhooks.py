@@ -11,7 +11,6 @@ from config.checks import (
     labels,
     not_empty_namespace,
     one_of,
-    quantity,
     required_value,
     toleration,
 )
@@ -116,36 +115,6 @@ class NodeAgentAuthorizer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizeLimit:
-    api_groups: Annotated[tuple[str, ...], setting("API groups; `*`: all.", each(required_value()))] = ("*",)
-    resources: Annotated[tuple[str, ...], setting("Resources, in the plural; `*`: all.", each(required_value()))] = (
-        "*",
-    )
-    size: Annotated[
-        str, setting("Bytes of an object at most, without status and managed fields; such as `100Ki`.", quantity)
-    ] = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    kind: Annotated[str, setting("`User`, `Group` or `ServiceAccount`.", one_of("User", "Group", "ServiceAccount"))] = (
-        "User"
-    )
-    name: Annotated[str, setting("Its name.", required_value())] = ""
-    namespace: Annotated[str, setting("Namespace of a ServiceAccount.")] = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Garden:
-    enabled: Enabled = False
-    size_limits: Annotated[
-        tuple[SizeLimit, ...],
-        setting("How large objects of the garden API, but ShootStates, may be; of several limits the smallest counts."),
-    ] = ()
-    unrestricted_subjects: Annotated[tuple[Subject, ...], setting("Who may write objects of any size.")] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Webhooks:
     crd_deletion_protection: Annotated[
         CRDDeletionProtection, setting("Refuses to delete CRDs and extension resources without confirmation.")
@@ -154,9 +123,6 @@ class Webhooks:
         default_factory=Webhook
     )
     extension_validation: Annotated[Webhook, setting("Validates extension resources.")] = field(default_factory=Webhook)
-    garden: Annotated[Garden, setting("Defaults and validates the garden API; the target cluster is the garden.")] = (
-        field(default_factory=Garden)
-    )
     high_availability_config: Annotated[
         HighAvailabilityConfig, setting("Sets replicas, spread and tolerations of highly available workloads.")
     ] = field(default_factory=HighAvailabilityConfig)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, LeaderElection, Server
+from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
 from config.checks import lasts_at_least, one_of
 from config.fields import Duration, setting
 from config.shared import workers
@@ -47,7 +47,7 @@ class _Connections:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerConfiguration(Configuration, _Connections):
+class SchedulerConfiguration(ElectingConfiguration, _Connections):
     leader_election: Annotated[
         LeaderElection, setting("Leader election of the scheduler, by a Lease in the garden cluster.")
     ] = field(

@@ -6,6 +6,7 @@ The admission server works with the rights that the manifests give it, so that a
 from collections.abc import Callable
 from functools import partial
 
+from config import webhooks
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
@@ -90,10 +91,11 @@ class Admission:
         self._certificates = cluster.state / "certificates"
         tls = {"serverCertDir": str(self._certificates), **cluster.webhook_clients}
         server = {"bindAddress": HOST, "port": port, "tls": tls}
+        component = webhooks.COMPONENT
         config = {
-            "leaderElection": {"resourceNamespace": NAMESPACE},
+            "apiVersion": component.api_version,
+            "kind": component.kind,
             "gracefulShutdownTimeout": "1s",
-            "webhooks": {"garden": {"enabled": True}},
         }
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
         account = cluster.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{ADMISSION_ACCOUNT}", groups)

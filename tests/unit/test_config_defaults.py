@@ -76,7 +76,6 @@ controllers:
 webhooks:
   endpointSliceHints: {enabled: false}
   extensionValidation: {enabled: false}
-  garden: {enabled: false, sizeLimits: [], unrestrictedSubjects: []}
   podTopologySpreadConstraints: {enabled: false}
   seccompProfile: {enabled: false}
   tokenInvalidator: {enabled: false}

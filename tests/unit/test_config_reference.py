@@ -8,6 +8,7 @@ from config.controller_manager.schema import ControllerManagerConfiguration
 from config.reference import BEGIN, END, inserted, reference
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
+from config.webhooks.schema import GardenWebhooksConfiguration
 
 DEFAULTS = ResourceManagerConfiguration()
 DOCUMENTS = Path(__file__).parents[2] / "docs"
@@ -19,6 +20,7 @@ DOCUMENTS = Path(__file__).parents[2] / "docs"
         ("resource_manager", "configuration.md", DEFAULTS, None),
         ("controller_manager", "controller-manager.md", ControllerManagerConfiguration(), DEFAULTS),
         ("scheduler", "scheduler.md", SchedulerConfiguration(), DEFAULTS),
+        ("webhooks", "garden-admission.md", GardenWebhooksConfiguration(), DEFAULTS),
     ],
 )
 def test_the_documented_reference_is_the_schema(package: str, document: str, defaults: object, like: object) -> None:

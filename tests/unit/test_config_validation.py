@@ -2,7 +2,7 @@
 
 import pytest
 
-from config import controller_manager
+from config import controller_manager, webhooks
 from config.errors import ConfigError
 from config.resource_manager import decode
 from config.validation import check, validate
@@ -188,14 +188,6 @@ def test_without_leader_election_its_fields_are_not_checked() -> None:
          "controllers.tokenRequestor.audiences[1]: Required value: must not be empty"),
         ("controllers: {istioClusterConfiguration: {enabled: true, concurrentSyncs: 0}}",
          "controllers.istioClusterConfiguration.concurrentSyncs: Invalid value: 0: must be at least 1"),
-        ("webhooks: {garden: {enabled: true, sizeLimits: [{size: big}]}}",
-         ("webhooks.garden.sizeLimits[0].size: Invalid value: \"big\": 'big' is not a quantity; write a number with an "
-         "optional suffix such as m, k, Mi")),
-        ("webhooks: {garden: {enabled: true, sizeLimits: [{size: '0'}]}}",
-         'webhooks.garden.sizeLimits[0].size: Invalid value: "0": must be greater than 0'),
-        ("webhooks: {garden: {enabled: true, unrestrictedSubjects: [{kind: Robot, name: r}]}}",
-         ('webhooks.garden.unrestrictedSubjects[0].kind: Unsupported value: "Robot": supported values: "User", "Group", '
-         '"ServiceAccount"')),
         ("webhooks: {highAvailabilityConfig: {enabled: false, defaultNotReadyTolerationSeconds: -1}}",
          ("webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds: Invalid value: -1: "
          "must be greater than or equal to 0")),
@@ -313,3 +305,30 @@ RESOURCE = "name: volumes, prometheus: {address: 'https://p', query: q}"
 def test_elements_of_lists_keep_the_rules_of_their_fields(controllers: str, errors: list[str]) -> None:
     config = controller_manager.decode(f"controllers: {{{controllers}}}").config
     assert [str(error) for error in validate(config)] == [f"controllers.{error}" for error in errors]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "webhooks: {garden: {sizeLimits: [{size: big}]}}",
+            (
+                "webhooks.garden.sizeLimits[0].size: Invalid value: \"big\": 'big' is not a quantity; write a number with an "
+                "optional suffix such as m, k, Mi"
+            ),
+        ),
+        (
+            "webhooks: {garden: {sizeLimits: [{size: '0'}]}}",
+            'webhooks.garden.sizeLimits[0].size: Invalid value: "0": must be greater than 0',
+        ),
+        (
+            "webhooks: {garden: {unrestrictedSubjects: [{kind: Robot, name: r}]}}",
+            (
+                'webhooks.garden.unrestrictedSubjects[0].kind: Unsupported value: "Robot": supported values: "User", "Group", '
+                '"ServiceAccount"'
+            ),
+        ),
+    ],
+)
+def test_rules_of_the_webhooks_of_a_garden(text: str, error: str) -> None:
+    assert [str(each) for each in validate(webhooks.decode(text).config)] == [error]

@@ -27,13 +27,15 @@ from agent.shared.network_policy.reconcile import (
 )
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
 from campaign import command as campaign
-from config import controller_manager, scheduler
+from config import controller_manager, scheduler, webhooks
+from config.blocks import ElectingConfiguration
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.fields import is_block, is_list, join, members, without_none
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
 from config.validation import check
+from config.webhooks.schema import GardenWebhooksConfiguration
 from devcluster import __main__ as devcluster_program
 from fuzz import garden_kinds
 from gardener import conditions, keys
@@ -249,7 +251,7 @@ def test_controllers_that_are_named_exist() -> None:
 
 # --- configuration
 
-OF_GARDENS = {each.COMPONENT.kind: each.COMPONENT for each in (controller_manager, scheduler)}
+OF_GARDENS = {each.COMPONENT.kind: each.COMPONENT for each in (controller_manager, scheduler, webhooks)}
 
 
 def test_examples_of_the_configuration_are_valid() -> None:
@@ -258,9 +260,10 @@ def test_examples_of_the_configuration_are_valid() -> None:
     examples = [example for example in examples if example.keys() <= fields_of_files]
     assert len(examples) >= 12
     for example in examples:
-        election = {"resourceNamespace": "garden"} | example.get("leaderElection", {})
         component = OF_GARDENS.get(example.get("kind", ""), COMPONENT)
-        decoded = component.decode(yaml.safe_dump(example | {"leaderElection": election}))
+        if issubclass(component.configuration(), ElectingConfiguration):
+            example["leaderElection"] = {"resourceNamespace": "garden"} | example.get("leaderElection", {})
+        decoded = component.decode(yaml.safe_dump(example))
         check(decoded.config, conflicts=decoded.conflicts)
         assert decoded.warnings == ()
 
@@ -283,6 +286,7 @@ def all_configuration_paths() -> set[str]:
         *configuration_paths(),
         *configuration_paths(ControllerManagerConfiguration),
         *configuration_paths(SchedulerConfiguration),
+        *configuration_paths(GardenWebhooksConfiguration),
     }
 
 

@@ -15,15 +15,14 @@ import tomllib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import yaml
 
-from config import controller_manager, scheduler
-from config.component import LoadedConfig
-from config.resource_manager import decode
-from config.resource_manager.schema import ResourceManagerConfiguration
+from config import controller_manager, resource_manager, scheduler, webhooks
+from config.blocks import Configuration
+from config.component import Component, LoadedConfig
 from devcluster.audit import Call
 from gardener.responsibility import DEFAULT_CLASS
 from kit.granted_rights import Right, rights, unused
@@ -32,6 +31,8 @@ from kube.objects import Object, labels, metadata
 from webhooks.configurations.objects import INJECT_CA_FROM, Service, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode
+
+C = TypeVar("C", bound=Configuration)
 
 PROJECT = Path(__file__).parents[2]
 MANIFESTS = PROJECT / "manifests"
@@ -90,9 +91,9 @@ def one(overlay: str, kind: str, name: str) -> Object:
     return found
 
 
-def configuration(overlay: str) -> LoadedConfig[ResourceManagerConfiguration]:
+def configuration(overlay: str, component: Component[C]) -> LoadedConfig[C]:
     (found,) = (obj for obj in objects(overlay, "ConfigMap") if "config.yaml" in obj["data"])
-    return decode(found["data"]["config.yaml"])
+    return component.decode(found["data"]["config.yaml"])
 
 
 def containers(overlay: str) -> list[tuple[Object, Object]]:
@@ -202,7 +203,8 @@ def test_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str, mon
 
 @pytest.mark.parametrize("overlay", WITH_CONTAINERS)
 def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) -> None:
-    loaded = configuration(overlay)
+    component: Component[Any] = webhooks.COMPONENT if overlay == "garden" else resource_manager.COMPONENT
+    loaded = configuration(overlay, component)
     assert not loaded.warnings
     server = loaded.config.server
     for spec, container in containers(overlay):
@@ -215,14 +217,14 @@ def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) 
         if container["name"] == "gardener-resource-manager":
             assert ports["server"] == server.webhooks.port
             assert server.webhooks.tls.server_cert_dir in mounts
-        target = loaded.config.target_client_connection.kubeconfig
+        target = component.connections(loaded.config)[component.clusters[-1].name].kubeconfig
         assert not target or str(Path(target).parent) in mounts
         assert {mount["name"] for mount in container["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
 
 
 @pytest.mark.parametrize("overlay", WITH_AGENT)
 def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
-    config = configuration(overlay).config
+    config = configuration(overlay, resource_manager.COMPONENT).config
     namespaces = {metadata(obj)["namespace"] for obj in objects(overlay, "Deployment")}
     assert namespaces == {config.leader_election.resource_namespace}
     assert set(config.source_client_connection.namespaces) <= namespaces
@@ -318,17 +320,26 @@ def without_ca(obj: Object) -> Object:
         ("runtime", "runtime", Instance(mode=Mode.RUNTIME)),
         ("runtime-cert-manager", "runtime-cert-manager", Instance(mode=Mode.RUNTIME)),
         ("target-cluster", "target", Instance(mode=Mode.TARGET)),
-        ("garden", "garden", Instance(mode=Mode.RUNTIME, prefix="garden-")),
     ],
 )
 def test_webhook_configurations_follow_from_the_configuration_file(
     overlay: str, configured: str, instance: Instance
 ) -> None:
     """If not, the first line of the manifest says what writes it."""
-    config = configuration(configured).config
+    config = configuration(configured, resource_manager.COMPONENT).config
     namespace, name = config.leader_election.resource_namespace, instance.app
     address = Service(namespace, name) if instance.mode is Mode.RUNTIME else Url(f"https://{name}.{namespace}:443")
     wanted = configurations(config.webhooks, instance, address=address, trust=None)
+    assert_registered(overlay, wanted)
+
+
+def test_webhook_configurations_of_a_garden_follow_from_its_configuration_file() -> None:
+    instance = Instance(mode=Mode.RUNTIME, prefix="garden-")
+    section = configuration("garden", webhooks.COMPONENT).config.webhooks
+    assert_registered("garden", configurations(section, instance, address=Service("garden", instance.app), trust=None))
+
+
+def assert_registered(overlay: str, wanted: list[Object]) -> None:
     found = objects(overlay, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
     by_kind = {obj["kind"]: without_ca(obj) for obj in found}
     assert by_kind == {obj["kind"]: obj for obj in wanted}
@@ -433,7 +444,7 @@ def test_the_webhooks_write_nothing_but_certificates(overlay: str, account: str)
 
 
 def test_without_gardener_there_is_no_class_and_no_more_right_than_with_it() -> None:
-    assert configuration("standalone").config.controllers.resource_class == DEFAULT_CLASS
+    assert configuration("standalone", resource_manager.COMPONENT).config.controllers.resource_class == DEFAULT_CLASS
     account = "resource-manager/gardener-resource-manager"
     assert rights(objects("standalone"), account) <= rights(objects("runtime"), ACCOUNTS["runtime"])
     assert not objects("standalone", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")

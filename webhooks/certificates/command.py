@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description="Makes a CA and a certificate for the webhook server, renews both in time, and keeps the CA in "
         "the webhook configurations current. Several may run at once.",
-        epilog="KUBECONFIG and TARGET_KUBECONFIG win over the kubeconfigs of the configuration file.",
+        epilog=settings.EPILOG,
         allow_abbrev=False,
     )
     settings.add_arguments(made)
@@ -91,7 +91,7 @@ async def _run(given: argparse.Namespace, setting: Setting, environment: Mapping
         settings.transport(setting, "source", environment) as source_transport,
         settings.transport(setting, "target", environment) as target_transport,
     ):
-        source, target = settings.client(source_transport), settings.client(target_transport)
+        source, target = settings.client(setting, source_transport), settings.client(setting, target_transport)
         keeper = Keeper(wanted, source=source, target=target, clock=_now)
         if given.once:
             await keeper.run()

@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Prints the webhook configurations for what is enabled, as `kubectl apply -f -` takes them.",
-        epilog="KUBECONFIG and TARGET_KUBECONFIG win over the kubeconfigs of the configuration file.",
+        epilog=settings.EPILOG,
         allow_abbrev=False,
     )
     settings.add_arguments(made)
@@ -113,7 +113,7 @@ async def _run(given: argparse.Namespace, environment: Mapping[str, str]) -> int
         sys.stdout.write(_document(setting, wanted))
         return 0
     async with settings.transport(setting, "target", environment) as transport:
-        for done in await install(settings.client(transport), setting.instance, wanted):
+        for done in await install(settings.client(setting, transport), setting.instance, wanted):
             sys.stdout.write(f"{printable(str(done))}\n")
     return 0
 
@@ -150,7 +150,7 @@ async def _trust(given: argparse.Namespace, setting: Setting, environment: Mappi
         return CaBundle(certificates(_read(given.ca_file), of=given.ca_file))
     namespace, name = given.ca_secret
     async with settings.transport(setting, "source", environment) as transport:
-        return CaBundle(await bundle_of(settings.client(transport), namespace, name))
+        return CaBundle(await bundle_of(settings.client(setting, transport), namespace, name))
 
 
 def _read(path: str) -> bytes:

@@ -11,19 +11,22 @@ of other instances, which need it, and never those of the instance that serves t
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from config.resource_manager.webhooks import Webhooks
 from kube.objects import Object
 from webhooks.configurations.objects import MUTATING, VALIDATING, Address, Trust, configuration
 from webhooks.registry import enabled
 from webhooks.rules.registration import PODS, Instance, Mode, Registration, where
+
+if TYPE_CHECKING:
+    from webhooks.descriptor import Section
 
 COMBINED_PATHS = {Mode.RUNTIME: "/webhooks/pods", Mode.TARGET: "/webhooks/pods/target"}
 """The path says by whose selectors the handler has to choose; the server need not know what it is."""
 
 
 def configurations(
-    webhooks: Webhooks, instance: Instance, *, address: Address, trust: Trust, combined: bool = False
+    webhooks: "Section", instance: Instance, *, address: Address, trust: Trust, combined: bool = False
 ) -> list[Object]:
     """The objects for what is enabled; none without entries."""
     entries = (
@@ -33,7 +36,7 @@ def configurations(
     return [configuration(kind, instance, found, address, trust) for kind, found in entries if found]
 
 
-def mutating(webhooks: Webhooks, instance: Instance, *, combined: bool = False) -> list[Registration]:
+def mutating(webhooks: "Section", instance: Instance, *, combined: bool = False) -> list[Registration]:
     """The entries of the enabled mutating webhooks, in the order in which an API server calls them.
 
     Combined: with one entry instead of all those about pods, at the place of their first.
@@ -47,7 +50,7 @@ def mutating(webhooks: Webhooks, instance: Instance, *, combined: bool = False) 
     return [*entries[:at], _combined(of_pods, instance), *_left_out(of_pods, instance), *others]
 
 
-def pods(webhooks: Webhooks, instance: Instance) -> list[Registration]:
+def pods(webhooks: "Section", instance: Instance) -> list[Registration]:
     """The entries about pods, in their order: what the combined handler has to apply."""
     return [entry for entry in mutating(webhooks, instance) if entry.is_for_pods]
 
@@ -79,21 +82,21 @@ def _left_out(entries: Iterable[Registration], instance: Instance) -> list[Regis
     ]
 
 
-def _mutating(webhooks: Webhooks, instance: Instance) -> list[Registration]:
+def _mutating(webhooks: "Section", instance: Instance) -> list[Registration]:
     return [
         entry for webhook in enabled(webhooks) if not webhook.validating for entry in webhook.registrations(instance)
     ]
 
 
-def validating(webhooks: Webhooks, instance: Instance) -> list[Registration]:
+def validating(webhooks: "Section", instance: Instance) -> list[Registration]:
     """The entries of the enabled validating webhooks; they protect source clusters, a target instance has none."""
     if instance.mode is Mode.TARGET:
         return []
     return [entry for webhook in enabled(webhooks) if webhook.validating for entry in webhook.registrations(instance)]
 
 
-def not_registered(webhooks: Webhooks, instance: Instance) -> Iterable[str]:
+def not_registered(webhooks: "Section", instance: Instance) -> Iterable[str]:
     """The configuration keys of webhooks that are enabled and not made for such an instance."""
     if instance.mode is Mode.RUNTIME:
         return ()
-    return dict.fromkeys(webhook.key for webhook in enabled(webhooks) if webhook.validating)
+    return dict.fromkeys(webhook.key_in(webhooks) for webhook in enabled(webhooks) if webhook.validating)

@@ -9,9 +9,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from config.resource_manager import COMPONENT, load
+from config import resource_manager, webhooks
+from config.component import Component, load
+from config.errors import ConfigError
+from config.overrides import Overrides
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.runtime.client import Client
 from kube.runtime.connection import in_cluster, load_kubeconfig
@@ -19,14 +22,26 @@ from kube.runtime.transport import Transport
 from process.version import user_agent, version
 from webhooks.rules.registration import Instance, Mode
 
+if TYPE_CHECKING:
+    from config.webhooks.schema import GardenWebhooksConfiguration
+
+_COMPONENTS = (resource_manager.COMPONENT, webhooks.COMPONENT)
+_GARDEN_NAMESPACE = "garden"
+
+EPILOG = (
+    "KUBECONFIG and TARGET_KUBECONFIG, of the webhooks of a garden GARDEN_KUBECONFIG, win over the kubeconfigs of the "
+    "configuration file."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    config: ResourceManagerConfiguration
+    component: Component[Any]
+    config: "ResourceManagerConfiguration | GardenWebhooksConfiguration"
     warnings: tuple[str, ...]
     instance: Instance
     namespace: str
-    """Where the server runs, in the source cluster."""
+    """Where the server runs, in the source cluster; of a garden's webhooks: in the runtime cluster."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=[mode.value for mode in Mode],
         help="runtime: the webhooks serve the cluster that they run in; target: another one. "
+        "The webhooks of a garden have no other mode than runtime. "
         "Default: target if the configuration names a kubeconfig of a target cluster, else runtime",
     )
     parser.add_argument(
@@ -43,20 +59,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--namespace",
         metavar="NAME",
-        help="namespace of the server in the source cluster; default: leaderElection.resourceNamespace",
+        help="namespace of the server in the source cluster; default: leaderElection.resourceNamespace, or garden",
     )
 
 
 def read(arguments: argparse.Namespace, *, environment: Mapping[str, str] = os.environ) -> Setting:
     """The setting that the arguments describe. Raises ConfigError."""
-    loaded = load(Path(arguments.config), environment=environment)
+    component, loaded = load(Path(arguments.config), _COMPONENTS, overrides=Overrides(), environment=environment)
     config = loaded.config
-    mode = Mode(arguments.mode) if arguments.mode else mode_of(config)
+    if isinstance(config, ResourceManagerConfiguration):
+        namespace, default = config.leader_election.resource_namespace, mode_of(config)
+    elif arguments.mode == Mode.TARGET.value:
+        raise ConfigError([f"--mode {arguments.mode} is not for a {component.kind}; leave it out"])
+    else:
+        namespace, default = _GARDEN_NAMESPACE, Mode.RUNTIME
+    mode = Mode(arguments.mode) if arguments.mode else default
     return Setting(
+        component=component,
         config=config,
         warnings=loaded.warnings,
         instance=Instance(mode=mode, prefix=arguments.prefix),
-        namespace=arguments.namespace or config.leader_election.resource_namespace,
+        namespace=arguments.namespace or namespace,
     )
 
 
@@ -65,13 +88,14 @@ def mode_of(config: ResourceManagerConfiguration) -> Mode:
     return Mode.TARGET if target and target != source else Mode.RUNTIME
 
 
-def client(transport: Transport) -> Client:
-    return Client(transport, user_agent=user_agent(COMPONENT.name, version()))
+def client(setting: Setting, transport: Transport) -> Client:
+    return Client(transport, user_agent=user_agent(setting.component.name, version()))
 
 
 def transport(setting: Setting, cluster: Literal["source", "target"], environment: Mapping[str, str]) -> Transport:
     """To the cluster that the server runs in, or to the one whose API server asks. Raises ConfigurationError."""
-    kubeconfig = COMPONENT.connections(setting.config)[cluster].kubeconfig
+    source, target = setting.component.connections(setting.config).values()
+    kubeconfig = (source if cluster == "source" else target).kubeconfig
     return Transport(
         load_kubeconfig(Path(kubeconfig), trusted=True) if kubeconfig else in_cluster(environment=environment)
     )

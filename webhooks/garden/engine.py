@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
-from config.resource_manager import webhooks as schema
+from config.webhooks import schema
 from kube.errors import Unreachable
 from kube.objects import Object, mapping, metadata, text
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Request, User

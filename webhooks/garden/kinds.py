@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from config.resource_manager import webhooks as schema
+from config.webhooks import schema
 from webhooks.descriptor import ConversionWebhook, Webhook
 from webhooks.garden import conversion
 from webhooks.garden.backup_bucket.kind import BACKUP_BUCKET

@@ -5,7 +5,7 @@ An object that is larger already may be changed as long as it does not grow.
 
 from collections.abc import Collection
 
-from config.resource_manager.webhooks import Garden, Subject
+from config.webhooks.schema import Garden, Subject
 from kube.objects import Object, mapping
 from kube.quantities import parse_quantity
 from kube.resources import Resource

@@ -128,7 +128,7 @@ class DeployedPod:
         document = yaml.safe_load(self._here(content.decode()))
         if name == "config.yaml":
             server = document["server"]
-            if document["kind"] == "ResourceManagerConfiguration":  # no other program has webhooks
+            if document["kind"] in {"ResourceManagerConfiguration", "GardenWebhooksConfiguration"}:
                 server.setdefault("webhooks", {}).update({"bindAddress": "127.0.0.1", "port": self.webhook_port})
             server["healthProbes"] |= {"bindAddress": "127.0.0.1", "port": self.probe_port}
             server["metrics"] |= {"bindAddress": "127.0.0.1", "port": self._metrics_port}

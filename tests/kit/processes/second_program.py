@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, LeaderElection, Server
+from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
 from config.component import Component
 from config.fields import setting
 from config.overrides import ClusterConnection
@@ -24,10 +24,9 @@ from kube.runtime.loop import ControlLoop, Queue, enqueue
 from kube.runtime.predicates import changed_or_listed
 from kube.runtime.queue import CHANGE
 from process.clusters import Clusters, Endpoint
-from process.composition import Composition
+from process.composition import Composition, Parts
 from process.controllers import Controllers
 from process.program import Program, run
-from process.runner import Groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GreeterConfiguration(Configuration, Connections):
+class GreeterConfiguration(ElectingConfiguration, Connections):
     leader_election: Annotated[LeaderElection, setting("Election.")] = field(
         default_factory=partial(LeaderElection, resource_name="greeter-leader-election", resource_namespace="garden")
     )
@@ -126,7 +125,7 @@ def decoded(secret: Object, entry: str) -> str:
     return base64.b64decode(mapping(secret.get("data")).get(entry) or "").decode()
 
 
-def compose(base: Composition[GreeterConfiguration]) -> Groups:
+def compose(base: Composition[GreeterConfiguration]) -> Parts:
     garden, clusters, greeting = base.clusters["garden"], base.clusters, base.config.controllers.greeting
 
     async def control_loops() -> Sequence[ControlLoop]:
@@ -143,7 +142,7 @@ def compose(base: Composition[GreeterConfiguration]) -> Groups:
             connections.reconciled_by(connector),
         ]
 
-    return base.groups(
+    return Parts(
         work=[Controllers(clusters, config=base.config, kinds_of=("garden",), compose=control_loops)],
     )
 

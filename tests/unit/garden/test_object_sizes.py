@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from config.resource_manager.webhooks import Garden, SizeLimit, Subject
+from config.webhooks.schema import Garden, SizeLimit, Subject
 from gardener.api.garden import SHOOTS
 from kit.webhooks.requests import request_about
 from kube.objects import Object
@@ -36,7 +36,7 @@ def asked(
     subresource: str = "",
     subjects: Sequence[Subject] = (),
 ) -> Answer:
-    settings = Garden(enabled=True, size_limits=tuple(limits), unrestricted_subjects=tuple(subjects))
+    settings = Garden(size_limits=tuple(limits), unrestricted_subjects=tuple(subjects))
     request = request_about(SHOOTS, obj, old, name="a", namespace="garden-dev", user=user, subresource=subresource)
 
     async def answer() -> Answer:

@@ -7,9 +7,10 @@ import pytest
 
 from config.overrides import ClusterConnection
 from config.resource_manager import COMPONENT
+from process.composition import Parts
 from process.program import Exit, Flags, Program, parse, start_failure
 
-PROGRAM = Program(name="prog", summary="Does things.", component=COMPONENT, compose=lambda: lambda base: [])
+PROGRAM = Program(name="prog", summary="Does things.", component=COMPONENT, compose=lambda: lambda base: Parts())
 GARDEN = ClusterConnection(name="garden", attribute="client_connection", variable="KUBECONFIG")
 OTHER = replace(
     PROGRAM,

@@ -13,8 +13,10 @@ import pytest
 
 from config.fields import members
 from config.resource_manager.webhooks import Webhooks
+from config.webhooks.schema import Webhooks as GardenWebhooks
 from gardener import keys
-from webhooks.registry import WEBHOOKS
+from webhooks.garden.kinds import WEBHOOKS as GARDEN
+from webhooks.registry import RESOURCE_MANAGER
 from webhooks.rules.registration import Instance, Mode, Rule, Selector
 
 PROJECT = Path(__file__).parents[3]
@@ -22,6 +24,7 @@ DOCUMENT = PROJECT / "docs" / "webhooks.md"
 BEGIN = "<!-- webhooks: begin (written by `UPDATE_DOCS=1 pytest tests/unit/webhooks/test_registry.py`) -->"
 END = "<!-- webhooks: end -->"
 _MOST_NAMED = 5
+WEBHOOKS = (*RESOURCE_MANAGER, *GARDEN)
 SCRIPT = """
 import asyncio, base64, json, sys
 from config.resource_manager import decode
@@ -51,7 +54,7 @@ webhooks: {serviceTrafficDistribution: {enabled: true}}
 
 
 def test_every_block_of_the_configuration_belongs_to_a_webhook() -> None:
-    blocks = {member.attribute: member.kind for member in members(Webhooks)}
+    blocks = {member.attribute: member.kind for section in (Webhooks, GardenWebhooks) for member in members(section)}
     assert {webhook.name.replace("-", "_"): webhook.settings for webhook in WEBHOOKS} == blocks
 
 

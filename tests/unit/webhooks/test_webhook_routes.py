@@ -8,6 +8,7 @@ import pytest
 from config.fields import members
 from config.resource_manager import decode
 from config.resource_manager.webhooks import Webhooks
+from config.webhooks.schema import GardenWebhooksConfiguration
 from kit.webhooks.mutating import NO_STATE
 from webhooks.garden.engine import webhooks_of
 from webhooks.garden.kinds import KINDS
@@ -27,10 +28,6 @@ PATHS = {
             )
         ),
     },
-    "garden": {
-        "/webhooks/garden/convert",
-        *(webhook.path for kind in KINDS for webhook in webhooks_of(kind)),
-    },
     "highAvailabilityConfig": {"/webhooks/high-availability-config"},
     "kubernetesServiceHost": {"/webhooks/kubernetes-service-host"},
     "nodeAgentAuthorizer": {"/webhooks/auth/nodeagent"},
@@ -43,6 +40,7 @@ PATHS = {
     "tokenInvalidator": {"/webhooks/invalidate-service-account-token-secret"},
     "vpaInPlaceUpdates": {"/webhooks/vpa-in-place-updates"},
 }
+GARDEN = {"/webhooks/garden/convert", *(webhook.path for kind in KINDS for webhook in webhooks_of(kind))}
 COMBINED = {"/webhooks/pods", "/webhooks/pods/target"}
 
 
@@ -76,3 +74,10 @@ def test_all_may_be_enabled_at_once_and_have_paths_of_their_own() -> None:
     found = table(*PATHS)
     assert len(enabled(found)) == len(found)
     assert enabled(found).keys() == set().union(*PATHS.values()) | COMBINED
+
+
+def test_a_garden_has_webhooks_of_its_own_and_all_of_them_are_served() -> None:
+    found = routes(GardenWebhooksConfiguration(), NO_STATE)
+    assert enabled(found).keys() == GARDEN
+    assert not disabled(found)
+    assert GARDEN.isdisjoint(route.path for route in table())

@@ -1,0 +1,83 @@
+"""Every field of the configuration file of a garden's webhooks."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
+
+from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, TLSServer
+from config.blocks import Server as CommonServer
+from config.checks import each, one_of, quantity, required_value
+from config.fields import setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeLimit:
+    api_groups: Annotated[tuple[str, ...], setting("API groups; `*`: all.", each(required_value()))] = ("*",)
+    resources: Annotated[tuple[str, ...], setting("Resources, in the plural; `*`: all.", each(required_value()))] = (
+        "*",
+    )
+    size: Annotated[
+        str, setting("Bytes of an object at most, without status and managed fields; such as `100Ki`.", quantity)
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    kind: Annotated[str, setting("`User`, `Group` or `ServiceAccount`.", one_of("User", "Group", "ServiceAccount"))] = (
+        "User"
+    )
+    name: Annotated[str, setting("Its name.", required_value())] = ""
+    namespace: Annotated[str, setting("Namespace of a ServiceAccount.")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Garden:
+    size_limits: Annotated[
+        tuple[SizeLimit, ...],
+        setting("How large objects of the garden API, but ShootStates, may be; of several limits the smallest counts."),
+    ] = ()
+    unrestricted_subjects: Annotated[tuple[Subject, ...], setting("Who may write objects of any size.")] = ()
+
+    @property
+    def enabled(self) -> bool:
+        """The file is for nothing else."""
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhooks:
+    garden: Annotated[Garden, setting("Defaults and validates the garden API.")] = field(default_factory=Garden)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _HTTPSServer:
+    webhooks: Annotated[TLSServer, setting("HTTPS server of the webhooks.")] = field(
+        default_factory=partial(TLSServer, port=9449)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server(CommonServer, _HTTPSServer):
+    health_probes: Annotated[HTTPServer, setting("HTTP server of `/healthz` and `/readyz`.")] = field(
+        default_factory=partial(HTTPServer, port=8081)
+    )
+    metrics: Annotated[HTTPServer, setting("HTTP server of `/metrics`.")] = field(
+        default_factory=partial(HTTPServer, port=8080)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Connections:
+    runtime_client_connection: Annotated[
+        ClientConnection, setting("Connection to the cluster that the server runs in, with its certificates.")
+    ] = field(default_factory=ClientConnection)
+    garden_client_connection: Annotated[
+        ClientConnection, setting("Connection to the garden cluster; without a kubeconfig it is the runtime cluster.")
+    ] = field(default_factory=ClientConnection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GardenWebhooksConfiguration(Configuration, _Connections):
+    server: Annotated[Server, setting("Servers of the program.")] = field(default_factory=Server)
+    webhooks: Annotated[Webhooks, setting("The webhooks.")] = field(default_factory=Webhooks)
+    cache_sync_timeout: CacheSyncTimeout = 120.0
