@@ -6,6 +6,7 @@ And which domains of Shoots keep others from domains above and below: those that
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from publicsuffixlist import PublicSuffixList
 
@@ -53,6 +54,17 @@ def _priority(written: str) -> int:
 
 def is_below(domain: str, parent: str) -> bool:
     return domain.endswith(f".{parent}")
+
+
+def domains(shoot: Object) -> Iterator[str]:
+    """The one that it has, if it has one; an index of caches, as the next is."""
+    if domain := text(at(shoot, "spec", "dns", "domain")):
+        yield domain
+
+
+def parent_domains(shoot: Object) -> Iterator[str]:
+    for domain in domains(shoot):
+        yield from islice(domain_and_parents(domain), 1, None)
 
 
 def domain_and_parents(domain: str) -> Iterator[str]:

@@ -4,9 +4,11 @@ A member has a list of roles. It is stored as `role`, the first of them, and `ro
 began with, and clients of both ages read it.
 """
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
-from kube.objects import Object, mappings, text, texts
+from gardener import keys
+from kube.objects import Object, labels, mappings, text, texts
 
 ADMIN, OWNER, VIEWER = "admin", "owner", "viewer"
 USER_ACCESS_MANAGER, SERVICE_ACCOUNT_MANAGER = "uam", "serviceaccountmanager"
@@ -24,6 +26,12 @@ def members(spec: Object) -> list[Object]:
 def roles(member: Object) -> list[str]:
     first, others = text(member.get("role")), texts(member.get("roles"))
     return [first, *(role for role in others if role != first)] if first else others
+
+
+def extension_roles_of(cluster_role: Object) -> Iterator[str]:
+    """The extension role that a ClusterRole adds rights to."""
+    if name := labels(cluster_role).get(keys.AGGREGATE_TO_EXTENSION_ROLE):
+        yield name
 
 
 def extension_role(role: str) -> str:

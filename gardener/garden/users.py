@@ -1,14 +1,18 @@
 """Who uses what in a garden, and how users are named in messages.
 
 Each function gives the keys of what an object refers to. As an index of a cache it finds the users of an object; called
-for an object as it was and as it is, it tells whose users have changed. References are taken from objects as they are
+for an object as it was and as it is, it shows whose users have changed. References are taken from objects as they are
 stored, with all defaults.
 
-    Shoot                    cloud profile, binding, exposure class
+    Shoot                    cloud profile, binding, exposure class (Seeds: `shoots.seeds_of`; domains: `domains`)
     NamespacedCloudProfile   its parent
     bindings                 credentials, quotas
     ControllerRegistration   ControllerDeployments
     ControllerInstallation   ControllerRegistration, Seed
+    BackupEntry              BackupBucket
+    ManagedSeed              its Shoot
+    SeedAutoscaler           ManagedSeedSet
+    Project                  its namespace
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -118,6 +122,28 @@ def controller_registrations(installation: Object) -> Iterator[Key]:
 
 def seeds(installation: Object) -> Iterator[Key]:
     yield from _named(mapping_at(installation, "spec", "seedRef").get("name"))
+
+
+# --- Seeds
+
+
+def backup_buckets(entry: Object) -> Iterator[Key]:
+    yield from _named(spec(entry).get("bucketName"))
+
+
+def shoots(managed_seed: Object) -> Iterator[Key]:
+    yield from _named(mapping_at(managed_seed, "spec", "shoot").get("name"), key(managed_seed).namespace)
+
+
+def managed_seed_sets(autoscaler: Object) -> Iterator[Key]:
+    yield from _named(mapping_at(autoscaler, "spec", "scaleTargetRef").get("name"), key(autoscaler).namespace)
+
+
+# --- Projects
+
+
+def namespaces(project: Object) -> Iterator[Key]:
+    yield from _named(spec(project).get("namespace"))
 
 
 # --- messages

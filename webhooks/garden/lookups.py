@@ -1,78 +1,29 @@
 """What rules may ask about other objects of the garden: kept in memory by watches, found by name or by an index.
 
-`VIEWS` says what is kept of each kind and how it is indexed; the `reads` of a descriptor say which of them its rules
-ask. Views that several kinds read are watched once.
+`VIEWS` says what is kept of each kind, and by which functions it is indexed; the `reads` of a descriptor say which of
+them its rules ask. Views that several kinds read are watched once.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from gardener import keys
 from gardener.api import garden
 from gardener.garden import users
-from gardener.garden.domains import DOMAIN_ANNOTATIONS, domain_and_parents
+from gardener.garden.domains import DOMAIN_ANNOTATIONS, domains, parent_domains
 from gardener.garden.managed_seeds import routing_gates_off
-from gardener.garden.users import References
+from gardener.garden.members import extension_roles_of
+from gardener.garden.shoots import seeds_of
 from kube import resources as kubernetes
-from kube.objects import Key, Object, annotations, labels, mapping, mappings, metadata, spec, text
+from kube.objects import Key, Object, annotations, labels, mapping, mappings, metadata, spec
 from kube.resources import Resource
 from kube.runtime.cache import Change, View, without_managed_fields
 from kube.runtime.client import Form
-from webhooks.garden.common.write import Garden
+from webhooks.garden.common.domains import domain_roles
+from webhooks.garden.common.write import Garden, Index
 from webhooks.state import Lister, State
 
 _ARRIVAL_SECONDS = 1.0
-
-
-def _indexed(
-    **fields: Callable[[Object], Iterable[str]],
-) -> tuple[tuple[str, Callable[[Any], Iterable[Hashable]]], ...]:
-    """Empty values are in no index."""
-
-    def index(values: Callable[[Object], Iterable[str]]) -> Callable[[Any], Iterable[Hashable]]:
-        return lambda obj: [value for value in values(obj) if value]
-
-    return tuple((name, index(values)) for name, values in fields.items())
-
-
-def _seeds(obj: Object) -> Iterator[str]:
-    yield text(spec(obj).get("seedName"))
-    yield text(mapping(obj.get("status")).get("seedName"))
-
-
-def _namespace(obj: Object) -> str:
-    return text(metadata(obj).get("namespace"))
-
-
-def _keys(*references: References) -> Callable[[Object], Iterable[str]]:
-    """`<name>`, or `<namespace>/<name>` of what has a namespace."""
-    return lambda obj: (str(key) for each in references for key in each(obj))
-
-
-def _named(*path: str) -> Callable[[Object], Iterable[str]]:
-    def names(obj: Object) -> Iterator[str]:
-        value: Any = spec(obj)
-        for name in path:
-            value = mapping(value).get(name)
-        yield text(value)
-
-    return names
-
-
-def _parent_domains(shoot: Object) -> Iterator[str]:
-    return islice(domain_and_parents(text(mapping(spec(shoot).get("dns")).get("domain"))), 1, None)
-
-
-def _domain_role(secret: Object) -> Iterator[str]:
-    """`<namespace>/<role>`."""
-    if (role := labels(secret).get(keys.ROLE)) in {keys.ROLE_DEFAULT_DOMAIN, keys.ROLE_INTERNAL_DOMAIN}:
-        yield f"{_namespace(secret)}/{role}"
-
-
-def _extension_role(role: Object) -> Iterator[str]:
-    yield labels(role).get(keys.AGGREGATE_TO_EXTENSION_ROLE, "")
 
 
 def bare(obj: Object) -> Object:
@@ -138,57 +89,59 @@ def _only(obj: Object, fields: Iterable[str]) -> Object:
     return {field: obj[field] for field in fields if field in obj}
 
 
-def _view(resource: Resource, **indexes: Callable[[Object], Iterable[str]]) -> View[Object]:
-    return View(resource, without_managed_fields, indexes=_indexed(**indexes))
+def _indexed(indexes: Iterable[Index]) -> tuple[tuple[str, Index], ...]:
+    return tuple((index.__name__, index) for index in indexes)
 
 
-def _bare(resource: Resource, **indexes: Callable[[Object], Iterable[str]]) -> View[Object]:
-    return View(resource, bare, form=Form.METADATA, indexes=_indexed(**indexes))
+def _view(resource: Resource, *indexes: Index) -> View[Object]:
+    return View(resource, without_managed_fields, indexes=_indexed(indexes))
+
+
+def _bare(resource: Resource, *indexes: Index) -> View[Object]:
+    return View(resource, bare, form=Form.METADATA, indexes=_indexed(indexes))
 
 
 VIEWS: dict[Resource, View[Object]] = {
     view.resource: view
     for view in (
-        _view(garden.BACKUP_BUCKETS, seed=_named("seedName")),
-        _view(garden.BACKUP_ENTRIES, bucket=_named("bucketName"), seed=_seeds),
+        _view(garden.BACKUP_BUCKETS),
+        _view(garden.BACKUP_ENTRIES, users.backup_buckets),
         View(garden.CLOUD_PROFILES, without_managed_fields, packs=False),
         _bare(garden.CONTROLLER_DEPLOYMENTS),
         _view(garden.CONTROLLER_REGISTRATIONS),
-        _view(garden.CREDENTIALS_BINDINGS, quota=_keys(users.quotas)),
+        _view(garden.CREDENTIALS_BINDINGS, users.quotas),
         _view(garden.EXPOSURE_CLASSES),
         _bare(garden.GARDENLETS),
-        _view(garden.MANAGED_SEEDS, shoot=_named("shoot", "name")),
+        _view(garden.MANAGED_SEEDS, users.shoots),
         View(garden.MANAGED_SEED_SETS, lean_set),
-        View(garden.NAMESPACED_CLOUD_PROFILES, own_profile, indexes=_indexed(parent=_keys(users.parents))),
-        _view(garden.PROJECTS, namespace=_named("namespace")),
+        View(garden.NAMESPACED_CLOUD_PROFILES, own_profile, indexes=_indexed((users.parents,))),
+        _view(garden.PROJECTS, users.namespaces),
         _view(garden.QUOTAS),
-        _view(garden.SECRET_BINDINGS, quota=_keys(users.quotas)),
+        _view(garden.SECRET_BINDINGS, users.quotas),
         _view(garden.SEEDS),
-        _view(garden.SEED_AUTOSCALERS, target=_named("scaleTargetRef", "name")),
+        _view(garden.SEED_AUTOSCALERS, users.managed_seed_sets),
         View(
             garden.SHOOTS,
             lean_shoot,
             indexes=_indexed(
-                seed=_seeds,
-                profile=_keys(users.cloud_profiles, users.namespaced_cloud_profiles),
-                secretBinding=_keys(users.secret_bindings),
-                credentialsBinding=_keys(users.credentials_bindings),
-                domain=_named("dns", "domain"),
-                belowDomain=_parent_domains,
+                (
+                    seeds_of,
+                    users.cloud_profiles,
+                    users.namespaced_cloud_profiles,
+                    users.secret_bindings,
+                    users.credentials_bindings,
+                    domains,
+                    parent_domains,
+                )
             ),
         ),
         _bare(garden.WORKLOAD_IDENTITIES),
         _view(garden.OPEN_ID_CONNECT_PRESETS),
         _view(garden.CLUSTER_OPEN_ID_CONNECT_PRESETS),
-        View(
-            kubernetes.CLUSTER_ROLES,
-            carrier,
-            form=Form.METADATA,
-            indexes=_indexed(extensionRole=_extension_role),
-        ),
+        View(kubernetes.CLUSTER_ROLES, carrier, form=Form.METADATA, indexes=_indexed((extension_roles_of,))),
         _bare(kubernetes.NAMESPACES),
         _bare(kubernetes.CONFIG_MAPS),
-        _bare(kubernetes.SECRETS, role=_domain_role),
+        _bare(kubernetes.SECRETS, domain_roles),
     )
 }
 """Of Secrets nothing but metadata is ever read: domains stand in annotations."""
@@ -263,9 +216,9 @@ class Seen(Garden):
         named = [key for key in tuple(store.all_keys()) if key.namespace == namespace]
         return [obj for obj in map(store.get, named) if obj is not None]
 
-    def by(self, resource: Resource, index: str, value: str) -> Iterable[Object]:
+    def by(self, resource: Resource, index: Index, value: Hashable) -> Iterable[Object]:
         while True:
             try:
-                return self._listers[resource].store.values_by_index(index, value)
+                return self._listers[resource].store.values_by_index(index.__name__, value)
             except KeyError:  # the watch has gone on
                 continue

@@ -3,13 +3,14 @@ from collections.abc import Iterator
 from gardener import keys
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.api.garden.backup_bucket import BACKUP_BUCKET as DEFINITION
-from kube.objects import mapping, text
+from gardener.garden import users
+from kube.objects import Key, key, mapping, text
 from kube.resources import SECRETS
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.extensions import PROVIDER, registered, set_extension_labels, unregistered
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.references import exists, key_of
+from webhooks.garden.common.references import exists
 from webhooks.garden.common.write import Write
 
 
@@ -31,7 +32,8 @@ def references(write: Write) -> Iterator[Finding]:
 
 
 def unused(write: Write) -> Iterator[Finding]:
-    names = ", ".join(key_of(entry) for entry in write.garden.by(BACKUP_ENTRIES, "bucket", write.name))
+    entries = write.garden.by(BACKUP_ENTRIES, users.backup_buckets, Key("", write.name))
+    names = ", ".join(str(key(entry)) for entry in entries)
     if names:
         reason = "BackupEntries are still referencing it"
         yield Denial(f"cannot delete BackupBucket because {reason}, backupEntryNames: {names}")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from gardener.garden import profiles
+from kube.objects import Key, key
 from kube.objects import spec as spec_of
 from webhooks.garden.common import profile_usage
 from webhooks.garden.common.findings import Finding
-from webhooks.garden.common.references import key_of
 from webhooks.garden.common.write import Write
 
 
@@ -23,10 +23,10 @@ def versions_in_use(write: Write) -> Iterator[Finding]:
     if not gone and not images:
         return
     profile = f'CloudProfile "{write.name}"'
-    shoots = profile_usage.shoots_below(write.garden, write.name)
+    shoots = profile_usage.shoots_below(write.garden, Key("", write.name))
     yield from profile_usage.used_by_shoots(shoots, profile, gone, images)
-    for child in profile_usage.children(write.garden, write.name):
-        user = f"NamespacedCloudProfile '{key_of(child)}'"
+    for child in profile_usage.children(write.garden, Key("", write.name)):
+        user = f"NamespacedCloudProfile '{key(child)}'"
         for version in sorted(gone & profiles.kubernetes_versions(spec_of(child)).keys()):
             yield profile_usage.kubernetes_in_use(version, profile, user)
         for image in sorted(images & profiles.image_versions(spec_of(child)).keys()):

@@ -3,11 +3,11 @@
 Reads `SECRETS`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain, domain_of
-from kube.objects import Object
+from kube.objects import Key, Object, key, labels
 from kube.resources import SECRETS
 from webhooks.garden.common.derived import Derived
 from webhooks.garden.common.write import Garden
@@ -23,7 +23,13 @@ def internal_domain(garden: Garden) -> Domain | None:
 
 
 def _secrets(garden: Garden, role: str) -> Iterable[Object]:
-    return garden.by(SECRETS, "role", f"{NAMESPACE}/{role}")
+    return garden.by(SECRETS, domain_roles, Key(NAMESPACE, role))
+
+
+def domain_roles(secret: Object) -> Iterator[Key]:
+    """An index: the role of a Secret with a domain, and its namespace."""
+    if (role := labels(secret).get(keys.ROLE)) in {keys.ROLE_DEFAULT_DOMAIN, keys.ROLE_INTERNAL_DOMAIN}:
+        yield Key(key(secret).namespace, role)
 
 
 def _domains(*secrets: Object) -> list[Domain]:

@@ -6,29 +6,30 @@ Reads `SHOOTS`, and for what is below a CloudProfile `NAMESPACED_CLOUD_PROFILES`
 from collections.abc import Collection, Iterable, Iterator
 
 from gardener.api.garden import NAMESPACED_CLOUD_PROFILES, SHOOTS
+from gardener.garden import users
 from gardener.garden.shoots import workers
-from kube.objects import Object, is_deleting, spec, text
+from kube.objects import Key, Object, is_deleting, key, spec, text
 from kube.paths import at, mapping_at
 from webhooks.garden.common.findings import Denial
-from webhooks.garden.common.references import key_of
 from webhooks.garden.common.write import Garden
 
 
-def shoots_of(garden: Garden, profile: str) -> Iterator[Object]:
-    """Those not in deletion. Args: profile: `<name>`, or `<namespace>/<name>` of a NamespacedCloudProfile."""
-    return (shoot for shoot in garden.by(SHOOTS, "profile", profile) if not is_deleting(shoot))
+def shoots_of(garden: Garden, profile: Key) -> Iterator[Object]:
+    """Those not in deletion. Args: profile: a NamespacedCloudProfile, or, without namespace, a CloudProfile."""
+    index = users.namespaced_cloud_profiles if profile.namespace else users.cloud_profiles
+    return (shoot for shoot in garden.by(SHOOTS, index, profile) if not is_deleting(shoot))
 
 
-def children(garden: Garden, profile: str) -> list[Object]:
+def children(garden: Garden, profile: Key) -> list[Object]:
     """The NamespacedCloudProfiles of a CloudProfile that are not in deletion."""
-    return [each for each in garden.by(NAMESPACED_CLOUD_PROFILES, "parent", profile) if not is_deleting(each)]
+    return [each for each in garden.by(NAMESPACED_CLOUD_PROFILES, users.parents, profile) if not is_deleting(each)]
 
 
-def shoots_below(garden: Garden, profile: str) -> Iterator[Object]:
+def shoots_below(garden: Garden, profile: Key) -> Iterator[Object]:
     """The Shoots of a CloudProfile and of all its NamespacedCloudProfiles."""
     yield from shoots_of(garden, profile)
-    for child in garden.by(NAMESPACED_CLOUD_PROFILES, "parent", profile):
-        yield from shoots_of(garden, key_of(child))
+    for child in garden.by(NAMESPACED_CLOUD_PROFILES, users.parents, profile):
+        yield from shoots_of(garden, key(child))
 
 
 def used_by_shoots(
@@ -39,7 +40,7 @@ def used_by_shoots(
     Args: profile: kind and name, for the message.
     """
     for shoot in shoots:
-        user = f"shoot '{key_of(shoot)}'"
+        user = f"shoot '{key(shoot)}'"
         for version in sorted(_kubernetes_versions(shoot).intersection(versions)):
             yield kubernetes_in_use(version, profile, user)
         for pool in workers(spec(shoot)):

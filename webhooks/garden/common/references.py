@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from gardener.api.garden import SHOOTS
-from kube.objects import Object, metadata, text
+from gardener.garden.shoots import seeds_of
+from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.write import Garden
@@ -17,13 +18,6 @@ def exists(garden: Garden, path: str, resource: Resource, name: str, namespace: 
         yield Denial(f'{path}: {kind} "{name}" not found{place}', path)
 
 
-def key_of(obj: Object) -> str:
-    """`<namespace>/<name>`, or the name of what has no namespace."""
-    meta = metadata(obj)
-    namespace, name = text(meta.get("namespace")), text(meta.get("name"))
-    return f"{namespace}/{name}" if namespace else name
-
-
 def shoots_on(garden: Garden, seed: str) -> list[Object]:
     """All Shoots that have it in spec or status. Reads `SHOOTS`."""
-    return list(garden.by(SHOOTS, "seed", seed))
+    return list(garden.by(SHOOTS, seeds_of, seed))

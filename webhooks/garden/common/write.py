@@ -4,10 +4,10 @@ Rules are pure functions of a `Write`: they read the object, the one that it rep
 the garden by `write.garden`, which answers from memory. Nothing here, and no rule, talks to an API server.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.paths import at
@@ -18,6 +18,7 @@ from webhooks.garden.common.lazy import lazy
 from webhooks.rules.shapes import child
 
 T = TypeVar("T")
+Index: TypeAlias = Callable[[Object], Iterable[Hashable]]
 
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 _BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
@@ -38,8 +39,8 @@ class Garden(Protocol):
     def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
         """All objects, or those of a namespace."""
 
-    def by(self, resource: Resource, index: str, value: str) -> Iterable[Object]:
-        """The objects that an index of `webhooks.garden.lookups` finds."""
+    def by(self, resource: Resource, index: Index, value: Hashable) -> Iterable[Object]:
+        """The objects for which this function, one of those in `webhooks.garden.lookups`, yields the value."""
 
 
 class NoGarden:

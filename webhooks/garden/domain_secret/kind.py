@@ -7,9 +7,10 @@ from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.domains import DOMAIN, NAMESPACE
 from gardener.garden.seeds import seed_of
 from gardener.garden.shoots import selectors_of_users
-from kube.objects import Object, annotations, is_deleting, labels, metadata
+from kube.objects import Key, Object, annotations, is_deleting, labels, metadata
 from kube.resources import NAMESPACES, SECRETS
 from webhooks.garden.common.descriptor import Kind, foreign
+from webhooks.garden.common.domains import domain_roles
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Limit, Write
 from webhooks.rules.registration import having
@@ -20,7 +21,7 @@ def is_internal_domain(secret: Object) -> bool:
 
 
 def only_one(write: Write) -> Iterator[Finding]:
-    same_role = write.garden.by(SECRETS, "role", f"{write.namespace}/{keys.ROLE_INTERNAL_DOMAIN}")
+    same_role = write.garden.by(SECRETS, domain_roles, Key(write.namespace, keys.ROLE_INTERNAL_DOMAIN))
     others = (secret for secret in same_role if metadata(secret).get("name") != write.name)
     if _shoots(write) and is_internal_domain(write.new) and any(True for _ in others):
         role = keys.ROLE_INTERNAL_DOMAIN

@@ -3,10 +3,9 @@
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, SHOOTS
 from gardener.garden.domains import NAMESPACE, UNMANAGED, is_below
 from gardener.garden.managed_seeds import domain_of, seed_template_path
-from kube.objects import Object, mapping, metadata, spec, text, texts
+from kube.objects import Object, key, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.common import domains, gardenlet_config
-from webhooks.garden.common.references import key_of
 from webhooks.garden.common.write import Garden, Write
 
 GARDENLET, TEMPLATE = "spec.gardenlet", "spec.seedTemplate"
@@ -63,7 +62,7 @@ def dns_provider(shoot: Object, garden: Garden) -> Object | str:
     if primary is None or primary.get("type") == UNMANAGED:
         return _default_provider(shoot, garden)
     if not primary.get("type"):
-        return f"primary DNS provider of shoot {key_of(shoot)} does not have a type"
+        return f"primary DNS provider of shoot {key(shoot)} does not have a type"
     secret = _secret_of(primary, shoot, garden)
     return secret if isinstance(secret, str) else {"type": primary["type"], "secretRef": secret}
 
@@ -72,7 +71,7 @@ def _default_provider(shoot: Object, garden: Garden) -> Object | str:
     for each in domains.default_domains(garden):
         if is_below(domain_of(shoot), each.domain):
             return {"type": each.provider, "secretRef": {"name": each.secret, "namespace": NAMESPACE}}
-    return f"domain of shoot {key_of(shoot)} is neither a custom domain nor a default domain"
+    return f"domain of shoot {key(shoot)} is neither a custom domain nor a default domain"
 
 
 def _secret_of(provider: Object, shoot: Object, garden: Garden) -> Object | str:
@@ -88,4 +87,4 @@ def _secret_of(provider: Object, shoot: Object, garden: Garden) -> Object | str:
             reference = mapping(found.get(named))
             if name := text(reference.get("name")):
                 return {"name": name, "namespace": text(reference.get("namespace")) or namespace}
-    return f"cannot initialize a reference to the primary DNS provider secret of shoot {key_of(shoot)}"
+    return f"cannot initialize a reference to the primary DNS provider secret of shoot {key(shoot)}"

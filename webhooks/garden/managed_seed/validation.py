@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gardener.api.garden import GARDENLETS, MANAGED_SEEDS
+from gardener.garden import users
 from gardener.garden.managed_seeds import (
     ROUTING_COMPONENTS,
     ROUTING_GATE,
@@ -11,13 +12,13 @@ from gardener.garden.managed_seeds import (
     routing_gates_off,
 )
 from gardener.garden.shoots import workers, zones_of_workers
-from kube.objects import Object, metadata, spec, text
+from kube.objects import Key, Object, key, spec, text
 from kube.paths import at, mapping_at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.common import gardenlet_config, seed_spec
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.namespaces import GARDEN
-from webhooks.garden.common.references import key_of, shoots_on
+from webhooks.garden.common.references import shoots_on
 from webhooks.garden.common.write import Write
 from webhooks.garden.managed_seed.parts import (
     CONFIG,
@@ -88,7 +89,7 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
 
 def _unfit(shoot: Object) -> Iterator[str]:
     if not domain_of(shoot):
-        yield f"shoot {key_of(shoot)} does not specify a domain"
+        yield f"shoot {key(shoot)} does not specify a domain"
     if at(shoot, "spec", "addons", "nginxIngress", "enabled"):
         yield "shoot ingress addon is not supported for managed seeds - use the managed seed ingress controller"
     if not at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled"):
@@ -98,10 +99,9 @@ def _unfit(shoot: Object) -> Iterator[str]:
 
 
 def _taken(write: Write, shoot: Object) -> Iterator[str]:
-    for other in write.garden.by(MANAGED_SEEDS, "shoot", shoot_name(write)):
-        meta = metadata(other)
-        if meta.get("namespace") == write.namespace and meta.get("name") != write.name:
-            yield f"shoot {key_of(shoot)} already registered as seed by managed seed {key_of(other)}"
+    for other in write.garden.by(MANAGED_SEEDS, users.shoots, Key(write.namespace, shoot_name(write))):
+        if key(other).name != write.name:
+            yield f"shoot {key(shoot)} already registered as seed by managed seed {key(other)}"
 
 
 def _differences(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]:

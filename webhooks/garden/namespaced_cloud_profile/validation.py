@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from gardener.garden import profiles
 from gardener.garden.certificates import bundle_errors
-from kube.objects import Object, mappings, spec, text
+from kube.objects import Key, Object, mappings, spec, text
 from kube.paths import at, mapping_at, mappings_at
 from kube.validation import FieldError, duplicate, invalid, required
 from webhooks.garden.common import profile_usage
@@ -113,7 +113,7 @@ def overrides_in_use(write: Write, *, now: Callable[[], datetime] = lambda: date
     expired = {key for _, key, entry in _versions(spec(parent)) if profiles.is_expired(entry, moment)}
     gone = (_dates(write.old_spec).keys() - _dates(write.spec).keys()) & expired
     versions = {version for image, version in gone if not image}
-    shoots = profile_usage.shoots_of(write.garden, f"{write.namespace}/{write.name}")
+    shoots = profile_usage.shoots_of(write.garden, Key(write.namespace, write.name))
     yield from profile_usage.used_by_shoots(shoots, f'NamespacedCloudProfile "{write.name}"', versions, gone)
 
 

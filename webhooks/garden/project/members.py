@@ -12,6 +12,7 @@ from gardener.garden.members import (
     Identity,
     extension_role,
     extension_roles,
+    extension_roles_of,
     identity,
     members,
     roles,
@@ -147,7 +148,7 @@ def roles_carried(write: Write) -> Iterator[FieldError]:
     for index, member in enumerate(members(write.spec)):
         for number, role in enumerate(roles(member)):
             name = extension_role(role)
-            if name and not write.garden.by(CLUSTER_ROLES, "extensionRole", name):
+            if name and not write.garden.by(CLUSTER_ROLES, extension_roles_of, name):
                 label = f"{keys.AGGREGATE_TO_EXTENSION_ROLE}: {name}"
                 yield not_found(f"spec.members[{index}].roles[{number}]", role, f"no ClusterRole has the label {label}")
 

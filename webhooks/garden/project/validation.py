@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from gardener import keys
 from gardener.api.garden import PROJECTS
-from gardener.garden import dual_approval
+from gardener.garden import dual_approval, users
 from gardener.garden.members import USER_ACCESS_MANAGER, identity
 from kube.names import dns_label_problems
-from kube.objects import Object, mapping, mappings, metadata, text
+from kube.objects import Key, Object, mapping, mappings, metadata, text
 from kube.resources import NAMESPACES
 from kube.validation import invalid_for, label_selector_errors
 from webhooks.garden.common import tolerations
@@ -34,7 +34,8 @@ def namespace_errors(write: Write) -> Iterator[Finding]:
 
 def namespace_taken(write: Write) -> Iterator[Finding]:
     namespace = text(write.spec.get("namespace"))
-    if namespace and any(_name(other) != write.name for other in write.garden.by(PROJECTS, "namespace", namespace)):
+    projects = write.garden.by(PROJECTS, users.namespaces, Key("", namespace))
+    if namespace and any(_name(other) != write.name for other in projects):
         yield Denial(f'namespace "{namespace}" is already used by another project', "spec.namespace")
 
 

@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS
 from gardener.api.garden.seed_autoscaler import SEED_AUTOSCALER as DEFINITION
-from kube.objects import is_deleting, key, mappings, text
+from gardener.garden import users
+from kube.objects import Key, is_deleting, key, mappings, text
 from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import duplicate, invalid
@@ -35,11 +36,11 @@ def _is_positive(amount: str | int) -> bool:
 def target_errors(write: Write) -> Iterator[Finding]:
     """Two that scale one set would undo each other's work for ever."""
     target = text(at(write.spec, "scaleTargetRef", "name"))
-    for other in write.garden.by(SEED_AUTOSCALERS, "target", target):
-        own = key(other)
-        if own.namespace == write.namespace and own.name != write.name and not is_deleting(other):
-            told = f"{MANAGED_SEED_SETS.kind} {target} is already scaled by {SEED_AUTOSCALERS.kind} {own.name}"
-            yield invalid("spec.scaleTargetRef", target, told)
+    for other in write.garden.by(SEED_AUTOSCALERS, users.managed_seed_sets, Key(write.namespace, target)):
+        name = key(other).name
+        if name != write.name and not is_deleting(other):
+            detail = f"{MANAGED_SEED_SETS.kind} {target} is already scaled by {SEED_AUTOSCALERS.kind} {name}"
+            yield invalid("spec.scaleTargetRef", target, detail)
 
 
 SEED_AUTOSCALER = Kind(

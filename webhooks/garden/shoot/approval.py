@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gardener import keys
 from gardener.api.garden import PROJECTS
-from gardener.garden import dual_approval
-from kube.objects import Object, labels
+from gardener.garden import dual_approval, users
+from kube.objects import Key, Object, labels
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
 
@@ -15,7 +15,7 @@ _OWN_LABELS = "gardener.cloud"
 
 def approval_of(write: Write, shoot: Object) -> Object | None:
     """The rule that a Shoot, old or new, is under."""
-    return dual_approval.approval_for(shoot, write.garden.by(PROJECTS, "namespace", write.namespace))
+    return dual_approval.approval_for(shoot, write.garden.by(PROJECTS, users.namespaces, Key("", write.namespace)))
 
 
 def refusal(write: Write, shoot: Object) -> str:

@@ -8,14 +8,21 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gardener.api.garden import SHOOTS
-from gardener.garden.domains import UNMANAGED, domain_and_parents, is_below, is_public_suffix, is_served
+from gardener.garden.domains import (
+    UNMANAGED,
+    domain_and_parents,
+    domains,
+    is_below,
+    is_public_suffix,
+    is_served,
+    parent_domains,
+)
 from kube.names import dns_subdomain_problems
-from kube.objects import Object, mappings, metadata, text
+from kube.objects import Key, Object, key, mappings, metadata, text
 from kube.paths import mapping_at
 from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, required
 from webhooks.garden.common.domains import default_domains, internal_domain
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.references import key_of
 from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import project_name, seed_name
 from webhooks.rules.shapes import child
@@ -181,15 +188,14 @@ def _taken(write: Write, domain: str) -> Iterator[Finding]:
     Of other projects, only those count above and below that are served: who names the domain of another does not keep
     its owner from using it. Below default domains, names cannot meet.
     """
-    own, garden = f"{write.namespace}/{write.name}", write.garden
-    same = list(garden.by(SHOOTS, "domain", domain))
+    own, garden = Key(write.namespace, write.name), write.garden
+    same = list(garden.by(SHOOTS, domains, domain))
     around: list[Object] = []
     if not _is_default(domain, [each.domain for each in default_domains(garden)]):
-        above = (
-            shoot for each in islice(domain_and_parents(domain), 1, None) for shoot in garden.by(SHOOTS, "domain", each)
-        )
-        around = [shoot for shoot in (*garden.by(SHOOTS, "belowDomain", domain), *above) if _counts(write, shoot)]
-    if any(key_of(shoot) != own for shoot in (*same, *around)):
+        parents = islice(domain_and_parents(domain), 1, None)
+        above = (shoot for each in parents for shoot in garden.by(SHOOTS, domains, each))
+        around = [shoot for shoot in (*garden.by(SHOOTS, parent_domains, domain), *above) if _counts(write, shoot)]
+    if any(key(shoot) != own for shoot in (*same, *around)):
         yield Denial(
             f"the domain {domain} is used by another shoot, or contains or is contained in such a domain", _DOMAIN
         )

@@ -5,8 +5,9 @@ from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
 from gardener.api.garden import PROJECTS
+from gardener.garden import users
 from gardener.garden.versions import Version, parse_version
-from kube.objects import Object, mapping, metadata, spec, text, texts
+from kube.objects import Key, Object, mapping, metadata, spec, text, texts
 from kube.paths import at
 from webhooks.garden.common.lazy import lazy
 from webhooks.garden.common.write import Write
@@ -160,7 +161,7 @@ def project_of(write: Write) -> Object | None:
 
 
 def _project(write: Write) -> Object | None:
-    return next(iter(write.garden.by(PROJECTS, "namespace", write.namespace)), None)
+    return next(iter(write.garden.by(PROJECTS, users.namespaces, Key("", write.namespace))), None)
 
 
 def project_name(write: Write) -> str:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from decimal import Decimal
 
 from gardener.api.garden import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.garden import users
 from gardener.garden.shoots import workers
-from kube.objects import Object, mapping, mappings, metadata, spec, text
+from kube.objects import Key, Object, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.quantities import parse_quantity
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.references import key_of
 from webhooks.garden.common.write import Write, depends_on
 from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools
 from webhooks.garden.shoot.profile import profile_of
@@ -86,14 +86,17 @@ def _above(used: Decimal, limit: object) -> bool:
     return bound is not None and used > bound
 
 
+_BINDINGS = ((SECRET_BINDINGS, users.secret_bindings), (CREDENTIALS_BINDINGS, users.credentials_bindings))
+
+
 def _others(write: Write, quota: Object) -> Iterator[Object]:
     """The other Shoots that use a binding with this quota."""
-    key, own = key_of(quota), f"{write.namespace}/{write.name}"
-    for resource, index in ((SECRET_BINDINGS, "secretBinding"), (CREDENTIALS_BINDINGS, "credentialsBinding")):
-        for binding in write.garden.by(resource, "quota", key):
+    own = Key(write.namespace, write.name)
+    for resource, index in _BINDINGS:
+        for binding in write.garden.by(resource, users.quotas, key(quota)):
             if scope_of(quota) == "project" and metadata(binding).get("namespace") != write.namespace:
                 continue
-            yield from (shoot for shoot in write.garden.by(SHOOTS, index, key_of(binding)) if key_of(shoot) != own)
+            yield from (shoot for shoot in write.garden.by(SHOOTS, index, key(binding)) if key(shoot) != own)
 
 
 def _usage(write: Write, shoot_spec: Object) -> dict[str, Decimal]:

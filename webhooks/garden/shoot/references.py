@@ -14,9 +14,10 @@ from gardener.api.garden import (
     SECRET_BINDINGS,
     WORKLOAD_IDENTITIES,
 )
+from gardener.garden import users
 from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.shoots import zones_of_workers
-from kube.objects import Object, mapping, metadata, text, texts
+from kube.objects import Key, Object, mapping, text, texts
 from kube.paths import at, mapping_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.validation import forbidden, invalid
@@ -153,8 +154,7 @@ def profile_changes(write: Write) -> Iterator[Finding]:
 
 
 def _managed_seed(write: Write) -> Object | None:
-    found = write.garden.by(MANAGED_SEEDS, "shoot", write.name)
-    return next((each for each in found if metadata(each).get("namespace") == write.namespace), None)
+    return next(iter(write.garden.by(MANAGED_SEEDS, users.shoots, Key(write.namespace, write.name))), None)
 
 
 def still_seed(write: Write) -> Iterator[Finding]:
