@@ -461,7 +461,9 @@ async def test_whether_a_look_is_needless_may_fail(logs: LogCapture) -> None:
 
     script = Script(RequeueAfter(0.01, RESYNC, fails))
     await run_script(script, 2)
-    assert [entry["log_level"] for entry in logs.entries if entry["event"].startswith("Cannot check whether")] == ["error"]
+    assert [entry["log_level"] for entry in logs.entries if entry["event"].startswith("Cannot check whether")] == [
+        "error"
+    ]
 
 
 async def test_thousands_of_keys_that_cost_little_leave_others_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
