@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from agent.resource_manager.node.agent_reconciliation_delay.rules import delays
-from agent.resource_manager.node.critical_components.projections import NAMESPACE
+from agent.resource_manager.node.agent_reconciliation_delay import delays
+from agent.resource_manager.node.critical_components.rules import NAMESPACE
 from benchmarks import report
 from benchmarks.measuring import Meter, News, Phase, connected, running
 from benchmarks.report import Table, number

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.resource_manager.health import evaluation
-from agent.resource_manager.istio_cluster_configuration.rules import patches
+from agent.resource_manager.istio_cluster_configuration import rules as istio
 from agent.resource_manager.managed_resource import plans
 from agent.shared.network_policy.rules import limits as policies
 from gardener.health.checks import expressions
@@ -102,7 +102,7 @@ NETWORK_POLICIES: Sequence[Row] = (
     ("its policies", f"{policies.MOST_POLICIES:,}", "namespaces that have some come first"),
     ("policies written while other Services wait", f"{policies.WRITES_BEFORE_OTHERS}", "its turn comes again"),
     ("selectors of Gateways in a namespace", f"{policies.MOST_WATCHES}", "left out, unless others use them"),
-    ("ports of Services of DestinationRules of a namespace", f"{patches.MOST_PATCHES:,}", ""),
+    ("ports of Services of DestinationRules of a namespace", f"{istio.MOST_PATCHES:,}", ""),
 )
 
 if __name__ == "__main__":

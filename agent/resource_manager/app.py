@@ -7,12 +7,11 @@ work            bootstrap, then the control loops
 
 from collections.abc import Sequence
 
-from agent.resource_manager.bootstrap import cluster_identity
-from agent.resource_manager.common.rules.changes import KEPT, RecentChanges
+from agent.resource_manager.bootstrap import DefinitionCheck, cluster_identity
+from agent.resource_manager.common.recent_changes import KEPT, RecentChanges
 from agent.resource_manager.context import Context, Metrics
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
-from agent.resource_manager.definition import DefinitionCheck
-from agent.resource_manager.health.rules import rules_of
+from agent.resource_manager.health.evaluation import rules_of
 from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.status_page.lister import Lister
 from config.resource_manager.schema import ResourceManagerConfiguration
@@ -55,7 +54,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Parts:
     servers: list[HttpServer] = []
     if page.port:
         # Imported only if it is wanted: that takes time.
-        from agent.resource_manager.status_page.live import LiveReader
+        from agent.resource_manager.status_page.object_page import LiveReader
         from agent.resource_manager.status_page.server import status_page_server
 
         live = LiveReader(target.client, target.discovery)

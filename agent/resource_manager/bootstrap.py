@@ -1,13 +1,16 @@
-"""The identity of the source cluster, which is determined once, by the leader, before controllers start.
+"""What is looked at once, before controllers start: the identity of the source cluster, and whether it serves the kind.
 
-It becomes part of the origin that applied objects carry, so guessing it wrong would orphan them: where it has to be
-known and is not, the process ends.
+The identity is determined by the leader. It becomes part of the origin that applied objects carry, so guessing it wrong
+would orphan them: where it has to be known and is not, the process ends. Where the cluster does not serve
+ManagedResources, there is nothing to do until it does; what is said then is how to define them.
 """
 
-from kube.errors import KubeError
+from gardener.api.kinds import DEFINITION, MANAGED_RESOURCES
+from kube.errors import KindNotServed, KubeError
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
 from process.logging import get_logger
 
 FROM_CLUSTER = "<cluster>"
@@ -65,3 +68,32 @@ async def _config_map(client: Client) -> Object | None:
 
 def _unreadable(reason: str) -> BootstrapError:
     return BootstrapError(f"cannot determine cluster identity from configmap: {reason}")
+
+
+class DefinitionCheck:
+    """Looks once. That the kind comes is noticed by its watch.
+
+    Args: discovery: of the source cluster.
+    """
+
+    name = "definition of ManagedResources"
+
+    def __init__(self, discovery: Discovery) -> None:
+        self._discovery = discovery
+
+    async def start(self) -> None:
+        try:
+            await self._discovery.find(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+        except KindNotServed:
+            get_logger().error(
+                "The source cluster does not serve ManagedResources; waiting for their CustomResourceDefinition",
+                install=f"kubectl apply --server-side -f {DEFINITION}",
+            )
+        except KubeError:
+            pass  # the watch reports it
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
-from agent.resource_manager.common.rules.changes import RecentChanges
+from agent.resource_manager.common.recent_changes import RecentChanges
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration

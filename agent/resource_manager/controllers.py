@@ -35,12 +35,10 @@ CONTROLLERS = Table[ResourceManagerConfiguration, Context](
         "garbage_collector.controller": lambda config: config.controllers.garbage_collector.enabled,
         "istio_cluster_configuration.controller": lambda config: config.controllers.istio_cluster_configuration.enabled,
         "network_policy": lambda config: config.controllers.network_policy.enabled,
-        "node.agent_reconciliation_delay.controller": (
-            lambda config: config.controllers.node_agent_reconciliation_delay.enabled
-        ),
+        "node.agent_reconciliation_delay": (lambda config: config.controllers.node_agent_reconciliation_delay.enabled),
         "node.critical_components.controller": lambda config: config.controllers.node_critical_components.enabled,
         # It has no switch of its own: it is of use to the webhook alone.
-        "node.high_availability_config.controller": lambda config: config.webhooks.high_availability_config.enabled,
+        "node.high_availability_config": lambda config: config.webhooks.high_availability_config.enabled,
         "token_invalidator.controller": lambda config: config.controllers.token_invalidator.enabled,
         "token_requestor": lambda config: config.controllers.token_requestor.enabled,
     },

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import brotli
 import orjson
 
-from agent.resource_manager.node.critical_components.projections import NAMESPACE
+from agent.resource_manager.node.critical_components.rules import NAMESPACE
 from campaign.model import FLEETING, SETTLED, Model
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES

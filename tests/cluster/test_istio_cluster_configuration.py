@@ -1,8 +1,7 @@
 """The controller `istio-cluster-configuration` on a real API server, with Istio's kinds installed while it runs."""
 
 from agent.resource_manager.istio_cluster_configuration.controller import declare
-from agent.resource_manager.istio_cluster_configuration.rules.patches import NAME, SUFFIX
-from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
+from agent.resource_manager.istio_cluster_configuration.rules import EXPORT_TO, NAME, SUFFIX
 from gardener import keys
 from gardener.api import kinds
 from kit.controllers import run_controller

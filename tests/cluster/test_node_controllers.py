@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.node.agent_reconciliation_delay import controller as reconciliation_delay
+from agent.resource_manager.node import agent_reconciliation_delay as reconciliation_delay
+from agent.resource_manager.node import high_availability_config
 from agent.resource_manager.node.critical_components import controller as critical_components
-from agent.resource_manager.node.high_availability_config import controller as high_availability_config
 from config.resource_manager.controllers import Controllers, NodeAgentReconciliationDelay, NodeCriticalComponents
 from devcluster.cluster import Cluster
 from devcluster.faults import Delay, EndWatch, Rule, WatchEnd

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from agent.resource_manager.istio_cluster_configuration.rules import projections as istio
-from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
+from agent.resource_manager.istio_cluster_configuration import rules as istio
+from agent.resource_manager.istio_cluster_configuration.rules import EXPORT_TO
 from agent.resource_manager.managed_resource.rules.invalid_update import PropagationPolicyError, propagation_policy
 from agent.resource_manager.managed_resource.rules.permissions import identity_of
 from agent.shared.network_policy.rules.policies import NAMESPACE_LABEL, Rules, Surroundings

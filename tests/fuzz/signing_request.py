@@ -12,9 +12,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from agent.resource_manager.csr_approver.rules.decide import decide
-from agent.resource_manager.csr_approver.rules.decisions import Approval, Denial, NoOpinion, message
-from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.rules import Approval, Denial, NoOpinion, Rules, decide, message
 from kit.signing import oracle
 from kit.signing.cluster import KnownObjects
 from kit.signing.requests import node_object, signing_request

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from prometheus_client import REGISTRY
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.health.rules import rules_of
+from agent.resource_manager.health.evaluation import rules_of
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.clock import utc_now

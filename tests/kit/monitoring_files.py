@@ -19,8 +19,8 @@ import yaml
 
 from agent.controller_manager.metrics import GardenCollector
 from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
-from agent.resource_manager.csr_approver import metrics as csr_metrics
-from agent.resource_manager.garbage_collector import metrics as garbage_metrics
+from agent.resource_manager.csr_approver.reconcile import csr_approver_decisions_total
+from agent.resource_manager.garbage_collector.reconcile import objects_total
 from agent.scheduler.shoot import metrics as scheduler_metrics
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT
@@ -29,8 +29,8 @@ from process.caches import CacheCollector
 from webhooks import metrics as webhook_metrics
 
 REGISTERED = (
-    csr_metrics.csr_approver_decisions_total,
-    garbage_metrics.objects_total,
+    csr_approver_decisions_total,
+    objects_total,
     scheduler_metrics.pending_shoots,
     kube_metrics.leader_election_master_status,
     kube_metrics.workqueue_depth,

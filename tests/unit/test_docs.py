@@ -12,11 +12,11 @@ from prometheus_client import REGISTRY, CollectorRegistry
 
 import limits_table
 from agent.programs import PROGRAMS
-from agent.resource_manager.csr_approver.rules.decisions import REQUEST_APPROVED, REQUEST_DENIED
+from agent.resource_manager.csr_approver.rules import REQUEST_APPROVED, REQUEST_DENIED
 from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
 from agent.resource_manager.managed_resource.report import APPLIED_WITH_WARNINGS
-from agent.resource_manager.node.critical_components.readiness import MISSING_DRIVERS, UNREADY, UNSCHEDULED
 from agent.resource_manager.node.critical_components.reconcile import READY
+from agent.resource_manager.node.critical_components.rules import MISSING_DRIVERS, UNREADY, UNSCHEDULED
 from agent.shared.network_policy.reconcile import (
     GATEWAY_NOT_USABLE,
     INVALID_ANNOTATION,

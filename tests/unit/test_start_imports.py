@@ -72,5 +72,5 @@ def test_a_controller_that_is_wanted_is_loaded(block: str) -> None:
 def test_the_webhook_for_high_availability_brings_its_controller() -> None:
     config = decode(orjson.dumps({**HEAD, "webhooks": {"highAvailabilityConfig": {"enabled": True}}})).config
     assert [declare.__module__ for declare in CONTROLLERS.load(config)] == [
-        "agent.resource_manager.node.high_availability_config.controller"
+        "agent.resource_manager.node.high_availability_config"
     ]

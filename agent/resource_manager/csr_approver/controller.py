@@ -7,10 +7,14 @@ it; there is no periodic run.
 from functools import partial
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.csr_approver import metrics
-from agent.resource_manager.csr_approver.lookups import ClusterLookups, warn_without_machines
-from agent.resource_manager.csr_approver.reconcile import Reconciler, Watched
-from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.reconcile import (
+    ClusterLookups,
+    Reconciler,
+    Watched,
+    initialize_metrics,
+    warn_without_machines,
+)
+from agent.resource_manager.csr_approver.rules import Rules
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
 from kube.runtime.cache import Change, View
 from kube.runtime.loop import ControlLoop, enqueue
@@ -20,7 +24,7 @@ _REQUESTS = View(CERTIFICATE_SIGNING_REQUESTS, Watched.of)
 
 def declare(context: Context) -> ControlLoop:
     settings, target = context.config.controllers.csr_approver, context.target
-    metrics.initialize()
+    initialize_metrics()
     loop = ControlLoop("csr-approver", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
     requests = loop.watch(target.caches, _REQUESTS, enqueue(when=_is_pending))
     lookups = ClusterLookups(

@@ -1,32 +1,125 @@
-"""One CertificateSigningRequest, from its arrival to the decision."""
+"""One CertificateSigningRequest, from its arrival to the decision.
+
+What the rules have to know of the clusters is read when a request is decided, and not from a cache: an approval is as
+final as a denial, and neither may rest on what was true a moment ago. A kubelet asks once in the weeks that a
+certificate is good for; following all Nodes and Machines all the time would cost far more.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
+from prometheus_client import Counter
 
-from agent.resource_manager.csr_approver.metrics import APPROVED, csr_approver_decisions_total
-from agent.resource_manager.csr_approver.rules import decisions
-from agent.resource_manager.csr_approver.rules.decide import Lookups, decide
-from agent.resource_manager.csr_approver.rules.decisions import (
+from agent.resource_manager.csr_approver.rules import (
     REQUEST_APPROVED,
     REQUEST_DENIED,
     SIGNERS,
     Approval,
+    Check,
     Denial,
+    Lookups,
+    Machine,
     NoOpinion,
+    Rules,
+    decide,
+    decided,
+    message,
 )
-from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
+from gardener import keys
+from gardener.api.kinds import MACHINES
 from kube.clock import parse_time, utc_now
-from kube.errors import Conflict, KubeError, NotFound
-from kube.objects import Key, Object, metadata
-from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+from kube.errors import Conflict, KindNotServed, KubeError, NotFound
+from kube.names import dns_subdomain_problems, label_value_problems
+from kube.objects import Key, Object, labels, metadata
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES
 from kube.runtime.cache import Store, without_managed_fields
-from kube.runtime.client import Client
+from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.discovery import Discovery
 from kube.runtime.events import EventRecorder
 from kube.signing_requests import is_pending, signer_of
+
+# --- reading the clusters
+
+
+class ClusterLookups:
+    """Reads; every method raises KubeError if it can't, also if there is no Machine API.
+
+    Args:
+        machine_namespace: where Machines are; None: they are not checked.
+    """
+
+    def __init__(self, *, source: Client, target: Client, machine_namespace: str | None) -> None:
+        self._source = source
+        self._target = target
+        self.machine_namespace = machine_namespace
+
+    async def node(self, name: str) -> Object | None:
+        return await self._target.find(NODES, name) if name else None
+
+    async def machines_of_node(self, node_name: str) -> int | None:
+        if self.machine_namespace is None:
+            return None
+        if label_value_problems(node_name):
+            return 0  # no label can name it, and a selector must not be made of it
+        return len(await self._machines(label_selector=f"{keys.MACHINE_NODE}={node_name}"))
+
+    async def machine(self, name: str) -> Machine | None:
+        if dns_subdomain_problems(name):
+            return None
+        if self.machine_namespace is None:
+            return Machine(name)
+        # A list distinguishes a Machine that does not exist from an API that does not exist.
+        found = await self._machines(field_selector=f"metadata.name={name}")
+        return Machine(labels(found[0]).get(keys.MACHINE_NODE) or "") if found else None
+
+    async def _machines(self, *, label_selector: str = "", field_selector: str = "") -> list[Object]:
+        selection = Selection(
+            namespace=self.machine_namespace or "", label_selector=label_selector, field_selector=field_selector
+        )
+        return await self._source.list(MACHINES, selection, form=Form.METADATA)
+
+
+async def warn_without_machines(discovery: Discovery, namespace: str | None) -> None:
+    """Without the Machine API nothing can be decided; that is to be known before the first Node waits."""
+    if namespace is None:
+        return
+    try:
+        await discovery.find(MACHINES.api_version, MACHINES.kind)
+    except KindNotServed:
+        log.error(
+            "The source cluster has no Machines, so no request can be decided;"
+            " correct controllers.csrApprover.machineNamespace or the source cluster",
+            namespace=namespace,
+            kind=f"{MACHINES.api_version} {MACHINES.kind}",
+        )
+    except KubeError as error:
+        log.info("It is not known yet whether the source cluster has Machines", error=str(error))
+
+
+# --- metrics
+
+
+APPROVED = "approved"
+
+csr_approver_decisions_total = Counter(
+    "csr_approver_decisions_total",
+    "Decisions on CertificateSigningRequests; the reason is approved, or which check failed.",
+    ("signer", "reason"),
+)
+
+
+def initialize_metrics() -> None:
+    """All series exist from the start, so that their first increase is seen."""
+    for signer in SIGNERS:
+        for reason in (APPROVED, *Check):
+            csr_approver_decisions_total.labels(signer, reason)
+
+
+# --- a pass
+
 
 _REPORTER = "csr-approver"
 _LONGEST_GRACE_PAUSE = 2.0
@@ -85,14 +178,14 @@ class Reconciler:
         try:
             # Its resourceVersion and uid make sure that this is the request that was looked at, still undecided.
             written = await self.client.replace(
-                CERTIFICATE_SIGNING_REQUESTS, decisions.decided(csr, decision, signer=signer), subresource="approval"
+                CERTIFICATE_SIGNING_REQUESTS, decided(csr, decision, signer=signer), subresource="approval"
             )
         except NotFound:
             return
         except Conflict as error:
             raise ReconcileError(f"the request changed meanwhile: {error}") from error
         self.requests.observe(written)
-        text = decisions.message(decision, signer=signer)
+        text = message(decision, signer=signer)
         log.info("Decided on a request", decision=text, signer=signer)
         if isinstance(decision, Approval):
             csr_approver_decisions_total.labels(signer, APPROVED).inc()

@@ -4,15 +4,14 @@ Nothing is watched: what refers to what is read when it is needed, which is seld
 """
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.garbage_collector import metrics
-from agent.resource_manager.garbage_collector.reconcile import Reconciler
+from agent.resource_manager.garbage_collector.reconcile import Reconciler, initialize_metrics
 from kube.objects import Key
 from kube.runtime.loop import ControlLoop
 
 
 def declare(context: Context) -> ControlLoop:
     settings, target = context.config.controllers.garbage_collector, context.target
-    metrics.initialize()
+    initialize_metrics()
     loop = ControlLoop(
         "garbage-collector",
         time_limit=settings.sync_period,

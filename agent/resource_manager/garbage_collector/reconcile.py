@@ -14,12 +14,12 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 import structlog
+from prometheus_client import Counter
 
-from agent.resource_manager.garbage_collector import metrics
 from agent.resource_manager.garbage_collector.candidates import RESOURCES, SELECTOR, Candidate, candidates
-from agent.resource_manager.garbage_collector.metrics import Outcome
 from config.resource_manager.controllers import GarbageCollector
 from gardener.api.kinds import MANAGED_RESOURCES, PROMETHEUSES
 from gardener.references.keys import Name, references
@@ -30,6 +30,34 @@ from kube.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STAT
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError, RequeueAfter, Result
 from kube.runtime.kind_definitions import require_gone
+
+objects_total = Counter(
+    "resource_manager_garbage_collector_objects_total",
+    "Labelled ConfigMaps and Secrets that were old enough to be collected, by what came of them.",
+    ("kind", "result"),
+)
+
+
+class Outcome(StrEnum):
+    IN_USE = "in_use"
+    DELETED = "deleted"
+    CHANGED = "changed"
+    """Changed or made anew since it was listed, so it stays."""
+    FAILED = "failed"
+    DRY_RUN = "dry_run"
+    """It would have been deleted."""
+
+
+def count(kind: str, outcome: Outcome, number: int = 1) -> None:
+    objects_total.labels(kind, outcome).inc(number)
+
+
+def initialize_metrics() -> None:
+    """All series exist from the start, so that their first increase is seen."""
+    for kind in RESOURCES:
+        for outcome in Outcome:
+            count(kind, outcome, 0)
+
 
 USERS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS, PODS, CRON_JOBS, MANAGED_RESOURCES, PROMETHEUSES)
 """The kinds whose objects refer to ConfigMaps and Secrets by annotations, in the order in which they are listed."""
@@ -63,7 +91,7 @@ class Reconciler:
             await self._drop_used(unused)
             errors = await (self._report_dry_run(unused) if self.settings.dry_run else self._delete(unused))
             for name in old_enough - unused.keys():
-                metrics.count(name.kind, Outcome.IN_USE)
+                count(name.kind, Outcome.IN_USE)
             if errors:
                 raise ReconcileError(_summary(errors))
         return RequeueAfter(self.settings.sync_period)
@@ -115,7 +143,7 @@ class Reconciler:
     async def _report_dry_run(self, unused: Unused) -> Sequence[str]:
         _log("Objects would be deleted", unused)
         for name in unused:
-            metrics.count(name.kind, Outcome.DRY_RUN)
+            count(name.kind, Outcome.DRY_RUN)
         return ()
 
     async def _delete(self, unused: Unused) -> Sequence[str]:
@@ -131,7 +159,7 @@ class Reconciler:
             deleted = [name for name, outcome in zip(chosen, outcomes, strict=True) if outcome is Outcome.DELETED]
             _log("Objects that nothing refers to were deleted", deleted)
             for name, outcome in zip(chosen, outcomes, strict=True):
-                metrics.count(name.kind, outcome)
+                count(name.kind, outcome)
         return errors
 
     async def _delete_one(self, candidate: Candidate, at_once: asyncio.Semaphore, errors: list[str]) -> Outcome:

@@ -1,7 +1,9 @@
-"""Expressions are evaluated by a process of their own, which can be ended: data of an object decides what one costs.
+"""The rules that the configuration adds to the built-in ones, and the process that evaluates their expressions.
 
-The child is started with the first evaluation and ends with this process. The kernel ends it when an evaluation takes
-too much processor time, and it gets no more memory than it may have; the next evaluation starts another one.
+What is wrong with an expression ends the start. Data of an object decides what an evaluation costs, so expressions are
+evaluated by a process of their own, which can be ended. The child is started with the first evaluation and ends with
+this process. The kernel ends it when an evaluation takes too much processor time, and it gets no more memory than it
+may have; the next evaluation starts another one.
 
 What an evaluation costs is blamed on the object: it is not evaluated for a while. The objects of a namespace are not,
 if several of them cost too much, and none of the rule, if those of several namespaces do: then it is the expression.
@@ -11,15 +13,28 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from select import select
 from typing import Any
 
 import orjson
 
-from gardener.health.checks.expressions import LONGEST_SECONDS, Expression
-from gardener.health.checks.rule import CheckError
-from kube.objects import Key
+from config.errors import ConfigError
+from config.resource_manager.controllers import Health
+from gardener.health.checks import expressions
+from gardener.health.checks.expressions import (
+    CURRENT,
+    FAILED,
+    IN_PROGRESS,
+    LONGEST_SECONDS,
+    Expression,
+    InvalidExpression,
+)
+from gardener.health.checks.kstatus import is_custom
+from gardener.health.checks.registry import Rules, has_rule
+from gardener.health.checks.rule import CheckError, Rule
+from kube.objects import Key, group_of
+from kube.validation import FieldError, duplicate, forbidden, invalid
 
 MODULE = "agent.resource_manager.health.evaluation_child"
 MEMORY = 128 << 20
@@ -131,3 +146,48 @@ class Evaluator:
 
 class _EndedError(Exception):
     """The child has ended; the text says why."""
+
+
+# --- configured rules
+
+
+_PATH = "controllers.health.healthCheckExprs"
+
+
+def rules_of(settings: Health) -> Rules:
+    """Raises ConfigError."""
+    configured: dict[tuple[str, str], Rule] = {}
+    errors: list[FieldError] = []
+    evaluator = Evaluator()
+    try:
+        for index, given in enumerate(settings.health_check_exprs):
+            path, name = f"{_PATH}[{index}]", (group_of(given.api_version), given.kind)
+            found = [*_kind_errors(path, *name)]
+            compiled: dict[str, Expression] = {}
+            if name in configured:
+                found.append(duplicate(f"{path}.kind", f"{name[1]}.{name[0]}"))
+            for field, text in ((IN_PROGRESS, given.in_progress), (FAILED, given.failed), (CURRENT, given.current)):
+                try:
+                    if text:
+                        compiled[field] = Expression(text)
+                except InvalidExpression as error:
+                    found.append(invalid(f"{path}.{field}", text, f"of {given.kind}: {error}"))
+            if not found:
+                configured[name] = expressions.rule(*name, compiled, evaluate=evaluator.first_true)
+            errors += found
+    except ImportError as error:
+        detail = (
+            "the library for CEL is not installed: install the package with the extra `cel`, use an image that has it,"
+            " or remove the expressions"
+        )
+        raise ConfigError([forbidden(_PATH, detail)]) from error
+    if errors:
+        raise ConfigError(errors)
+    return Rules(configured=configured, kstatus=settings.kstatus)
+
+
+def _kind_errors(path: str, group: str, kind: str) -> Iterator[FieldError]:
+    if not is_custom(group):
+        yield forbidden(f"{path}.apiVersion", "expressions are for custom resources only")
+    elif has_rule(group, kind):
+        yield forbidden(f"{path}.kind", f"{kind} has a rule of its own, which can't be replaced")

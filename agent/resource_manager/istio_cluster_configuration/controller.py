@@ -9,8 +9,9 @@ from functools import partial
 
 from agent.resource_manager.context import Context
 from agent.resource_manager.istio_cluster_configuration.reconcile import IstioStores, Reconciler
-from agent.resource_manager.istio_cluster_configuration.rules.patches import NAME, SUFFIX
-from agent.resource_manager.istio_cluster_configuration.rules.projections import (
+from agent.resource_manager.istio_cluster_configuration.rules import (
+    NAME,
+    SUFFIX,
     DestinationRule,
     Existing,
     Namespace,

@@ -4,20 +4,18 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.resource_manager.istio_cluster_configuration.rules.patches import (
+from agent.resource_manager.istio_cluster_configuration.rules import (
     MOST_PATCHES,
     NAME,
     SUFFIX,
-    Patches,
-    compute_patches,
-    envoy_filter,
-)
-from agent.resource_manager.istio_cluster_configuration.rules.projections import (
     DestinationRule,
     Existing,
     Namespace,
+    Patches,
     Service,
+    compute_patches,
     decided,
+    envoy_filter,
 )
 from gardener.api import kinds
 from kube.errors import AlreadyExists, KubeError, NotFound

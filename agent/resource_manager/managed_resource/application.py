@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from agent.resource_manager.common.rules.changes import Action
+from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from agent.resource_manager.managed_resource.rules.invalid_update import (

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.resource_manager.common.rules.changes import Action
+from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Users
 from agent.resource_manager.managed_resource.ownership import Look
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending

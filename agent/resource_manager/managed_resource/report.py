@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from agent.resource_manager.common.inputs import Inputs
-from agent.resource_manager.common.rules.changes import RecentChanges
+from agent.resource_manager.common.recent_changes import RecentChanges
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, news_text
 from gardener.managed_resource import conditions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.resource_manager.common.rules.changes import RecentChanges
+from agent.resource_manager.common.recent_changes import RecentChanges
 from agent.resource_manager.health.objects import NotKnown
 from gardener.conditions import RESOURCES_HEALTHY
 from gardener.health.findings import Finding, Reference, missing

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.resource_manager.common.rules.changes import Action
+from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Page
 from config.resource_manager import COMPONENT

@@ -12,13 +12,10 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from agent.resource_manager.status_page.changes_page import ChangesQuery, changes_page
-from agent.resource_manager.status_page.list_page import list_page
 from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Listing, Query
-from agent.resource_manager.status_page.live import LiveReader
-from agent.resource_manager.status_page.object_page import find_reference, object_page
-from agent.resource_manager.status_page.one_page import one_page
+from agent.resource_manager.status_page.object_page import LiveReader, find_reference, object_page
+from agent.resource_manager.status_page.pages import ChangesQuery, changes_page, list_page, one_page
 from agent.resource_manager.status_page.rendering import STATIC, render
 from kube.objects import Key
 from process.server import HttpServer

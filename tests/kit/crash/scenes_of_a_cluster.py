@@ -3,8 +3,7 @@
 import asyncio
 from typing import Any, ClassVar
 
-from agent.resource_manager.istio_cluster_configuration.rules.patches import SUFFIX
-from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
+from agent.resource_manager.istio_cluster_configuration.rules import EXPORT_TO, SUFFIX
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api import kinds

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent.resource_manager.csr_approver.rules.client_certificates import Machine
+from agent.resource_manager.csr_approver.rules import Machine
 from kube.objects import Object
 
 

@@ -7,17 +7,17 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from agent.resource_manager.csr_approver.rules.decide import decide
-from agent.resource_manager.csr_approver.rules.decisions import (
+from agent.resource_manager.csr_approver.rules import (
     Approval,
     Check,
     Decision,
     Denial,
     NoOpinion,
+    Rules,
+    decide,
     decided,
     message,
 )
-from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
 from kit.signing.cluster import KnownObjects
 from kit.signing.requests import CLIENT, SERVING, SERVING_USAGES, csr_object, node_object, signing_request
 from kube.objects import Object

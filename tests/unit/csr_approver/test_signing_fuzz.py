@@ -15,9 +15,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.resource_manager.csr_approver.rules.decide import decide
-from agent.resource_manager.csr_approver.rules.decisions import Approval, NoOpinion
-from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.rules import Approval, NoOpinion, Rules, decide
 from fuzz import signing_request as fuzzing
 from kit.signing import oracle
 from kit.signing.cluster import KnownObjects

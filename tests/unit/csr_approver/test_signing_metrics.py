@@ -2,12 +2,12 @@
 
 from prometheus_client import REGISTRY
 
-from agent.resource_manager.csr_approver.metrics import initialize
-from agent.resource_manager.csr_approver.rules.decisions import SIGNERS, Check
+from agent.resource_manager.csr_approver.reconcile import initialize_metrics
+from agent.resource_manager.csr_approver.rules import SIGNERS, Check
 
 
 def test_series_of_all_decisions_exist_before_the_first() -> None:
-    initialize()
+    initialize_metrics()
     for signer in SIGNERS:
         for reason in ("approved", *Check):
             labels = {"signer": signer, "reason": str(reason)}

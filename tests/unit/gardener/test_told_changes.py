@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.resource_manager.common.rules.changes import Action
+from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, change_text, news_text
 from gardener.keys import MANAGED_BY, ORIGIN
 from gardener.managed_resource.changes import told

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.health.rules import rules_of
+from agent.resource_manager.health.evaluation import rules_of
 from config.errors import ConfigError
 from config.resource_manager import decode
 from config.resource_manager.controllers import Health
@@ -83,7 +83,7 @@ def test_without_the_library_it_is_said_how_to_get_it() -> None:
     code = f"""
 import sys
 sys.modules["cel_expr_python"] = None
-from agent.resource_manager.health.rules import rules_of
+from agent.resource_manager.health.evaluation import rules_of
 from config.resource_manager import decode
 try:
     rules_of(decode({str({"controllers": {"health": {"healthCheckExprs": [WIDGETS]}}})!r}).config.controllers.health)
@@ -99,7 +99,7 @@ except Exception as error:
 
 def test_without_expressions_the_library_is_not_loaded() -> None:
     code = (
-        "import sys; from agent.resource_manager.health.rules import rules_of;"
+        "import sys; from agent.resource_manager.health.evaluation import rules_of;"
         "from config.resource_manager.controllers import Health;"
         "rules_of(Health(kstatus=True)); print('cel_expr_python' in sys.modules)"
     )

@@ -5,20 +5,18 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.istio_cluster_configuration.rules.patches import (
+from agent.resource_manager.istio_cluster_configuration.rules import (
     MOST_PATCHES,
-    Patches,
-    compute_patches,
-    envoy_filter,
-    http2_mode,
-)
-from agent.resource_manager.istio_cluster_configuration.rules.projections import (
     MOST_PORTS,
     DestinationRule,
     Exports,
     Http2,
+    Patches,
     Service,
     ServicePort,
+    compute_patches,
+    envoy_filter,
+    http2_mode,
     is_ingress,
 )
 from kube.objects import Key, Object

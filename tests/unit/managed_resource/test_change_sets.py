@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.common.rules.changes import Action
+from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from gardener.managed_resource.conditions import warnings_in
 from gardener.managed_resource.warnings import ObjectWarnings

@@ -4,17 +4,20 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.node.critical_components.projections import (
+from agent.resource_manager.node.critical_components.rules import (
     DaemonSetState,
     NodeState,
     PodState,
+    Waiting,
     daemon_set_state,
-    drivers,
+    drivers_of,
     node_state,
+    placement_of,
     pod_state,
+    runs_on,
+    waits_for,
+    without_taint,
 )
-from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
-from agent.resource_manager.node.critical_components.rules import placement_of, runs_on
 from gardener import keys
 from kit.objects import obj
 from kube.objects import Key, Object
@@ -171,8 +174,8 @@ def test_pods_elsewhere_are_on_no_node() -> None:
 
 
 def test_drivers_are_read_from_a_csi_node() -> None:
-    assert drivers({"spec": {"drivers": [{"name": "a"}, {"name": "b"}]}}) == {"a", "b"}
-    assert drivers({"spec": {"drivers": None}}) == frozenset()
+    assert drivers_of({"spec": {"drivers": [{"name": "a"}, {"name": "b"}]}}) == {"a", "b"}
+    assert drivers_of({"spec": {"drivers": None}}) == frozenset()
 
 
 # --- the taint

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.resource_manager.node.high_availability_config.reconcile import is_outdated
+from agent.resource_manager.node.high_availability_config import is_outdated
 from gardener.keys import HIGH_AVAILABILITY_SKIP
 from kube.objects import Object
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.resource_manager.node.agent_reconciliation_delay.reconcile import (
+from agent.resource_manager.node.agent_reconciliation_delay import (
     LONGEST_WAIT_SECONDS,
     QUIET_SECONDS,
     Debounce,
+    delays,
 )
-from agent.resource_manager.node.agent_reconciliation_delay.rules import delays
 from kit.clock import FakeClock
 from kube.clock import parse_duration
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.node.critical_components.projections import (
+from agent.resource_manager.node.critical_components.reconcile import (
     CSI_NODES_VIEW,
     DAEMON_SETS_VIEW,
     NODES_VIEW,
     PODS_VIEW,
+    NodeStores,
+    Reconciler,
+    Waits,
 )
-from agent.resource_manager.node.critical_components.reconcile import NodeStores, Reconciler, Waits
 from gardener import keys
 from kit.clock import FakeClock
 from kit.objects import obj

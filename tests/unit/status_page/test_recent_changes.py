@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent.resource_manager.common.rules.changes import Action, RecentChanges, object_change
+from agent.resource_manager.common.recent_changes import Action, RecentChanges, object_change
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from gardener.managed_resource.changes import Told, told
 from kube.objects import Key

@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
-from agent.resource_manager.common.rules.changes import Action, RecentChanges, object_change
+from agent.resource_manager.common.recent_changes import Action, RecentChanges, object_change
 from agent.resource_manager.health.objects import NotKnown
-from agent.resource_manager.status_page.changes_page import ChangesQuery, changes_page
-from agent.resource_manager.status_page.list_page import list_page
 from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.resource_manager.status_page.listing import Listing, Query
-from agent.resource_manager.status_page.live import Listed, LiveObject
-from agent.resource_manager.status_page.object_page import as_yaml, find_reference, object_page
-from agent.resource_manager.status_page.one_page import one_page
+from agent.resource_manager.status_page.object_page import Listed, LiveObject, as_yaml, find_reference, object_page
+from agent.resource_manager.status_page.pages import ChangesQuery, changes_page, list_page, one_page
 from agent.resource_manager.status_page.server import is_loopback, is_name_of_this_computer
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.findings import Finding, Reference

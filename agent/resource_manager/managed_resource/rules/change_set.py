@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from agent.resource_manager.common.rules.changes import Action, ObjectChange, object_change
+from agent.resource_manager.common.recent_changes import Action, ObjectChange, object_change
 from gardener.managed_resource import conditions
 from gardener.managed_resource.adoption import without_stamps
 from gardener.managed_resource.changes import Told, told

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from functools import partial
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.node.critical_components.projections import (
+from agent.resource_manager.node.critical_components.reconcile import (
     CSI_NODES_VIEW,
     DAEMON_SETS_VIEW,
     NODES_VIEW,
     PODS_VIEW,
     TAINTED,
-    DaemonSetState,
-    NodeState,
-    PodState,
+    NodeStores,
+    Reconciler,
+    Waits,
 )
-from agent.resource_manager.node.critical_components.reconcile import NodeStores, Reconciler, Waits
+from agent.resource_manager.node.critical_components.rules import DaemonSetState, NodeState, PodState
 from kube.objects import Key
 from kube.resources import NODES
 from kube.runtime.cache import Change, Store

@@ -5,27 +5,58 @@ reason changes quickly; it is reported at most once in the time between two regu
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import structlog
 
-from agent.resource_manager.node.critical_components.projections import BY_NODE, DaemonSetState, NodeState, PodState
-from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
+from agent.resource_manager.node.critical_components.rules import (
+    DaemonSetState,
+    NodeState,
+    PodState,
+    Waiting,
+    daemon_set_state,
+    drivers_of,
+    node_state,
+    pod_state,
+    waits_for,
+    without_taint,
+)
+from gardener import keys
 from kube.clock import format_duration
 from kube.errors import Conflict, NotFound
 from kube.objects import Key
-from kube.resources import NODES
-from kube.runtime.cache import Store
+from kube.resources import CSI_NODES, DAEMON_SETS, NODES, PODS
+from kube.runtime.cache import Store, View
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, Requeue, RequeueAfter, Result
 from kube.runtime.events import EventRecorder, EventType
 
 READY = "NodeCriticalComponentsReady"
+BY_NODE = "node"
+TAINTED = "tainted"
 
 _REPORTER = "node-critical-components-controller"
 
+_SELECTOR = f"{keys.CRITICAL_COMPONENT}=true"
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def _tainted(node: NodeState) -> Iterator[bool]:
+    if node.is_waiting:
+        yield True
+
+
+def _node_of(pod: PodState) -> Iterator[str]:
+    if pod.node:
+        yield pod.node
+
+
+NODES_VIEW = View(NODES, node_state, indexes=((TAINTED, _tainted),))
+PODS_VIEW = View(PODS, pod_state, label_selector=_SELECTOR, indexes=((BY_NODE, _node_of),))
+DAEMON_SETS_VIEW = View(DAEMON_SETS, daemon_set_state, label_selector=_SELECTOR)
+CSI_NODES_VIEW = View(CSI_NODES, drivers_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

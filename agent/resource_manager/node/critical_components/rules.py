@@ -1,11 +1,31 @@
-"""On which Nodes the DaemonSet controller wants a pod of a DaemonSet."""
+"""Whether all that is critical for a Node is ready there, from what is kept of objects: no more than is read here."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kube.objects import Object, mapping, mappings, string_map, text
+from gardener import keys
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    condition,
+    controller_of,
+    is_deleting,
+    key,
+    labels,
+    mapping,
+    mappings,
+    resource_version,
+    spec,
+    string_map,
+    text,
+    uid,
+)
+
+# --- on which Nodes the DaemonSet controller wants a pod of a DaemonSet
+
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _IMPLICIT = tuple(
@@ -128,3 +148,143 @@ def _compares(value: str | None, bounds: Sequence[str], holds: Callable[[int, in
     if value is None or len(bounds) != 1 or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(bounds[0]):
         return False
     return holds(int(value), int(bounds[0]))
+
+
+# --- what is kept of objects
+
+
+NAMESPACE = "kube-system"
+"""Components elsewhere don't count."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A Node with the taint; of one without it only that it is there."""
+
+    taints: tuple[Object, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    uid: str = ""
+    version: int = field(default=0, compare=False)
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self.taints)
+
+
+_UNTAINTED = NodeState()
+
+
+@dataclass(frozen=True, slots=True)
+class PodState:
+    """Of a critical component."""
+
+    node: str
+    is_alive: bool
+    """Neither finished nor about to go."""
+    is_ready: bool
+    daemon_set: str
+    """The uid of the DaemonSet that it belongs to."""
+    drivers: frozenset[str]
+    """Storage drivers that have to be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSetState:
+    uid: str
+    placement: Placement | None
+    """None: no Node has to wait for it."""
+
+
+def node_state(node: Object) -> NodeState:
+    taints = mappings(spec(node).get("taints"))
+    if all(taint.get("key") != keys.CRITICAL_COMPONENTS_NOT_READY for taint in taints):
+        return _UNTAINTED
+    return NodeState(taints=tuple(taints), labels=labels(node), uid=uid(node), version=resource_version(node))
+
+
+def pod_state(pod: Object) -> PodState:
+    status, owner = mapping(pod.get("status")), controller_of(pod) or {}
+    is_daemon = owner.get("apiVersion") == "apps/v1" and owner.get("kind") == "DaemonSet"
+    return PodState(
+        node=text(spec(pod).get("nodeName")) if key(pod).namespace == NAMESPACE else "",
+        is_alive=status.get("phase") not in ("Succeeded", "Failed") and not is_deleting(pod),
+        is_ready=(condition(pod, "Ready") or {}).get("status") == "True",
+        daemon_set=text(owner.get("uid")) if is_daemon else "",
+        drivers=frozenset(
+            driver for name, driver in annotations(pod).items() if name.startswith(keys.WAIT_FOR_CSI_NODE_PREFIX)
+        ),
+    )
+
+
+def daemon_set_state(daemon_set: Object) -> DaemonSetState:
+    template = mapping(spec(daemon_set).get("template"))
+    counts = (
+        key(daemon_set).namespace == NAMESPACE
+        and labels(template).get(keys.CRITICAL_COMPONENT) == "true"
+        and not is_deleting(daemon_set)
+    )
+    return DaemonSetState(uid(daemon_set), placement_of(spec(template)) if counts else None)
+
+
+def drivers_of(csi_node: Object) -> frozenset[str]:
+    return frozenset(text(driver.get("name")) for driver in mappings(spec(csi_node).get("drivers")))
+
+
+# --- three checks in order; the first that fails is reported
+
+
+UNSCHEDULED = "UnscheduledNodeCriticalDaemonSets"
+UNREADY = "UnreadyNodeCriticalPods"
+MISSING_DRIVERS = "UnreadyRequiredCSIDrivers"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why the taint has to stay."""
+
+    reason: str
+    message: str
+
+
+def waits_for(
+    node_name: str,
+    node: NodeState,
+    *,
+    daemon_sets: Iterable[tuple[Key, DaemonSetState]],
+    pods: Sequence[tuple[Key, PodState]],
+    drivers: frozenset[str],
+) -> Waiting | None:
+    """None: nothing, all is ready.
+
+    Pods that are finished or about to go count as if they were gone: their controllers make others.
+
+    Args: pods: those on the Node; drivers: the storage drivers that are registered there.
+    """
+    alive = [(key, pod) for key, pod in pods if pod.is_alive]
+    scheduled = {pod.daemon_set for _, pod in alive}
+    unscheduled = [
+        key
+        for key, daemon_set in daemon_sets
+        if daemon_set.placement is not None
+        and daemon_set.uid not in scheduled
+        and runs_on(daemon_set.placement, name=node_name, labels=node.labels, taints=node.taints)
+    ]
+    if unscheduled:
+        text = "Node-critical DaemonSets found that were not scheduled to Node yet"
+        return Waiting(UNSCHEDULED, f"{text}: {_names(unscheduled)}")
+    if unready := [key for key, pod in alive if not pod.is_ready]:
+        return Waiting(UNREADY, f"Unready node-critical Pods found on Node: {_names(unready)}")
+    required = frozenset[str]().union(*(pod.drivers for _, pod in alive))
+    if missing := sorted(required - drivers):
+        return Waiting(MISSING_DRIVERS, f"Unready required CSI drivers for Node: [{' '.join(missing)}]")
+    return None
+
+
+def without_taint(node: NodeState) -> Object:
+    """The merge patch that removes the taint from the Node as it is known, and leaves the others in their order."""
+    others = [taint for taint in node.taints if taint.get("key") != keys.CRITICAL_COMPONENTS_NOT_READY]
+    return {"metadata": {"resourceVersion": str(node.version)}, "spec": {"taints": others or None}}
+
+
+def _names(found: Iterable[Key]) -> str:
+    return ", ".join(map(str, sorted(found)))

@@ -1,4 +1,8 @@
-"""All Nodes in one go: each delay depends on how many there are.
+"""The controller `node-agent-reconciliation-delay`: spreads the delays of node agents evenly.
+
+Node agents act on a new configuration after a delay that an annotation of their Node states, so that the agents of a
+cluster don't all restart the same thing at once. Each delay depends on how many Nodes there are: all Nodes are
+reconciled in one pass when one came or went, or a delay was changed.
 
 Only Nodes whose annotation differs are written, a few at a time. While Nodes come and go, delays are left alone for a
 moment, since each of them would change all delays.
@@ -6,21 +10,44 @@ moment, since each of them would change all delays.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
-from agent.resource_manager.common.nodes import NodeMetadata
-from agent.resource_manager.node.agent_reconciliation_delay.rules import delays
+from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
+from agent.resource_manager.context import Context
 from gardener import keys
 from gardener.keys import RECONCILIATION_DELAY
+from kube.clock import format_duration
 from kube.errors import Conflict, Forbidden, KubeError, NotFound
 from kube.objects import Key, annotations, is_truthy, key, label_selector_text, resource_version
 from kube.resources import NODES, SECRETS
-from kube.runtime.cache import Store
+from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, Queue
+from kube.runtime.queue import CHANGE
+
+# --- rules
+
+
+def delays(names: Iterable[str], *, least: float, most: float) -> dict[str, str]:
+    """The annotation of each Node: the first in byte order gets the least delay, and none quite the greatest.
+
+    Args: least, most: seconds.
+    """
+    ordered = sorted(names, key=str.encode)
+    if not ordered:
+        return {}
+    step = (most - least) / len(ordered)
+    # To whole nanoseconds they are cut, not rounded, as the original does it.
+    return {name: format_duration(int((least + number * step) * 1e9) / 1e9) for number, name in enumerate(ordered)}
+
+
+# --- a pass
+
 
 QUIET_SECONDS = 1.0
 """So long nothing may have changed before delays are computed."""
@@ -142,3 +169,27 @@ class Reconciler:
                 version = resource_version(await self._client.get(NODES, name, form=Form.METADATA))
             except NotFound:
                 return
+
+
+# --- the controller
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, target = context.config.controllers.node_agent_reconciliation_delay, context.target
+    loop = ControlLoop("node-agent-reconciliation-delay")
+    state = Delays()
+    nodes = loop.watch(target.caches, NODES_VIEW, partial(_node_changed, state))
+    return loop.reconciled_by(
+        Reconciler(client=target.client, nodes=nodes, state=state, least=settings.min_delay, most=settings.max_delay)
+    )
+
+
+def _node_changed(state: Delays, queue: Queue, change: Change[NodeMetadata]) -> None:
+    old, new = change.old, change.new
+    if old == new:
+        return
+    stays = old is not None and new is not None and old.agent_secret == new.agent_secret
+    if stays and new is not None and state.is_as_wanted(change.key.name, new):
+        return  # written by ourselves
+    state.debounce.restart()
+    queue.add_after(ALL_NODES, QUIET_SECONDS, CHANGE)

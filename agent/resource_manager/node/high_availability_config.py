@@ -1,4 +1,8 @@
-"""When one Node becomes several, or several one: has the workloads written again that the webhook would change.
+"""The controller `node-high-availability-config`: has workloads written again when one Node becomes several, or back.
+
+How strictly replicas are kept apart depends on whether there is more than one Node. The webhook of the same name
+decides that when a workload is written; this controller looks at the workloads once after the start, and has those
+written again whose answer changed.
 
 What counts is that the number crossed this line, not where it is at last: what was written in between was written for
 the other side. So each crossing leads to a pass, however soon it is undone, and that pass begins a moment later, when
@@ -11,14 +15,16 @@ from typing import Any
 
 import structlog
 
-from agent.resource_manager.common.nodes import NodeMetadata
+from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
+from agent.resource_manager.context import Context
 from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
 from kube.errors import NotFound
 from kube.objects import Key, key, labels
 from kube.resources import DEPLOYMENTS, NAMESPACES, STATEFUL_SETS, Resource
-from kube.runtime.cache import Caches, Store
+from kube.runtime.cache import Caches, Change, Store
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, enqueue_after
 
 TOGETHER_SECONDS = 1.0
 """From a crossing to its pass: until the webhook has seen it, too, and for others that follow."""
@@ -80,3 +86,15 @@ def is_outdated(workload: Mapping[str, Any], *, several_nodes: bool) -> bool:
     over_hosts = next((each for each in constraints if each.get("topologyKey") == _HOST), None)
     outdated = "ScheduleAnyway" if several_nodes else "DoNotSchedule"
     return over_hosts is not None and over_hosts.get("whenUnsatisfiable") == outdated
+
+
+def declare(context: Context) -> ControlLoop:
+    target = context.target
+    loop = ControlLoop("node-high-availability-config", initial_keys=[ALL_NODES])
+
+    def crossed(_: Change[NodeMetadata]) -> bool:
+        return reconciler.has_crossed()
+
+    nodes = loop.watch(target.caches, NODES_VIEW, enqueue_after(TOGETHER_SECONDS, ALL_NODES, when=crossed))
+    reconciler = Reconciler(client=target.client, caches=target.caches, nodes=nodes)
+    return loop.reconciled_by(reconciler)

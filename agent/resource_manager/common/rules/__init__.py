@@ -1,1 +1,0 @@
-"""Rules that several controllers share: pure."""

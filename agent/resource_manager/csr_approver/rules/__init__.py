@@ -1,1 +1,0 @@
-"""Which requests for certificates are approved: pure."""

@@ -1,1 +1,0 @@
-"""Which fields of Istio's configuration change with a cluster: pure."""
