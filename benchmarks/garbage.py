@@ -14,8 +14,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, install_definition
 from devcluster.cluster import Cluster
 from gardener.keys import GARBAGE_COLLECTABLE
-from gardener.references.annotate import inject_annotations
-from gardener.references.keys import Name
+from gardener.references import Name, inject_annotations
 from kube.clock import parse_time
 from kube.objects import Object, metadata
 from kube.runtime.client import Client, Form, Selection

@@ -12,8 +12,7 @@ import brotli
 
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, LARGEST_SECRET, split
-from gardener.references.manifests import stamp
-from gardener.references.unique import make_unique
+from gardener.references import make_unique, stamp
 from kube.objects import Object
 from kube.yaml import DialectError
 from kubectl.errors import UserError

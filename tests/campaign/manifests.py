@@ -20,7 +20,7 @@ from campaign.model import FLEETING, SETTLED, Model
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import FROM_PREFIX, FROM_SUFFIX, FROM_WORLD, GARBAGE_COLLECTABLE, NAMESPACE_SELECTORS
-from gardener.references.keys import annotation_key
+from gardener.references import annotation_key
 from kit import objects
 from kit.objects import CONTAINERS
 from kube.objects import Object

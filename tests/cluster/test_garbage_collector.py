@@ -16,7 +16,7 @@ from agent.resource_manager.garbage_collector.reconcile import USERS, Reconciler
 from config.resource_manager.controllers import Controllers, GarbageCollector
 from devcluster.cluster import Cluster
 from gardener.keys import GARBAGE_COLLECTABLE, REFERENCE_PREFIX
-from gardener.references.annotate import inject_annotations
+from gardener.references import inject_annotations
 from kit.controllers import counted, run_controller
 from kit.eventually import soon
 from kit.kinds import definition, definition_path, serve

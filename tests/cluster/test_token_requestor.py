@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
-from agent.shared.token_requestor.targets import MOST_BY_NAME
+from agent.shared.token_requestor.watches import MOST_BY_NAME
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener import keys

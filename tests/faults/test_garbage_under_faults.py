@@ -15,7 +15,7 @@ from config.resource_manager.controllers import GarbageCollector
 from devcluster.faults import STRANGERS, Answer, Fault, Reset, Rule, expired, internal_error, unavailable
 from devcluster.proxy import FaultProxy
 from gardener.keys import GARBAGE_COLLECTABLE
-from gardener.references.keys import annotation_key
+from gardener.references import annotation_key
 from kit.eventually import soon
 from kit.objects import obj, unscheduled_pod
 from kit.world import World

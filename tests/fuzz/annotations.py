@@ -19,7 +19,7 @@ from agent.shared.network_policy.rules.policies import NAMESPACE_LABEL, Rules, S
 from agent.shared.network_policy.rules.projections import Namespace, Service
 from agent.shared.token_requestor.rules.renewal import renew_time
 from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, parse_token_spec
-from agent.shared.token_requestor.watched import ANNOTATIONS
+from agent.shared.token_requestor.token_secret import ANNOTATIONS
 from config.resource_manager.restrictions import Impersonation
 from gardener import keys
 from gardener.managed_resource.dependencies import MOST, Dependencies
@@ -33,8 +33,8 @@ from kube.clock import format_duration, parse_duration
 from kube.objects import Object
 from kube.quantities import parse_quantity
 from webhooks.admission import Refusal
-from webhooks.handlers.high_availability_config.rules import requirements
-from webhooks.handlers.high_availability_config.rules.replicas import needed
+from webhooks.handlers.high_availability_config import rules as high_availability
+from webhooks.handlers.high_availability_config.rules import needed_replicas
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 _LONGEST_MESSAGE = 1_000
@@ -162,16 +162,16 @@ def _ignored_fields(text: str) -> None:
 
 
 def _zones(text: str) -> None:
-    found = requirements.of_namespace({requirements.ZONES: text}).zones
+    found = high_availability.requirements_of({high_availability.ZONES: text}).zones
     assert len(set(found)) == len(found)
     assert "" not in found
 
 
 def _replicas(text: str) -> None:
-    obj = _annotated(requirements.REPLICAS, text)
-    obj["metadata"]["labels"] = {requirements.TYPE: "server"}
+    obj = _annotated(high_availability.REPLICAS, text)
+    obj["metadata"]["labels"] = {high_availability.TYPE: "server"}
     try:
-        number = needed(obj, 1, failure_tolerance=None)
+        number = needed_replicas(obj, 1, failure_tolerance=None)
     except Refusal:
         return
     assert number is not None

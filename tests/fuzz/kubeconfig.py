@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from agent.shared.token_requestor.authority import Authority
-from agent.shared.token_requestor.rules import contents
 from agent.shared.token_requestor.rules import kubeconfig as written
+from agent.shared.token_requestor.rules import renewal
 from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
 from kube.runtime.connection import TokenFile, load_kubeconfig
 from kube.runtime.kubeconfig import ConfigurationError
@@ -76,17 +76,17 @@ def _connect(content: bytes) -> None:
 
 def _write(content: bytes) -> None:
     try:
-        changed = contents.placed({"kubeconfig": content}, token="new", authority=b"ca")["kubeconfig"]
+        changed = renewal.placed({"kubeconfig": content}, token="new", authority=b"ca")["kubeconfig"]
     except KubeconfigError as error:
         _check_message(str(error), content)
         return
     assert changed is not None
-    assert contents.token_in({"kubeconfig": changed}) == b"new"
-    assert contents.authority_in({"kubeconfig": changed}) == b"ca"
+    assert renewal.token_in({"kubeconfig": changed}) == b"new"
+    assert renewal.authority_in({"kubeconfig": changed}) == b"ca"
     # What was written is read in the same way by whoever keeps to the rules of YAML.
     again = written.decode(changed)
     assert written.encode(again) == changed
-    assert contents.placed({"kubeconfig": changed}, token="new", authority=b"ca") == {}
+    assert renewal.placed({"kubeconfig": changed}, token="new", authority=b"ca") == {}
 
 
 def _check_message(message: str, content: bytes) -> None:

@@ -20,7 +20,7 @@ from agent.resource_manager.health.projections import project_health, project_pr
 from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.managed_resource.target import Target
 from agent.shared.network_policy import istio
-from agent.shared.token_requestor.watched import TokenSecret
+from agent.shared.token_requestor.token_secret import TokenSecret
 from gardener.health.checks import expressions
 from gardener.health.checks.expressions import Expression
 from gardener.health.checks.registry import _RULES, Rules
@@ -249,9 +249,9 @@ MADE_AT_WORK = {
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
     "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],
-    "agent.shared.token_requestor.accounts: uid": [View(SERVICE_ACCOUNTS, uid)],
+    "agent.shared.token_requestor.watches: uid": [View(SERVICE_ACCOUNTS, uid)],
     "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],
-    "agent.shared.token_requestor.targets: resource_version": [View(SECRETS, resource_version)],
+    "agent.shared.token_requestor.watches: resource_version": [View(SECRETS, resource_version)],
     "webhooks.garden.lookups: bare": [view for view in VIEWS.values() if view.project is bare],
     "webhooks.garden.lookups: without_managed_fields": [view for view in VIEWS.values() if view.project is not bare],
     "webhooks.handlers.system_components_config: tolerations": [system_components_config.view({})],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from gardener.keys import GARBAGE_COLLECTABLE
-from gardener.references.keys import CONFIG_MAP, SECRET, Name
+from gardener.references import CONFIG_MAP, SECRET, Name
 from kube.clock import parse_time
 from kube.objects import Object, is_deleting, key, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS

@@ -22,7 +22,7 @@ from prometheus_client import Counter
 from agent.resource_manager.garbage_collector.candidates import RESOURCES, SELECTOR, Candidate, candidates
 from config.resource_manager.controllers import GarbageCollector
 from gardener.api.kinds import MANAGED_RESOURCES, PROMETHEUSES
-from gardener.references.keys import Name, references
+from gardener.references import Name, references
 from kube.clock import utc_now
 from kube.errors import Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Key, Object

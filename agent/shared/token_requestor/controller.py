@@ -8,14 +8,13 @@ the API server still accepts the token. Timers are in memory; a restart sets the
 
 from functools import partial
 
-from agent.shared.token_requestor.accounts import Accounts
 from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.memory import Memories
 from agent.shared.token_requestor.metrics import TokenCollector
 from agent.shared.token_requestor.reconcile import Clock, Reconciler
-from agent.shared.token_requestor.targets import TargetSecrets
+from agent.shared.token_requestor.token_secret import TokenSecret, label_selector
 from agent.shared.token_requestor.tokens import Tokens
-from agent.shared.token_requestor.watched import TokenSecret, label_selector
+from agent.shared.token_requestor.watches import Accounts, TargetSecrets
 from config.shared import TokenRequestor
 from kube.resources import SECRETS
 from kube.runtime.cache import Change, View

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from agent.shared.token_requestor.rules.renewal import renew_time
 from agent.shared.token_requestor.rules.token_spec import TokenSpec
-from agent.shared.token_requestor.watched import TokenSecret
+from agent.shared.token_requestor.token_secret import TokenSecret
 from kube.objects import Key
 
 LONGEST_PAUSE = 60.0

@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agent.shared.token_requestor.rules.renewal import renew_time
-from agent.shared.token_requestor.watched import TokenSecret
+from agent.shared.token_requestor.token_secret import TokenSecret
 from kube.clock import utc_now
 
 

@@ -17,15 +17,21 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.shared.token_requestor.accounts import Accounts
 from agent.shared.token_requestor.memory import REVIEW_SECONDS, Issued, Memories, Memory
-from agent.shared.token_requestor.rules.contents import Changes, placed, removed
 from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
-from agent.shared.token_requestor.rules.renewal import Due, renew_after, renew_text, usable_token
+from agent.shared.token_requestor.rules.renewal import (
+    Changes,
+    Due,
+    placed,
+    removed,
+    renew_after,
+    renew_text,
+    usable_token,
+)
 from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
-from agent.shared.token_requestor.targets import TargetSecrets
+from agent.shared.token_requestor.token_secret import KUBECONFIG, Data, TokenSecret, decoded, encoded, wants_token
 from agent.shared.token_requestor.tokens import Tokens
-from agent.shared.token_requestor.watched import KUBECONFIG, Data, TokenSecret, decoded, encoded, wants_token
+from agent.shared.token_requestor.watches import Accounts, TargetSecrets
 from config.shared import TokenRequestor
 from gardener import keys
 from kube.clock import utc_now

@@ -11,7 +11,7 @@ from agent.shared.network_policy.rules.policies import NAMESPACE_LABEL
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.keys import GARBAGE_COLLECTABLE
-from gardener.references.keys import annotation_key
+from gardener.references import annotation_key
 from kit.crash.sweep import AgentScene, crossing, scenes_of
 from kit.eventually import soon
 from kit.objects import deployment, obj, service, workload

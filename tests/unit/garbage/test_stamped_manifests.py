@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.references.__main__ import main
+from agent.references import main
 from gardener.keys import GARBAGE_COLLECTABLE
-from gardener.references.keys import annotation_key
-from gardener.references.manifests import stamp
-from gardener.references.unique import content_hash, make_unique
+from gardener.references import annotation_key, content_hash, make_unique, stamp
 from kit import objects
 from kit.objects import obj, secret
 from kube.objects import Object

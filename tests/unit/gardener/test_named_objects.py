@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.references.annotate import inject_annotations
-from gardener.references.keys import Name, annotation_key, kind_from_annotation_key, references
+from gardener.references import Name, annotation_key, inject_annotations, kind_from_annotation_key, references
 from kit.objects import managed_resource, obj
 
 PREFIX = "reference.resources.gardener.cloud/"

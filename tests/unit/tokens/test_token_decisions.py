@@ -7,19 +7,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.shared.token_requestor.memory import LONGEST_PAUSE, Issued, Memories, Memory, Pace
-from agent.shared.token_requestor.rules.contents import authority_in, placed, removed, token_in
 from agent.shared.token_requestor.rules.renewal import (
     Due,
+    authority_in,
+    placed,
+    removed,
     renew_after,
     renew_text,
     renew_time,
+    token_in,
     usable_token,
     wanted_account,
 )
 from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
-from agent.shared.token_requestor.targets import MOST_BY_NAME, view_of
+from agent.shared.token_requestor.token_secret import TokenSecret, label_selector, wants_token
 from agent.shared.token_requestor.tokens import Token, read_answer
-from agent.shared.token_requestor.watched import TokenSecret, label_selector, wants_token
+from agent.shared.token_requestor.watches import MOST_BY_NAME, view_of_target
 from gardener import keys
 from kit import objects
 from kit.objects import obj
@@ -385,6 +388,6 @@ def test_a_secret_made_anew_has_no_past() -> None:
 
 def test_a_few_target_secrets_are_watched_by_name_and_many_together() -> None:
     targets = [Key("default", f"t-{number}") for number in range(MOST_BY_NAME + 1)]
-    few = {view_of(target, count=MOST_BY_NAME).field_selector for target in targets[1:]}
+    few = {view_of_target(target, count=MOST_BY_NAME).field_selector for target in targets[1:]}
     assert few == {f"metadata.name={target.name},metadata.namespace=default" for target in targets[1:]}
-    assert {view_of(target, count=MOST_BY_NAME + 1).field_selector for target in targets} == {""}
+    assert {view_of_target(target, count=MOST_BY_NAME + 1).field_selector for target in targets} == {""}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent.resource_manager.token_invalidator.rules import SECRET_TYPE, SERVICE_ACCOUNT_UID
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
-from agent.shared.token_requestor.watched import ANNOTATIONS, DATA
+from agent.shared.token_requestor.token_secret import ANNOTATIONS, DATA
 from gardener import keys
 
 TEXT = (Path(__file__).parents[3] / "docs/tokens.md").read_text()

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from agent.shared.token_requestor.metrics import TokenCollector, is_overdue
-from agent.shared.token_requestor.watched import TokenSecret
+from agent.shared.token_requestor.token_secret import TokenSecret
 from gardener import keys
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -26,8 +26,8 @@ from kube.objects import Object
 from webhooks import state as state_module
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Kind, Refusal
 from webhooks.handlers import high_availability_config
-from webhooks.handlers.high_availability_config.rules import requirements
-from webhooks.handlers.high_availability_config.rules.scheduling import HOST, ZONE
+from webhooks.handlers.high_availability_config import rules
+from webhooks.handlers.high_availability_config.rules import HOST, ZONE
 
 DEPLOYMENT, STATEFUL_SET = Kind("apps", "v1", "Deployment"), Kind("apps", "v1", "StatefulSet")
 HPA, HVPA = Kind("autoscaling", "v2", "HorizontalPodAutoscaler"), Kind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
@@ -67,7 +67,7 @@ def handler_of(*objects: Object, namespaces: tuple[str, ...] = (), **settings: A
 
 def workload(current: int | None, component_type: str = "", pod: Any = None, **annotations: str) -> Object:
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}], **(pod or {})}}
-    labels = {requirements.TYPE: component_type} if component_type else {}
+    labels = {rules.TYPE: component_type} if component_type else {}
     return {
         "metadata": {"labels": labels, "annotations": prefixed(annotations)},
         "spec": {"replicas": current, "selector": {"matchLabels": {"own": "selector"}}, "template": template},
@@ -149,7 +149,7 @@ def test_other_versions_of_autoscalers_are_denied(version: str) -> None:
 
 def test_an_hvpa_gets_bounds_in_its_template() -> None:
     before = hvpa(1, of="d")
-    before["metadata"]["labels"] = {requirements.TYPE: "server"}
+    before["metadata"]["labels"] = {rules.TYPE: "server"}
     before["spec"]["hpa"]["template"]["spec"]["minReplicas"] = 1
     after = spec_after(HANDLER, before, HVPA)
     assert after["hpa"] == {"deploy": True, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}}
@@ -201,7 +201,7 @@ def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:
         ({"spec": {"replicas": "3"}}, f"{NO_DEPLOYMENT} Expected `int | null`, got `str` - at `$.spec.replicas`"),
         (
             workload(1, "server", replicas="x"),
-            f'annotation "{requirements.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax',
+            f'annotation "{rules.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax',
         ),
     ],
 )
@@ -337,9 +337,7 @@ pod_specs = record(
     topologySpreadConstraints=constraints,
     tolerations=tolerations,
 )
-metadatas = record(
-    labels=mapping(requirements.TYPE), annotations=mapping(requirements.REPLICAS, requirements.HOST_SPREAD)
-)
+metadatas = record(labels=mapping(rules.TYPE), annotations=mapping(rules.REPLICAS, rules.HOST_SPREAD))
 workloads = record(
     metadata=metadatas,
     spec=record(

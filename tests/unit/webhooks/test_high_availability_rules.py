@@ -4,23 +4,24 @@ import pytest
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from webhooks.admission import Denied, Refusal
-from webhooks.handlers.high_availability_config.rules import replicas, scheduling
-from webhooks.handlers.high_availability_config.rules.requirements import (
+from webhooks.handlers.high_availability_config import rules
+from webhooks.handlers.high_availability_config.rules import (
     FAILURE_TOLERANCE_TYPE,
+    HOST,
     REPLICAS,
     TYPE,
+    ZONE,
     ZONE_PINNING,
     ZONES,
     Requirements,
-    of_namespace,
+    requirements_of,
 )
-from webhooks.handlers.high_availability_config.rules.scheduling import HOST, ZONE
 
 IN_ZONES = {"key": ZONE, "operator": "In", "values": ["a", "b"]}
 OTHER = {"key": "other", "operator": "Exists"}
 SELECTOR = {"matchLabels": {"app": "x"}}
-NOT_READY = {"key": scheduling.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
-UNREACHABLE = {"key": scheduling.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+NOT_READY = {"key": rules.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+UNREACHABLE = {"key": rules.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ UNREACHABLE = {"key": scheduling.UNREACHABLE, "operator": "Exists", "effect": "N
     ],
 )
 def test_zones_are_sorted_trimmed_and_unique(text: str, zones: tuple[str, ...]) -> None:
-    assert of_namespace({ZONES: text}).zones == zones
+    assert requirements_of({ZONES: text}).zones == zones
 
 
 @pytest.mark.parametrize(
@@ -44,14 +45,14 @@ def test_zones_are_sorted_trimmed_and_unique(text: str, zones: tuple[str, ...]) 
     [({}, None), ({FAILURE_TOLERANCE_TYPE: ""}, ""), ({FAILURE_TOLERANCE_TYPE: "zone"}, "zone")],
 )
 def test_no_failure_tolerance_and_an_empty_one_are_different(annotations: Any, tolerance: str | None) -> None:
-    assert of_namespace(annotations).failure_tolerance == tolerance
+    assert requirements_of(annotations).failure_tolerance == tolerance
 
 
 @pytest.mark.parametrize(
     ("text", "pinned"), [("true", True), ("1", True), ("t", True), ("false", False), ("yes", False), ("", False)]
 )
 def test_zones_are_pinned_by_what_reads_as_true(text: str, pinned: bool) -> None:
-    assert of_namespace({ZONE_PINNING: text}).zone_pinning is pinned
+    assert requirements_of({ZONE_PINNING: text}).zone_pinning is pinned
 
 
 def component(component_type: str | None, override: str | None = None) -> Any:
@@ -78,21 +79,21 @@ def component(component_type: str | None, override: str | None = None) -> Any:
 def test_replicas_depend_on_type_and_failure_tolerance(
     component_type: str | None, tolerance: str | None, needed: int | None
 ) -> None:
-    assert replicas.needed(component(component_type), 7, failure_tolerance=tolerance) == needed
+    assert rules.needed_replicas(component(component_type), 7, failure_tolerance=tolerance) == needed
 
 
 @pytest.mark.parametrize(
     ("override", "needed"), [("", 1), ("5", 5), ("+4", 4), ("0", 0), ("007", 7), ("2147483647", 2147483647)]
 )
 def test_an_annotation_overrides_them(override: str, needed: int) -> None:
-    assert replicas.needed(component("controller", override), 1, failure_tolerance="") == needed
+    assert rules.needed_replicas(component("controller", override), 1, failure_tolerance="") == needed
 
 
 @pytest.mark.parametrize(("component_type", "current"), [("server", None), ("server", 0), (None, 1)])
 def test_an_annotation_is_ignored_for_what_is_hibernated_or_has_no_type(
     component_type: str | None, current: int | None
 ) -> None:
-    assert replicas.needed(component(component_type, "x"), current, failure_tolerance="zone") is None
+    assert rules.needed_replicas(component(component_type, "x"), current, failure_tolerance="zone") is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_an_annotation_is_ignored_for_what_is_hibernated_or_has_no_type(
 )
 def test_an_annotation_that_makes_no_sense_is_refused(override: str, problem: str) -> None:
     with pytest.raises(Refusal) as refused:
-        replicas.needed(component("server", override), 1, failure_tolerance=None)
+        rules.needed_replicas(component("server", override), 1, failure_tolerance=None)
     message = f'annotation "high-availability-config.resources.gardener.cloud/replicas": {problem}'
     assert refused.value.answer == Denied(message)
 
@@ -125,7 +126,7 @@ def test_an_annotation_that_makes_no_sense_is_refused(override: str, problem: st
     ],
 )
 def test_only_autoscalers_may_want_more(current: Any, needed: Any, is_scaled: bool, after: Any) -> None:
-    assert replicas.of_workload(current, needed, is_scaled=is_scaled) == after
+    assert rules.replicas_of_workload(current, needed, is_scaled=is_scaled) == after
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_only_autoscalers_may_want_more(current: Any, needed: Any, is_scaled: bo
 )
 def test_bounds_are_raised_to_what_is_needed(before: tuple[int, Any], needed: int, after: tuple[int, int]) -> None:
     spec = {"minReplicas": before[0], "metrics": []} | ({} if before[1] is None else {"maxReplicas": before[1]})
-    assert replicas.with_bounds(spec, needed) == {"minReplicas": after[0], "maxReplicas": after[1], "metrics": []}
+    assert rules.with_bounds(spec, needed) == {"minReplicas": after[0], "maxReplicas": after[1], "metrics": []}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_bounds_are_raised_to_what_is_needed(before: tuple[int, Any], needed: in
     ],
 )
 def test_pods_are_bound_to_zones_if_these_are_given_and_meant(requirements: Requirements, binds: bool) -> None:
-    assert scheduling.needs_zones(requirements) is binds
+    assert rules.needs_zones(requirements) is binds
 
 
 def matching(*expressions: Any, **others: Any) -> Any:
@@ -190,16 +191,16 @@ def affinity_of(*terms: Any, **others: Any) -> Any:
     ],
 )
 def test_every_alternative_is_bound_to_the_zones(before: Any, after: Any) -> None:
-    assert scheduling.with_zones(before, ("a", "b")) == after
-    assert scheduling.with_zones(after, ("a", "b")) == after
+    assert rules.with_zones(before, ("a", "b")) == after
+    assert rules.with_zones(after, ("a", "b")) == after
 
 
 def test_alternatives_times_zones_are_limited() -> None:
     terms: list[Any] = [{}] * 1000
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    scheduling.with_zones(affinity, ("a",))
+    rules.with_zones(affinity, ("a",))
     with pytest.raises(Refusal) as refused:
-        scheduling.with_zones(affinity, ("a", "b"))
+        rules.with_zones(affinity, ("a", "b"))
     message = "1000 nodeSelectorTerms for 2 zones of the namespace are too many: their product may be 1000"
     assert refused.value.answer == Denied(message)
 
@@ -215,9 +216,9 @@ def spread_of(
     existing: Any = None,
 ) -> Any:
     names = tuple(f"z{number}" for number in range(zones))
-    return scheduling.constraints(
+    return rules.spread_constraints(
         existing,
-        scheduling.Spread(
+        rules.Spread(
             requirements=Requirements(failure_tolerance=tolerance, zones=names),
             replicas=replica_count,
             most_replicas=max(most, replica_count),
@@ -308,7 +309,7 @@ def test_hosts_are_a_must_where_their_failure_has_to_be_survived(
     tolerance: str | None, host_spread: bool, several_nodes: bool, strictly: bool
 ) -> None:
     requirements = Requirements(failure_tolerance=tolerance)
-    result = scheduling.over_hosts_strictly(requirements, host_spread=host_spread, several_nodes=several_nodes)
+    result = rules.over_hosts_strictly(requirements, host_spread=host_spread, several_nodes=several_nodes)
     assert result is strictly
 
 
@@ -325,9 +326,9 @@ def test_hosts_are_a_must_where_their_failure_has_to_be_survived(
 )
 def test_pods_without_a_toleration_get_the_default_one(before: Any, added: Any) -> None:
     settings = HighAvailabilityConfig(default_not_ready_toleration_seconds=60, default_unreachable_toleration_seconds=0)
-    assert scheduling.with_tolerations(before, settings) == [*(before or []), *added]
+    assert rules.with_tolerations(before, settings) == [*(before or []), *added]
 
 
 @pytest.mark.parametrize("before", [None, [], [{"key": "a"}]])
 def test_tolerations_are_left_alone_without_defaults(before: Any) -> None:
-    assert scheduling.with_tolerations(before, HighAvailabilityConfig()) == before
+    assert rules.with_tolerations(before, HighAvailabilityConfig()) == before

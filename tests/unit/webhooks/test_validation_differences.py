@@ -4,10 +4,8 @@ import pytest
 
 from kit.webhooks.validating import valid
 from kube.objects import Object
-from webhooks.handlers.extension_validation.bastion import Bastion
-from webhooks.handlers.extension_validation.container_runtime import ContainerRuntime
 from webhooks.handlers.extension_validation.dns_record import DNSRecord
-from webhooks.handlers.extension_validation.infrastructure import Infrastructure
+from webhooks.handlers.extension_validation.plain_kinds import Bastion, ContainerRuntime, Infrastructure
 from webhooks.handlers.extension_validation.rules.difference import differences
 from webhooks.handlers.extension_validation.rules.typed import Typed, decode
 from webhooks.handlers.extension_validation.worker import Worker

@@ -1,23 +1,25 @@
 """extension-validation: refuses extension resources, and Etcds, that break the rules of their kind.
 
 One webhook a kind, since the API server gets the kinds by webhook. `rules.typed` declares what fields there are,
-each module of a kind its own; `kind` puts a webhook together from them.
+and the modules of the kinds their own; `kind` puts a webhook together from them.
 """
 
 from typing import Any
 
-from webhooks.handlers.extension_validation.backup_bucket import BACKUP_BUCKET
-from webhooks.handlers.extension_validation.backup_entry import BACKUP_ENTRY
-from webhooks.handlers.extension_validation.bastion import BASTION
-from webhooks.handlers.extension_validation.container_runtime import CONTAINER_RUNTIME
-from webhooks.handlers.extension_validation.control_plane import CONTROL_PLANE
 from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
 from webhooks.handlers.extension_validation.etcd import ETCD
-from webhooks.handlers.extension_validation.extension import EXTENSION
-from webhooks.handlers.extension_validation.infrastructure import INFRASTRUCTURE
 from webhooks.handlers.extension_validation.kind import Kind
 from webhooks.handlers.extension_validation.network import NETWORK
 from webhooks.handlers.extension_validation.operating_system_config import OPERATING_SYSTEM_CONFIG
+from webhooks.handlers.extension_validation.plain_kinds import (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    BASTION,
+    CONTAINER_RUNTIME,
+    CONTROL_PLANE,
+    EXTENSION,
+    INFRASTRUCTURE,
+)
 from webhooks.handlers.extension_validation.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE
 from webhooks.handlers.extension_validation.worker import WORKER
 

@@ -14,15 +14,40 @@ from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Refusal, Request
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.generic import NOTHING_TO_DECODE
-from webhooks.handlers.high_availability_config import workload
-from webhooks.handlers.high_availability_config.cluster import ClusterLister, ClusterState, Target
-from webhooks.handlers.high_availability_config.rules import fields, replicas
-from webhooks.handlers.high_availability_config.rules.requirements import Requirements, of_namespace
+from webhooks.handlers.high_availability_config.cluster import ClusterLister, Target
+from webhooks.handlers.high_availability_config.rules import (
+    ClusterState,
+    Requirements,
+    highly_available,
+    requirements_of,
+    with_enough_replicas,
+)
 from webhooks.rules.registration import WRITE, Rule, having, without
-from webhooks.rules.shapes import Shape, WrongShape
+from webhooks.rules.shapes import METADATA, Int32, Shape, Strings, WrongShape
 from webhooks.state import NAMESPACES_VIEW, NotCovered, State
 
-_WORKLOADS = {("apps", "Deployment"): fields.DEPLOYMENT, ("apps", "StatefulSet"): fields.STATEFUL_SET}
+_NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [{"key": str}]}]}
+_POD_SPEC = {
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_SELECTOR}},
+    "tolerations": [{"key": str, "effect": str}],
+    "topologySpreadConstraints": [{"topologyKey": str, "matchLabelKeys": [str]}],
+}
+_WORKLOAD_SPEC = {
+    "replicas": Int32,
+    "selector": {"matchLabels": Strings},
+    "template": {"metadata": {"labels": Strings}, "spec": _POD_SPEC},
+}
+_WORKLOAD_FIELDS = {"metadata": METADATA, "spec": _WORKLOAD_SPEC, "status": Object}
+_BOUND_FIELDS = {"minReplicas": Int32, "maxReplicas": Int32}
+_HPA = {"metadata": METADATA, "spec": _BOUND_FIELDS, "status": Object}
+_HVPA = {"metadata": METADATA, "spec": {"hpa": {"template": {"spec": _BOUND_FIELDS}}}}
+
+_DEPLOYMENT = Shape("apps/v1", "Deployment", _WORKLOAD_FIELDS)
+_STATEFUL_SET = Shape("apps/v1", "StatefulSet", _WORKLOAD_FIELDS)
+_HPAS = {version: Shape(f"autoscaling/{version}", "HorizontalPodAutoscaler", _HPA) for version in ("v2beta1", "v2")}
+_HVPA_SHAPE = Shape("autoscaling.k8s.io/v1alpha1", "Hvpa", _HVPA)
+
+_WORKLOADS = {("apps", "Deployment"): _DEPLOYMENT, ("apps", "StatefulSet"): _STATEFUL_SET}
 _BOUNDS = {
     ("autoscaling", "HorizontalPodAutoscaler"): ("spec",),
     ("autoscaling.k8s.io", "Hvpa"): ("spec", "hpa", "template", "spec"),
@@ -38,7 +63,7 @@ def handler(settings: HighAvailabilityConfig, state: State) -> Handler:
         if (group, kind) not in _WORKLOADS and (group, kind) not in _BOUNDS:
             return Allowed(f"unexpected resource: {kind}.{group}" if group else f"unexpected resource: {kind}")
         try:
-            requirements = of_namespace((await state.namespace(request.namespace)).annotations)
+            requirements = requirements_of((await state.namespace(request.namespace)).annotations)
             cluster = _cluster_state(request, lister)
         except (NotFound, NotCovered) as error:
             return Errored(500, str(error))
@@ -75,9 +100,9 @@ def changed(
         raise WrongShape(NOTHING_TO_DECODE)
     shape.check(request.object)
     if (group, kind) in _BOUNDS:
-        available = replicas.of_autoscaler(request.object, bounds_at=_BOUNDS[group, kind], requirements=requirements)
+        available = with_enough_replicas(request.object, bounds_at=_BOUNDS[group, kind], requirements=requirements)
     else:
-        available = workload.highly_available(
+        available = highly_available(
             request.object, kind=kind, requirements=requirements, cluster=cluster, settings=settings
         )
     return _with_status(available, kind)
@@ -87,10 +112,10 @@ def _shape(group: str, version: str, kind: str) -> Shape:
     if (group, kind) in _WORKLOADS:
         return _WORKLOADS[group, kind]
     if group != "autoscaling":
-        return fields.HVPA
-    if version not in fields.HPAS:
+        return _HVPA_SHAPE
+    if version not in _HPAS:
         raise WrongShape(f'autoscaling version "{version}" in request is not supported')
-    return fields.HPAS[version]
+    return _HPAS[version]
 
 
 _STATUS = {"StatefulSet": {"replicas": 0, "availableReplicas": 0}, "HorizontalPodAutoscaler": {"desiredReplicas": 0}}

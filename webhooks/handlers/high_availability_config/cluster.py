@@ -1,7 +1,6 @@
 """What else of the cluster counts for a workload: its autoscaler, and how many Nodes there are."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
@@ -10,6 +9,7 @@ from kube.objects import Object, integer, key, mapping, spec, text
 from kube.resources import HORIZONTAL_POD_AUTOSCALERS, NODES
 from kube.runtime.cache import View
 from kube.runtime.client import Form
+from webhooks.handlers.high_availability_config.rules import ClusterState
 from webhooks.state import State
 
 
@@ -57,13 +57,6 @@ _TARGET_INDEX = (("target", _by_target),)
 HPAS_VIEW = View(HORIZONTAL_POD_AUTOSCALERS, _hpa, indexes=_TARGET_INDEX)
 HVPAS_VIEW = View(HVPAS, _hvpa, indexes=_TARGET_INDEX)
 NODES_VIEW = View(NODES, _exists, form=Form.METADATA)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState:
-    max_replicas: int | None = None
-    """To as many an autoscaler may scale it; None: there is none."""
-    several_nodes: bool = True
 
 
 class ClusterLister:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from agent.shared.network_policy.rules.annotations import Port
 from agent.shared.network_policy.rules.limits import MOST_POLICIES
-from agent.shared.network_policy.rules.ports import Port
 from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, ServicePort
 from gardener import keys
 from kube.objects import Key, Object, matches_label_selector

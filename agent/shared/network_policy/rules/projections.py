@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.shared.network_policy.rules.annotations import PolicySettings, policy_settings
+from agent.shared.network_policy.rules.annotations import PolicySettings, Port, policy_settings
 from agent.shared.network_policy.rules.limits import MOST_PORTS
-from agent.shared.network_policy.rules.ports import Port
 from gardener import keys
 from kube.objects import (
     Key,

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from gardener.managed_resource.decode import split
-from gardener.references.manifests import stamp
+from gardener.references import stamp
 from kube.objects import Object
 from kube.visible_text import printable
 from kube.yaml import Budget, DialectError, Dumper, load

@@ -1,0 +1,332 @@
+"""The right value of each field, by what a namespace and an object require: which failures have to be survived.
+
+For the failure tolerance, absent and empty are different things: in a namespace without it everything is spread over
+zones, if there are several; in one where it is empty, no failure has to be survived.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+from config.resource_manager.webhooks import HighAvailabilityConfig
+from gardener.keys import HIGH_AVAILABILITY_PREFIX
+from kube.objects import Object, annotations, is_truthy, labels
+from kube.paths import mapping_at, with_value
+from webhooks.admission import Denied, Refusal
+from webhooks.rules.values import integer
+
+# --- what is required, by annotations
+
+
+FAILURE_TOLERANCE_TYPE = HIGH_AVAILABILITY_PREFIX + "failure-tolerance-type"
+ZONES = HIGH_AVAILABILITY_PREFIX + "zones"
+ZONE_PINNING = HIGH_AVAILABILITY_PREFIX + "zone-pinning"
+
+TYPE = HIGH_AVAILABILITY_PREFIX + "type"
+REPLICAS = HIGH_AVAILABILITY_PREFIX + "replicas"
+HOST_SPREAD = HIGH_AVAILABILITY_PREFIX + "host-spread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirements:
+    """What holds for all of a namespace."""
+
+    failure_tolerance: str | None = None
+    """`node`, `zone`, empty for none, None where nothing is said."""
+    zones: tuple[str, ...] = ()
+    zone_pinning: bool = False
+
+
+def requirements_of(annotations: Mapping[str, str]) -> Requirements:
+    zones = {zone.strip() for zone in annotations.get(ZONES, "").split(",")} - {""}
+    return Requirements(
+        failure_tolerance=annotations.get(FAILURE_TOLERANCE_TYPE),
+        zones=tuple(sorted(zones)),
+        zone_pinning=is_truthy(annotations.get(ZONE_PINNING)),
+    )
+
+
+# --- replicas: two, or one for a controller where no failure has to be survived
+
+
+_CONTROLLER = "controller"
+_MOST = 2**31 - 1
+
+
+def needed_replicas(obj: Object, current: int | None, *, failure_tolerance: str | None) -> int | None:
+    """None: the number is left alone, since it is hibernated, or says not what type of component it is.
+
+    Raises: Refusal: the number in the annotation can't be one.
+    """
+    component_type = labels(obj).get(TYPE)
+    if not current or not component_type:
+        return None
+    override = annotations(obj).get(REPLICAS)
+    if override:
+        return _parsed(override)
+    return 1 if failure_tolerance == "" and component_type == _CONTROLLER else 2
+
+
+def replicas_of_workload(current: int | None, needed: int | None, *, is_scaled: bool) -> int | None:
+    """Only an autoscaler may ask for more replicas."""
+    if current is None or needed is None:
+        return current
+    return max(current, needed) if is_scaled else needed
+
+
+def _parsed(text: str) -> int:
+    try:
+        number = integer(text, function="Atoi")
+    except ValueError as error:
+        raise Refusal(Denied(f'annotation "{REPLICAS}": {error}')) from None
+    if not 0 <= number <= _MOST:
+        raise Refusal(Denied(f'annotation "{REPLICAS}": must be between 0 and {_MOST}, got {number}'))
+    return number
+
+
+def with_enough_replicas(obj: Object, *, bounds_at: tuple[str, ...], requirements: Requirements) -> Object:
+    """An autoscaler as it should be; `bounds_at` is where it has `minReplicas` and `maxReplicas`.
+
+    Raises: Refusal: an annotation makes no sense.
+    """
+    bounds = mapping_at(obj, *bounds_at)
+    lowest = needed_replicas(obj, bounds.get("minReplicas"), failure_tolerance=requirements.failure_tolerance)
+    return obj if lowest is None else with_value(obj, bounds_at, with_bounds(bounds, lowest))
+
+
+def with_bounds(spec: Object, needed: int) -> Object:
+    """An upper bound below the lower one is raised to what is needed, and not further.
+
+    So where a user's own bounds contradict each other, it is the API server that says so.
+    """
+    lowest = spec["minReplicas"]
+    bounds = {}
+    if lowest < needed:
+        bounds["minReplicas"] = lowest = needed
+    if (spec.get("maxReplicas") or 0) < lowest:
+        bounds["maxReplicas"] = needed
+    return {**spec, **bounds}
+
+
+# --- where pods run, and how long they tolerate a Node that fails
+
+
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+
+MOST_VALUES = 1000
+"""Zones in all alternatives of a node affinity."""
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_NO_EXECUTE = "NoExecute"
+_HASH = "pod-template-hash"
+_MOST_HOSTS = 3
+_OURS = (HOST, ZONE)
+
+
+# --- zones
+
+
+def needs_zones(requirements: Requirements) -> bool:
+    return bool(requirements.zones) and (requirements.failure_tolerance is not None or requirements.zone_pinning)
+
+
+def with_zones(affinity: Object | None, zones: Sequence[str]) -> Object:
+    """The affinity, with the zones instead of all it said about zones, in each of its alternatives.
+
+    Raises: Refusal: there are too many.
+    """
+    affinity = affinity or {}
+    node_affinity = affinity.get("nodeAffinity") or {}
+    required = node_affinity.get(_REQUIRED) or {}
+    alternatives = required.get("nodeSelectorTerms") or [{}]
+    if len(alternatives) * len(zones) > MOST_VALUES:
+        product = f"{len(alternatives)} nodeSelectorTerms for {len(zones)} zones of the namespace"
+        raise Refusal(Denied(f"{product} are too many: their product may be {MOST_VALUES}"))
+    terms = [_term(term, zones) for term in alternatives]
+    return {**affinity, "nodeAffinity": {**node_affinity, _REQUIRED: {**required, "nodeSelectorTerms": terms}}}
+
+
+def _term(term: Object, zones: Sequence[str]) -> Object:
+    others = [expression for expression in term.get("matchExpressions") or () if expression.get("key") != ZONE]
+    in_zones = {"key": ZONE, "operator": "In", "values": list(zones)}
+    return {**term, "matchExpressions": [*others, in_zones]}
+
+
+# --- spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    requirements: Requirements
+    replicas: int
+    most_replicas: int
+    """As many as there may be, if an autoscaler decides."""
+    strictly_over_hosts: bool
+    even_over_zones: bool
+    """Zones may differ by one replica only, however many there are."""
+    selector: Object
+
+
+def over_hosts_strictly(requirements: Requirements, *, host_spread: bool, several_nodes: bool) -> bool:
+    return several_nodes and (host_spread or bool(requirements.failure_tolerance))
+
+
+def spread_constraints(existing: list[Object] | None, spread: Spread) -> list[Object] | None:
+    """Those that exist for other topologies, then ours. A single replica has nothing to be spread from."""
+    if spread.replicas <= 1:
+        return existing
+    ours = [_over_hosts(spread)]
+    if _spreads_over_zones(spread.requirements):
+        ours.append(_over_zones(spread))
+    return [constraint for constraint in existing or () if constraint.get("topologyKey") not in _OURS] + ours
+
+
+def with_hash_key(existing: list[Object] | None) -> list[Object] | None:
+    """Each counts pods of the same rollout only; an alternative to the webhook pod-topology-spread-constraints."""
+    return existing and [
+        constraint
+        if _HASH in (keys := constraint.get("matchLabelKeys") or [])
+        else {**constraint, "matchLabelKeys": [*keys, _HASH]}
+        for constraint in existing
+    ]
+
+
+def _spreads_over_zones(requirements: Requirements) -> bool:
+    return len(requirements.zones) > 1 and requirements.failure_tolerance in {None, "zone"}
+
+
+def _over_hosts(spread: Spread) -> Object:
+    constraint = {"topologyKey": HOST, "maxSkew": 1, "labelSelector": spread.selector}
+    if spread.strictly_over_hosts:
+        fewest = min(_MOST_HOSTS, spread.most_replicas)
+        return {**constraint, "whenUnsatisfiable": "DoNotSchedule", "minDomains": fewest}
+    return {**constraint, "whenUnsatisfiable": "ScheduleAnyway"}
+
+
+def _over_zones(spread: Spread) -> Object:
+    zones = len(spread.requirements.zones)
+    uneven = spread.most_replicas >= 2 * zones and not spread.even_over_zones
+    return {
+        "topologyKey": ZONE,
+        "maxSkew": 2 if uneven else 1,
+        "minDomains": min(zones, spread.most_replicas),
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": spread.selector,
+    }
+
+
+# --- tolerations
+
+
+def with_tolerations(existing: list[Object] | None, settings: HighAvailabilityConfig) -> list[Object] | None:
+    """A toleration of everything is no decision about these two, and they are added beside it."""
+    defaults = {
+        NOT_READY: settings.default_not_ready_toleration_seconds,
+        UNREACHABLE: settings.default_unreachable_toleration_seconds,
+    }
+    missing = [
+        {"key": key, "operator": "Exists", "effect": _NO_EXECUTE, "tolerationSeconds": seconds}
+        for key, seconds in defaults.items()
+        if seconds is not None and not _is_tolerated(existing or (), key)
+    ]
+    return [*(existing or ()), *missing] if missing else existing
+
+
+def _is_tolerated(tolerations: list[Object] | tuple[()], key: str) -> bool:
+    return any(
+        toleration.get("key") == key and (toleration.get("effect") or _NO_EXECUTE) == _NO_EXECUTE
+        for toleration in tolerations
+    )
+
+
+# --- a Deployment or StatefulSet, put together anew around these values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    max_replicas: int | None = None
+    """To as many an autoscaler may scale it; None: there is none."""
+    several_nodes: bool = True
+
+
+def highly_available(
+    obj: Object, *, kind: str, requirements: Requirements, cluster: ClusterState, settings: HighAvailabilityConfig
+) -> Object:
+    """Raises: Refusal: an annotation makes no sense."""
+    spec = obj.get("spec") or {}
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    wanted = _replicas(obj, requirements, cluster)
+    constraints = _constraints(
+        obj, kind=kind, replica_count=wanted or 0, requirements=requirements, cluster=cluster, settings=settings
+    )
+    changed_pod = {
+        **pod,
+        **_unless_same(pod, "affinity", _affinity(pod, requirements)),
+        **_unless_same(pod, "tolerations", with_tolerations(pod.get("tolerations"), settings)),
+        **_unless_same(pod, "topologySpreadConstraints", constraints),
+    }
+    changed_template = {**template, **_unless_same(template, "spec", changed_pod or template.get("spec"))}
+    changed_spec = {
+        **spec,
+        **_unless_same(spec, "replicas", wanted),
+        **_unless_same(spec, "template", changed_template or spec.get("template")),
+    }
+    return {**obj, **_unless_same(obj, "spec", changed_spec or obj.get("spec"))}
+
+
+def _unless_same(parent: Object, field: str, value: object) -> Object:
+    """A field to put in, only if that says something new: what is absent stays so."""
+    return {} if parent.get(field) == value else {field: value}
+
+
+def _replicas(obj: Object, requirements: Requirements, cluster: ClusterState) -> int | None:
+    current: int | None = (obj.get("spec") or {}).get("replicas")
+    needed = needed_replicas(obj, current, failure_tolerance=requirements.failure_tolerance)
+    return replicas_of_workload(current, needed, is_scaled=cluster.max_replicas is not None)
+
+
+def _affinity(pod: Object, requirements: Requirements) -> Object | None:
+    existing: Object | None = pod.get("affinity")
+    return with_zones(existing, requirements.zones) if needs_zones(requirements) else existing
+
+
+def _constraints(
+    obj: Object,
+    *,
+    kind: str,
+    replica_count: int,
+    requirements: Requirements,
+    cluster: ClusterState,
+    settings: HighAvailabilityConfig,
+) -> list[Object] | None:
+    spec = obj.get("spec") or {}
+    template = spec.get("template") or {}
+    latest, is_stateful_set = settings.behavior == "latest", kind == "StatefulSet"
+    wanted = spread_constraints(
+        (template.get("spec") or {}).get("topologySpreadConstraints"),
+        Spread(
+            requirements=requirements,
+            replicas=replica_count,
+            most_replicas=max(replica_count, cluster.max_replicas or 0),
+            strictly_over_hosts=over_hosts_strictly(
+                requirements,
+                host_spread=is_truthy(annotations(obj).get(HOST_SPREAD)),
+                several_nodes=cluster.several_nodes,
+            ),
+            even_over_zones=latest,
+            selector=_selector(spec, template, prefer_own=latest and is_stateful_set),
+        ),
+    )
+    return with_hash_key(wanted) if latest and not is_stateful_set else wanted
+
+
+def _selector(spec: Object, template: Object, *, prefer_own: bool) -> Object:
+    """All labels of the pods; the workload's own selector does not change with them, which old pods would not have."""
+    if prefer_own and spec.get("selector"):
+        return deepcopy(spec["selector"])
+    return {"matchLabels": dict(labels(template))} if labels(template) else {}

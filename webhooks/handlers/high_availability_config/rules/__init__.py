@@ -1,1 +1,0 @@
-"""The right value of each field: pure."""
