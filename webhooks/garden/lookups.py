@@ -20,6 +20,7 @@ from kube.resources import Resource
 from kube.runtime.cache import Change, View, without_managed_fields
 from kube.runtime.client import Form
 from webhooks.garden.common.domains import domain_roles
+from webhooks.garden.common.extensions import provided, provided_for_all
 from webhooks.garden.common.write import Garden, Index
 from webhooks.state import Lister, State
 
@@ -108,7 +109,7 @@ VIEWS: dict[Resource, View[Object]] = {
         _view(garden.BACKUP_ENTRIES, users.backup_buckets),
         View(garden.CLOUD_PROFILES, without_managed_fields, packs=False),
         _bare(garden.CONTROLLER_DEPLOYMENTS),
-        _view(garden.CONTROLLER_REGISTRATIONS),
+        _view(garden.CONTROLLER_REGISTRATIONS, provided, provided_for_all),
         _view(garden.CREDENTIALS_BINDINGS, users.quotas),
         _view(garden.EXPOSURE_CLASSES),
         _bare(garden.GARDENLETS),
@@ -216,7 +217,7 @@ class Seen(Garden):
         named = [key for key in tuple(store.all_keys()) if key.namespace == namespace]
         return [obj for obj in map(store.get, named) if obj is not None]
 
-    def by(self, resource: Resource, index: Index, value: Hashable) -> Iterable[Object]:
+    def by(self, resource: Resource, index: Index, value: Hashable) -> Sequence[Object]:
         while True:
             try:
                 return self._listers[resource].store.values_by_index(index.__name__, value)

@@ -1,9 +1,5 @@
 """Shoots in a garden that accepts many of them: what is stored is complete and passes again, whatever it was made of."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,7 +9,7 @@ from kit.webhooks.mutating import state_of
 from kit.webhooks.shoots import GARDEN as GARDEN_OBJECTS
 from kit.webhooks.shoots import asked, operation, submitted, with_fields, worker
 from kube.objects import Object
-from webhooks.garden.common.findings import Finding, ratcheted
+from webhooks.garden.common.findings import ratcheted
 from webhooks.garden.common.write import Write
 from webhooks.garden.lookups import Lookups
 from webhooks.garden.shoot.kind import SHOOT
@@ -113,46 +109,6 @@ def test_rules_of_the_spec_find_nothing_new_while_it_stays(old: Object, was: Any
         assert not ratcheted(rule(write), new, rule(write.of_old()), old), rule
     for rule in SHOOT.of_spec.changes:
         assert not list(rule(write)), rule
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    shoots(), shoots(), st.sets(st.sampled_from(sorted({name.partition("__")[0] for name in FIELDS} | {"provider"})))
-)
-def test_rules_find_nothing_new_while_what_they_depend_on_stays(old: Object, new: Object, fields: set[str]) -> None:
-    """That is why they rest then."""
-    spec = {name: value for name, value in old["spec"].items() if name not in fields}
-    new = {**old, "spec": spec | {name: value for name, value in new["spec"].items() if name in fields}}
-    seen = Lookups(STATE, SHOOT.reads).of_request()
-    who: Any = {"namespace": "garden-dev", "name": "a", "user": GARDEN.user}
-    write = Write(operation="UPDATE", new=new, old=old, garden=seen, **who)
-    awake = SHOOT.of_spec.about(write.changed_fields)
-    for rule in {*SHOOT.of_spec.checks, *SHOOT.of_spec.references} - {*awake.checks, *awake.references}:
-        assert not ratcheted(rule(write), new, rule(write.of_old()), old), rule
-    for rule in set(SHOOT.of_spec.changes) - set(awake.changes):
-        assert not list(rule(write)), rule
-
-
-@settings(max_examples=300, deadline=None)
-@given(shoots(), shoots(), some(POOL, 2))
-def test_rules_find_the_same_with_and_without_a_look_at_pools_that_stay(old: Object, new: Object, pool: Any) -> None:
-    """That is why `differing_pools` passes over them."""
-    stays = [worker("s", **pool)]
-    old, new = (
-        with_fields(each, spec__provider__workers=[*each["spec"]["provider"]["workers"], *stays]) for each in (old, new)
-    )
-    seen = Lookups(STATE, SHOOT.reads).of_request()
-    who: Any = {"namespace": "garden-dev", "name": "a", "user": GARDEN.user}
-    write = Write(operation="UPDATE", new=new, old=old, garden=seen, **who)
-    nothing_stays, of_old = replace(write, other={}), replace(write.of_old(), other={})
-    for rule in (*SHOOT.of_spec.checks, *SHOOT.of_spec.references):
-        kept = ratcheted(rule(write), new, rule(write.of_old()), old)
-        # Of equal findings any may be dropped, so which index is left does not matter.
-        assert _told(kept) == _told(ratcheted(rule(nothing_stays), new, rule(of_old), old)), rule
-
-
-def _told(findings: Iterable[Finding]) -> Counter[str]:
-    return Counter(re.sub(r"\[\d+\]", "[]", f"{finding.path} {finding}") for finding in findings)
 
 
 @settings(max_examples=100, deadline=None)

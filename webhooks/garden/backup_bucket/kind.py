@@ -8,7 +8,7 @@ from kube.objects import Key, key, mapping, text
 from kube.resources import SECRETS
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.common.extensions import PROVIDER, registered, set_extension_labels, unregistered
+from webhooks.garden.common.extensions import PROVIDER, set_extension_labels, unregistered
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
 from webhooks.garden.common.write import Write
@@ -28,7 +28,7 @@ def references(write: Write) -> Iterator[Finding]:
     name, namespace = text(secret.get("name")), text(secret.get("namespace"))
     yield from exists(write.garden, "spec.secretRef", SECRETS, name, namespace)
     need = ("BackupBucket", provider(write), "provider type", "spec.provider.type")
-    yield from unregistered(registered(write.garden), DEFINITION.resource.kind, [need])
+    yield from unregistered(write.garden, DEFINITION.resource.kind, [need])
 
 
 def unused(write: Write) -> Iterator[Finding]:

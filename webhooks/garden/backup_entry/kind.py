@@ -5,7 +5,7 @@ from gardener.api.garden.backup_entry import BACKUP_ENTRY as DEFINITION
 from kube.objects import mapping, spec, text
 from webhooks.garden.common import operations
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.common.extensions import PROVIDER, registered, set_extension_labels, unregistered
+from webhooks.garden.common.extensions import PROVIDER, set_extension_labels, unregistered
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.metadata import seed_labels
 from webhooks.garden.common.references import exists
@@ -26,7 +26,7 @@ def references(write: Write) -> Iterator[Finding]:
     yield from exists(write.garden, "spec.bucketName", BACKUP_BUCKETS, text(write.spec.get("bucketName")))
     yield from exists(write.garden, "spec.seedName", SEEDS, text(write.spec.get("seedName")))
     need = ("BackupEntry", provider(write), "provider type", "spec.bucketName")
-    yield from unregistered(registered(write.garden), DEFINITION.resource.kind, [need])
+    yield from unregistered(write.garden, DEFINITION.resource.kind, [need])
 
 
 BACKUP_ENTRY = Kind(

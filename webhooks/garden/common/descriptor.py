@@ -28,8 +28,8 @@ a transition belongs into `changes`. In particular a reference that does not cha
 gone.
 
 Controllers write metadata of Shoots all the time. Rules that read nothing of the object but its spec, name and
-namespace would only find what is dropped again; those in `of_spec` are not asked at all while the spec stays as it is.
-Most updates of a spec change one field, so such a rule can say which ones it `depends_on`, and rests while these stay.
+namespace would only find what is dropped again; those in `of_spec` are not asked at all while the spec stays as it is:
+of a Shoot they take about 85 of the 165 us of a review.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.common.findings import Finding, ratcheted
 from webhooks.garden.common.operations import Asks, keep_sequence
-from webhooks.garden.common.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write, concerned
+from webhooks.garden.common.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write
 from webhooks.rules.registration import EVERYTHING, WRITE, Selector
 
 
@@ -51,14 +51,6 @@ class Rules:
     checks: tuple[Rule, ...] = ()
     references: tuple[Rule, ...] = ()
     changes: tuple[Rule, ...] = ()
-
-    def about(self, changed_fields: set[str]) -> "Rules":
-        """Those rules of the spec that may find something new in an UPDATE that changes these fields."""
-        return Rules(
-            checks=concerned(self.checks, changed_fields),
-            references=concerned(self.references, changed_fields),
-            changes=concerned(self.changes, changed_fields),
-        )
 
 
 _NO_RULES = Rules()
@@ -130,7 +122,7 @@ class Kind:
                 change(write)
             if stays and (write.is_deleting or self.is_frozen(write)):
                 # Defaults that came with a later release would be changes, and those are refused then.
-                write.spec = write.new["spec"] = write.old["spec"]
+                write.new["spec"] = write.old["spec"]
         if self.asks is not None:
             keep_sequence(write, self.asks)
 
@@ -142,7 +134,7 @@ class Kind:
         elif write.is_create:
             yield from _applied(self._state_rules(self.of_spec, write), write)
         elif not write.is_unchanged:
-            of_spec = self.of_spec.about(write.changed_fields) if write.spec_is_changed else _NO_RULES
+            of_spec = self.of_spec if write.spec_is_changed else _NO_RULES
             yield from _applied((*of_spec.changes, *self.changes), write)
             rules = self._state_rules(of_spec, write)
             found = list(_applied(rules, write))

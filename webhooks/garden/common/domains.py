@@ -3,27 +3,22 @@
 Reads `SECRETS`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain, domain_of
 from kube.objects import Key, Object, key, labels
 from kube.resources import SECRETS
-from webhooks.garden.common.derived import Derived
 from webhooks.garden.common.write import Garden
 
 
 def default_domains(garden: Garden) -> Sequence[Domain]:
     """Those of highest priority first."""
-    return _by_priority(*_secrets(garden, keys.ROLE_DEFAULT_DOMAIN))
+    return sorted(_domains(garden, keys.ROLE_DEFAULT_DOMAIN), key=lambda each: (-each.priority, each.secret))
 
 
 def internal_domain(garden: Garden) -> Domain | None:
-    return next(iter(_domains(*_secrets(garden, keys.ROLE_INTERNAL_DOMAIN))), None)
-
-
-def _secrets(garden: Garden, role: str) -> Iterable[Object]:
-    return garden.by(SECRETS, domain_roles, Key(NAMESPACE, role))
+    return next(_domains(garden, keys.ROLE_INTERNAL_DOMAIN), None)
 
 
 def domain_roles(secret: Object) -> Iterator[Key]:
@@ -32,12 +27,6 @@ def domain_roles(secret: Object) -> Iterator[Key]:
         yield Key(key(secret).namespace, role)
 
 
-def _domains(*secrets: Object) -> list[Domain]:
-    return [domain for secret in secrets if (domain := domain_of(secret)) is not None]
-
-
-def _sorted(*secrets: Object) -> Sequence[Domain]:
-    return sorted(_domains(*secrets), key=lambda each: (-each.priority, each.secret))
-
-
-_by_priority = Derived(_sorted, most=1)
+def _domains(garden: Garden, role: str) -> Iterator[Domain]:
+    secrets = garden.by(SECRETS, domain_roles, Key(NAMESPACE, role))
+    return (domain for secret in secrets if (domain := domain_of(secret)) is not None)

@@ -3,12 +3,10 @@
 Reads `CONTROLLER_REGISTRATIONS`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 from gardener.api.garden import CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mappings, spec, text
-from webhooks.garden.common.derived import Derived
 from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.metadata import set_labels
 from webhooks.garden.common.write import Garden
@@ -23,52 +21,58 @@ OPERATING_SYSTEM_CONFIG = f"operatingsystemconfig{_SUFFIX}"
 LABEL_PREFIXES = (PROVIDER, DNS_RECORD, NETWORKING, EXTENSION, CONTAINER_RUNTIME, OPERATING_SYSTEM_CONFIG)
 
 
-class Registered(NamedTuple):
-    """One resource of a ControllerRegistration."""
-
-    is_primary: bool = True
-    globally_enabled: bool = False
-    workerless: bool = False
-
-
-class Registrations(NamedTuple):
-    by_type: Mapping[tuple[str, str], Registered]
-    """By kind and type: all extensions that somebody controls primarily."""
-    of_all: frozenset[str]
-    """Types of extensions that all Shoots have, unless they turn them off."""
-    of_workerless: frozenset[str]
-    """Those of them that Shoots without workers have, too."""
-
-
 Need = tuple[str, str, str, str]
 """That an extension of a kind and type is registered; what it is called, and the field, for the message."""
 
 
-def registered(garden: Garden) -> Registrations:
-    return _registered(*garden.list(CONTROLLER_REGISTRATIONS))
+def provided(registration: Object) -> Iterator[tuple[str, str]]:
+    """An index: kind and type of the extensions whose primary controller a ControllerRegistration describes."""
+    return ((text(each.get("kind")), text(each.get("type"))) for each in _primary(registration))
 
 
-def _registrations(*registrations: Object) -> Registrations:
-    by_type = {
-        (text(each.get("kind")), text(each.get("type"))): Registered(
-            globally_enabled=each.get("globallyEnabled") is True, workerless=each.get("workerlessSupported") is True
-        )
-        for registration in registrations
-        for each in mappings(spec(registration).get("resources"))
-        if each.get("primary") is not False
+def provided_for_all(registration: Object) -> set[bool]:
+    """An index: whether any of them is one that all Shoots have."""
+    return {any(map(_is_for_all, _primary(registration)))}
+
+
+def _primary(registration: Object) -> Iterator[Object]:
+    return (each for each in mappings(spec(registration).get("resources")) if each.get("primary") is not False)
+
+
+def _is_for_all(resource: Object) -> bool:
+    return resource.get("kind") == "Extension" and resource.get("globallyEnabled") is True
+
+
+def _is_for_workerless(resource: Object) -> bool:
+    return resource.get("workerlessSupported") is True
+
+
+def globally_enabled(garden: Garden, *, workerless: bool) -> set[str]:
+    """Types of the extensions that all Shoots have, or all without workers, unless they turn them off."""
+    return {
+        text(each.get("type"))
+        for registration in garden.by(CONTROLLER_REGISTRATIONS, provided_for_all, True)
+        for each in _primary(registration)
+        if _is_for_all(each) and (_is_for_workerless(each) or not workerless)
     }
-    of_all = {kind: each for (of, kind), each in by_type.items() if of == "Extension" and each.globally_enabled}
-    of_workerless = frozenset(kind for kind, each in of_all.items() if each.workerless)
-    return Registrations(by_type, frozenset(of_all), of_workerless)
 
 
-_registered = Derived(_registrations, most=1)
+def needs_workers(garden: Garden, extension: str) -> bool:
+    """Whether it is registered, but not for Shoots without workers."""
+    wanted = ("Extension", extension)
+    found = [
+        _is_for_workerless(each)
+        for registration in garden.by(CONTROLLER_REGISTRATIONS, provided, wanted)
+        for each in _primary(registration)
+        if (each.get("kind"), each.get("type")) == wanted
+    ]
+    return bool(found) and not any(found)
 
 
-def unregistered(known: Registrations, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
+def unregistered(garden: Garden, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
     """For `references`; the kind is that of the object."""
     for of, needed, what, path in needs:
-        if needed and (of, needed) not in known.by_type:
+        if needed and not garden.by(CONTROLLER_REGISTRATIONS, provided, (of, needed)):
             yield Denial(f'given {kind} uses non-registered {what}: {path} ("{needed}")', path)
 
 

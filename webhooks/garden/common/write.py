@@ -7,17 +7,16 @@ the garden by `write.garden`, which answers from memory. Nothing here, and no ru
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from functools import cached_property
+from typing import Protocol, Self, TypeAlias
 
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.paths import at
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.common.findings import Finding
-from webhooks.garden.common.lazy import lazy
 from webhooks.rules.shapes import child
 
-T = TypeVar("T")
 Index: TypeAlias = Callable[[Object], Iterable[Hashable]]
 
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
@@ -39,7 +38,7 @@ class Garden(Protocol):
     def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
         """All objects, or those of a namespace."""
 
-    def by(self, resource: Resource, index: Index, value: Hashable) -> Iterable[Object]:
+    def by(self, resource: Resource, index: Index, value: Hashable) -> Sequence[Object]:
         """The objects for which this function, one of those in `webhooks.garden.lookups`, yields the value."""
 
 
@@ -55,7 +54,7 @@ class NoGarden:
     def list(self, *_: object) -> Iterable[Object]:
         return ()
 
-    def by(self, *_: object) -> Iterable[Object]:
+    def by(self, *_: object) -> Sequence[Object]:
         return ()
 
 
@@ -64,7 +63,9 @@ NO_GARDEN = NoGarden()
 
 @dataclass(eq=False, kw_only=True)
 class Write:
-    """One request; its objects have the shape of their kind. Nobody sets its fields: frozen, it would be slow to make.
+    """One request; its objects have the shape of their kind.
+
+    Treat as immutable; not frozen because construction is on the hot path.
 
     Attributes:
         operation: `CREATE`, `UPDATE` or `DELETE`.
@@ -72,7 +73,6 @@ class Write:
         new: the object as it would be stored; mutations change it in place. For DELETE: what is deleted.
         old: what is stored; empty for CREATE.
         options: such as DeleteOptions.
-        other: what `new` is compared with, if that is not `old`; see `of_old`.
     """
 
     operation: str
@@ -84,9 +84,7 @@ class Write:
     subresource: str = ""
     options: Object = field(default_factory=dict)
     garden: Garden = NO_GARDEN
-    other: Object | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    _known: dict[Callable[[Any], Any], Any] = field(default_factory=dict, init=False)
 
     @property
     def is_create(self) -> bool:
@@ -96,55 +94,35 @@ class Write:
     def is_update(self) -> bool:
         return self.operation == "UPDATE"
 
-    @lazy
+    @property
     def is_deleting(self) -> bool:
         """Whether the stored object is being deleted and waits for its finalizers."""
         return is_deleting(self.old) or is_deleting(self.new)
 
-    @lazy
+    @property
     def spec(self) -> Object:
         """Mutations take `own_spec`."""
         return self.new.get("spec") or {}
 
     def own_spec(self) -> Object:
         """For mutations: the spec, which is made if it is missing."""
-        self.spec = child(self.new, "spec")
-        return self.spec
+        return child(self.new, "spec")
 
-    @lazy
+    @property
     def old_spec(self) -> Object:
         return self.old.get("spec") or {}
 
-    @property
-    def other_spec(self) -> Object:
-        """The spec that `spec` is compared with by `ratcheted`."""
-        return self.old_spec if self.other is None else self.other.get("spec") or {}
-
-    def once(self, work_out: Callable[[Self], T]) -> T:
-        """What a function says about this write, worked out once for all rules. Not about what mutations change."""
-        known = self._known
-        if work_out not in known:
-            known[work_out] = work_out(self)
-        found: T = known[work_out]
-        return found
-
-    @lazy
+    @cached_property
     def is_unchanged(self) -> bool:
         """Whether an UPDATE, as it was sent, leaves everything as it is but for bookkeeping and status."""
         if not self.is_update or self.spec_is_changed:
             return False
         return _others(self.new) == _others(self.old) and _meta(self.new) == _meta(self.old)
 
-    @lazy
+    @cached_property
     def spec_is_changed(self) -> bool:
         """Whether the spec, as it was sent, differs from the stored one."""
         return self.changed("spec")
-
-    @lazy
-    def changed_fields(self) -> set[str]:
-        """The fields of the spec whose values differ from the stored ones."""
-        new, old = self.spec, self.old_spec
-        return {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)}
 
     def changed(self, *path: str) -> bool:
         """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
@@ -152,7 +130,7 @@ class Write:
 
     def of_old(self) -> Self:
         """As if the stored object had been sent unchanged."""
-        return replace(self, new=self.old, other=self.new)
+        return replace(self, new=self.old)
 
 
 def _others(obj: Object) -> Object:
@@ -217,25 +195,3 @@ Rights = Callable[[Write], Iterable[Right]]
 Limits = Callable[[Write], Iterable[Limit]]
 Warnings = Callable[[Write], Iterable[str]]
 Labels = Mapping[str, str]
-
-
-# --- what rules depend on
-
-_AnyRule = TypeVar("_AnyRule", bound=Rule)
-_fields_of: dict[Rule, frozenset[str]] = {}
-
-
-def depends_on(*fields: str) -> Callable[[_AnyRule], _AnyRule]:
-    """Declares of a rule of the spec that it finds nothing new while these fields stay; without any: on no UPDATE."""
-
-    def declared(rule: _AnyRule) -> _AnyRule:
-        _fields_of[rule] = frozenset(fields)
-        return rule
-
-    return declared
-
-
-def concerned(rules: Iterable[Rule], changed_fields: set[str]) -> tuple[Rule, ...]:
-    """Those that may find something new when these fields change."""
-    known = [(rule, _fields_of.get(rule)) for rule in rules]
-    return tuple([rule for rule, fields in known if fields is None or not fields.isdisjoint(changed_fields)])

@@ -30,7 +30,7 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
 def shoot_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: what the Shoots would refuse, which get the template when it changes."""
     before, made = _made(write.of_old()).new, _made(write).new
-    changed = replace(write, new=made, old=before, other=None)
+    changed = replace(write, new=made, old=before)
     yield from _of_template(kubernetes.version_changes(changed))
     nodes = ("spec", "networking", "nodes")
     if at(before, *nodes) and changed.changed(*nodes):
@@ -49,8 +49,6 @@ def _made(write: Write) -> Write:
         "metadata": {"namespace": write.namespace},
         "spec": mapping_at(write.spec, "shootTemplate", "spec"),
     }
-    made = replace(
-        write, operation="CREATE", name="", new=mapping(with_defaults(SHOOT.schema, shoot)), old={}, other=None
-    )
+    made = replace(write, operation="CREATE", name="", new=mapping(with_defaults(SHOOT.schema, shoot)), old={})
     defaults.set_defaults(made)
     return made

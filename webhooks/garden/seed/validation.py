@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kube.objects import text, texts
 from kube.paths import at
 from webhooks.garden.common import seed_spec
-from webhooks.garden.common.extensions import Need, registered, unregistered
+from webhooks.garden.common.extensions import Need, unregistered
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import shoots_on
 from webhooks.garden.common.write import Write
@@ -28,7 +28,7 @@ def extensions_registered(write: Write) -> Iterator[Finding]:
     ]
     if write.spec.get("ingress"):
         needs.append(("DNSRecord", dns, "DNS provider type", "spec.dns.provider.type"))
-    yield from unregistered(registered(write.garden), "Seed", needs)
+    yield from unregistered(write.garden, "Seed", needs)
 
 
 def zones_in_use(write: Write) -> Iterator[Finding]:

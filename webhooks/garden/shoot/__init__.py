@@ -2,8 +2,7 @@
 
 parts.py         how rules read a Shoot
 defaults.py      what depends on other fields alone
-profile.py       what the cloud profile fills in: versions and images
-offers.py        what the cloud profile must have
+profile.py       what the cloud profile fills in, versions and images, and what it must have
 networks.py, dns.py, seed.py, tolerations.py    where the cluster runs, and by which names it is reached
 kubernetes.py, kubelet.py, workers.py, maintenance.py, settings.py    fields of the spec
 spec_checks.py   which of the checks are about the spec alone: templates of Shoots meet them, too

@@ -23,7 +23,7 @@ from kube.paths import mapping_at
 from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, required
 from webhooks.garden.common.domains import default_domains, internal_domain
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import project_name, seed_name
 from webhooks.rules.shapes import child
 
@@ -87,7 +87,6 @@ def _is_default(domain: str, ours: list[str]) -> bool:
 # --- form
 
 
-@depends_on("dns")
 def dns_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     if not write.spec.get("dns"):
@@ -126,7 +125,6 @@ def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
 # --- with the garden's domains
 
 
-@depends_on("dns", "seedName")
 def domain_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
     spec = write.spec
@@ -208,7 +206,6 @@ def _counts(write: Write, shoot: Object) -> bool:
 # --- changes
 
 
-@depends_on("dns", "seedName")
 def dns_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: with a Seed, the primary provider stays, and so does its type."""
     before = primary(write.old_spec) if seed_name(write.old) else None

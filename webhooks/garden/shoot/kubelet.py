@@ -10,8 +10,8 @@ from kube.validation import FieldError, forbidden, invalid, not_supported
 from webhooks.garden.common.durations import duration_errors
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.shares import share_problem
-from webhooks.garden.common.write import Write, depends_on
-from webhooks.garden.shoot.parts import differing_pools, kubernetes_version
+from webhooks.garden.common.write import Write
+from webhooks.garden.shoot.parts import kubernetes_version, pools_of
 
 _HOUR = 3600.0
 _NO_SWAP_SINCE = (1, 30)
@@ -19,16 +19,14 @@ _NO_SWAP_SINCE = (1, 30)
 _AT_LEAST = (("containerLogMaxFiles", 2), ("podPidsLimit", 100), ("maxPods", 0), ("evictionMaxPodGracePeriod", 0))
 
 
-@depends_on("kubernetes")
 def kubelet_errors(write: Write) -> Iterator[Finding]:
     if kubelet := at(write.spec, "kubernetes", "kubelet"):
         yield from _kubelet_errors("spec.kubernetes.kubelet", kubelet, kubernetes_version(write.spec))
 
 
-@depends_on("kubernetes", "provider")
 def pool_kubelet_errors(write: Write) -> Iterator[Finding]:
-    for pool in differing_pools(write).all:
-        if kubelet := pool.kubernetes.get("kubelet"):
+    for pool in pools_of(write):
+        if kubelet := at(pool.worker, "kubernetes", "kubelet"):
             yield from _kubelet_errors(f"{pool.path}.kubernetes.kubelet", kubelet, kubernetes_version(write.spec))
 
 

@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 
 from gardener.garden.versions import Version, parse_version
-from kube.objects import Object
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.common.findings import Finding
-from webhooks.garden.common.write import Write, depends_on
-from webhooks.garden.shoot.parts import VERSION, differing_pools, kubernetes_version, stored_pools
+from webhooks.garden.common.write import Write
+from webhooks.garden.shoot.parts import VERSION, kubernetes_version, own_version, pools_of, stored_pools
 
 _SKEW_SINCE = (1, 28)
 """From then on kubelet may be three minor versions behind; two before."""
 
 
-@depends_on("kubernetes", "provider")
 def versions(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     kubernetes = write.spec.get("kubernetes") or {}
@@ -21,8 +19,8 @@ def versions(write: Write) -> Iterator[Finding]:
     control_plane = parse_version(given)
     if given and control_plane is None:
         yield invalid(VERSION, given, "must be a version such as 1.30.5")
-    for pool in differing_pools(write, "kubernetes").all:
-        own = pool.kubernetes.get("version")
+    for pool in pools_of(write):
+        own = own_version(pool.worker)
         if not own:
             continue
         parsed = parse_version(own)
@@ -42,24 +40,18 @@ def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldErr
         )
 
 
-@depends_on("kubernetes", "provider")
 def version_changes(write: Write) -> Iterator[Finding]:
     """For `changes`."""
     old, new = kubernetes_version(write.old_spec), kubernetes_version(write.spec)
     yield from _change(VERSION, old, new, skips=False)
     before = stored_pools(write)
-    for pool in differing_pools(write).all:
-        stored = before.get(pool.name)
+    for pool in pools_of(write):
+        stored = before.get(pool.worker.get("name") or "")
         if not stored:
             continue
-        was, now = _own(stored.get("kubernetes") or {}), _own(pool.kubernetes)
+        was, now = parse_version(own_version(stored)), parse_version(own_version(pool.worker))
         if was or now:
             yield from _change(f"{pool.path}.kubernetes.version", was or old, now or new, skips=True)
-
-
-def _own(kubernetes: Object) -> Version | None:
-    version = kubernetes.get("version")
-    return parse_version(version) if version else None
 
 
 def _change(path: str, old: Version | None, new: Version | None, *, skips: bool) -> Iterator[FieldError]:

@@ -4,6 +4,7 @@ Reads `CONTROLLER_REGISTRATIONS`.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from gardener.garden.domains import UNMANAGED
 from kube.objects import mappings, text
@@ -15,14 +16,15 @@ from webhooks.garden.common.extensions import (
     OPERATING_SYSTEM_CONFIG,
     PROVIDER,
     Need,
-    registered,
+    globally_enabled,
+    needs_workers,
     set_extension_labels,
     unregistered,
 )
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.dns import primary, providers
-from webhooks.garden.shoot.parts import Pool, differing_pools, pools_of, workers_of
+from webhooks.garden.shoot.parts import Pool, image_of, pools_of, workers_of
 
 
 def set_labels(write: Write) -> None:
@@ -50,10 +52,9 @@ def _labels(write: Write) -> Iterator[str]:
             yield OPERATING_SYSTEM_CONFIG + name
 
 
-def _extensions(write: Write) -> frozenset[str]:
+def _extensions(write: Write) -> set[str]:
     """Those that all Shoots have, and its own, without what it has turned off."""
-    known = registered(write.garden)
-    for_all = known.of_all if workers_of(write) else known.of_workerless
+    for_all = globally_enabled(write.garden, workerless=not workers_of(write))
     own = {text(each.get("type")): each.get("disabled") is True for each in write.spec.get("extensions") or ()}
     if not own:
         return for_all
@@ -69,17 +70,13 @@ _OF_PROVIDERS = (
 )
 
 
-@depends_on("dns", "extensions", "networking", "provider")
 def extension_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
-    known = registered(write.garden)
-    yield from unregistered(known, "Shoot", _needs(write))
-    yield from differing_pools(write).found(lambda pool: unregistered(known, "Shoot", _needs_of_pool(pool)))
-    if pools_of(write):
+    yield from unregistered(write.garden, "Shoot", chain(_needs(write), *map(_needs_of_pool, pools_of(write))))
+    if workers_of(write):
         return
     for index, extension in enumerate(mappings(write.spec.get("extensions"))):
-        found = known.by_type.get(("Extension", kind := text(extension.get("type"))))
-        if found is not None and not found.workerless:
+        if needs_workers(write.garden, kind := text(extension.get("type"))):
             path = f"spec.extensions[{index}].type"
             told = f'given Shoot is workerless and uses non-supported extension type: {path} ("{kind}")'
             yield Denial(told, path)
@@ -87,7 +84,7 @@ def extension_errors(write: Write) -> Iterator[Finding]:
 
 def _needs(write: Write) -> Iterator[Need]:
     spec = write.spec
-    if pools_of(write):
+    if workers_of(write):
         provider, networking = spec.get("provider") or {}, spec.get("networking") or {}
         for kind, what in _OF_PROVIDERS:
             yield kind, provider.get("type") or "", what, "spec.provider.type"
@@ -101,8 +98,9 @@ def _needs(write: Write) -> Iterator[Need]:
 
 
 def _needs_of_pool(pool: Pool) -> Iterator[Need]:
-    for index, runtime in enumerate(pool.cri.get("containerRuntimes") or ()):
+    cri = pool.worker.get("cri") or {}
+    for index, runtime in enumerate(cri.get("containerRuntimes") or ()):
         where = f"{pool.path}.cri.containerRuntimes[{index}].type"
         yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
-    image = pool.image.get("name") or ""
+    image = image_of(pool.worker).get("name") or ""
     yield "OperatingSystemConfig", image, "operating system type", f"{pool.path}.machine.image.name"

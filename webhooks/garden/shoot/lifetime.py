@@ -13,7 +13,7 @@ from gardener.garden.lifetimes import end
 from kube.objects import Object, annotations, spec
 from kube.validation import invalid
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.approval import approval_of, refusal
 from webhooks.garden.shoot.quota import quotas_of
 
@@ -33,7 +33,6 @@ def expiration_errors(write: Write) -> Iterator[Finding]:
 # --- not too late
 
 
-@depends_on()
 def lifetime_of_new(write: Write) -> Iterator[Finding]:
     """For `references`."""
     if write.is_create:

@@ -13,7 +13,7 @@ from kube.objects import Object, text, texts
 from kube.paths import at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import encrypted_resources, is_to_hibernate, rotation_phase, status
 
 _WINDOW = "spec.maintenance.timeWindow"
@@ -25,7 +25,6 @@ _LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 # --- maintenance
 
 
-@depends_on("maintenance")
 def window_errors(write: Write) -> Iterator[Finding]:
     maintenance: Object = write.spec.get("maintenance") or {}
     window = maintenance.get("timeWindow")
@@ -50,7 +49,6 @@ def _duration(length: timedelta) -> str:
 # --- schedules
 
 
-@depends_on("hibernation")
 def schedule_errors(write: Write) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, schedule in enumerate(_schedules(write.spec)):
@@ -140,7 +138,6 @@ def _falls_into_window(expression: str, offset: timedelta, begin: str, end: str)
 # --- hibernation
 
 
-@depends_on("hibernation", "kubernetes")
 def hibernation_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: whether the cluster may go to sleep now."""
     if is_to_hibernate(write.old_spec) or not is_to_hibernate(write.spec):
@@ -160,7 +157,6 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
         yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")
 
 
-@depends_on("controlPlane", "hibernation")
 def availability_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: a cluster that sleeps cannot become highly available."""
     path = ("controlPlane", "highAvailability")

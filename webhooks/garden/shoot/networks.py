@@ -12,8 +12,8 @@ from kube.objects import Object, spec, text, texts
 from kube.paths import at, mapping_at
 from kube.validation import invalid, required
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
-from webhooks.garden.shoot.parts import ip_families, pools_of, workers_of
+from webhooks.garden.common.write import Write
+from webhooks.garden.shoot.parts import ip_families, workers_of
 from webhooks.rules.shapes import child
 
 _FIELDS = ("nodes", "pods", "services")
@@ -42,14 +42,12 @@ def _networks(shoot_spec: Object) -> dict[str, str]:
     return {path: networking[field] for field, path in _PATHS.items() if networking.get(field)}
 
 
-@depends_on("networking", "provider")
 def type_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
-    if pools_of(write) and not at(write.spec, "networking", "type"):
+    if workers_of(write) and not at(write.spec, "networking", "type"):
         yield required("spec.networking.type", "must provide a networking type")
 
 
-@depends_on("networking")
 def network_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     networks = _networks(write.spec)
@@ -58,14 +56,13 @@ def network_errors(write: Write) -> Iterator[Finding]:
     yield from family_errors(networks, ip_families(write.spec))
 
 
-@depends_on("networking", "provider", "seedName")
 def disjoint(write: Write) -> Iterator[Finding]:
     """For `references`: with a Seed all networks are known, and apart from one another and from those of the Seed."""
     seed = _seed(write)
     if seed is None:
         return
     networks = _networks(write.spec)
-    for field in ("pods", "services") if pools_of(write) else ("services",):
+    for field in ("pods", "services") if workers_of(write) else ("services",):
         if f"spec.networking.{field}" not in networks:
             error = required(f"spec.networking.{field}", f"{field} is required")
             yield Denial(str(error), error.path)

@@ -15,8 +15,8 @@ from kube.paths import at
 from kube.quantities import parse_quantity
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
-from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools
+from webhooks.garden.common.write import Write
+from webhooks.garden.shoot.parts import WORKERS, stored_pools, workers_of
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
 
@@ -24,14 +24,12 @@ _METRICS = ("cpu", "gpu", "memory", "storage.standard", "storage.premium", "load
 _CLASSES = ("standard", "premium")
 
 
-@depends_on()
 def quota_of_new(write: Write) -> Iterator[Finding]:
     """For `references`."""
     if write.is_create:
         yield from _exceeded(write)
 
 
-@depends_on("addons", "provider")
 def quota_of_change(write: Write) -> Iterator[Finding]:
     """For `changes`: only of one that may need more than before."""
     if not write.is_deleting and (_gets_ingress(write) or _has_other_pools(write)):
@@ -48,7 +46,7 @@ def _has_ingress(shoot_spec: Object) -> bool:
 
 def _has_other_pools(write: Write) -> bool:
     before = stored_pools(write)
-    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in differing_pools(write).all)
+    return any(_size(each) != _size(before.get(each.get("name") or "", {})) for each in workers_of(write))
 
 
 def _size(worker: Object) -> tuple[object, ...]:

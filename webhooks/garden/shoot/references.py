@@ -23,7 +23,7 @@ from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.validation import forbidden, invalid
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.common.write import Right, Write, depends_on
+from webhooks.garden.common.write import Right, Write
 from webhooks.garden.shoot.dns import providers
 
 _NAMED = (
@@ -34,7 +34,6 @@ _NAMED = (
 _KINDS = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS}
 
 
-@depends_on("credentialsBindingName", "dns", "exposureClassName", "resources", "secretBindingName")
 def existing(write: Write) -> Iterator[Finding]:
     """For `references`."""
     spec, garden, namespace = write.spec, write.garden, write.namespace
@@ -94,10 +93,6 @@ def binding_of(write: Write, spec: Object) -> Object | None:
 
 
 def own_binding(write: Write) -> Object | None:
-    return write.once(_own_binding)
-
-
-def _own_binding(write: Write) -> Object | None:
     return binding_of(write, write.spec)
 
 
@@ -110,7 +105,6 @@ def _credentials(write: Write, spec: Object) -> Object:
     return {"kind": SECRETS.kind, **secret} if secret else mapping(binding.get("credentialsRef"))
 
 
-@depends_on("credentialsBindingName", "provider", "secretBindingName")
 def binding_errors(write: Write) -> Iterator[Finding]:
     """For `references`: the binding is for the infrastructure of the Shoot."""
     provider: Object = write.spec.get("provider") or {}
@@ -122,7 +116,6 @@ def binding_errors(write: Write) -> Iterator[Finding]:
         yield Denial(str(error), error.path)
 
 
-@depends_on("credentialsBindingName", "secretBindingName")
 def binding_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: a SecretBinding may be replaced by a CredentialsBinding of the same Secret."""
     if not write.old_spec.get("secretBindingName") or not write.spec.get("credentialsBindingName"):
@@ -137,7 +130,6 @@ def _identity(reference: Object) -> tuple[str, ...]:
     return tuple(text(reference.get(field)) for field in ("kind", "namespace", "name"))
 
 
-@depends_on("cloudProfile")
 def profile_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: a NamespacedCloudProfile may replace its parent."""
     before, now = mapping(write.old_spec.get("cloudProfile")), mapping(write.spec.get("cloudProfile"))
@@ -164,7 +156,6 @@ def still_seed(write: Write) -> Iterator[Finding]:
         yield Denial(f"cannot delete shoot {write.namespace}/{write.name} {told}")
 
 
-@depends_on("addons", "kubernetes")
 def fit_for_seed(write: Write) -> Iterator[Finding]:
     """For `references`: what a Seed needs of the Shoot that it runs on."""
     if _managed_seed(write) is None:
@@ -177,7 +168,6 @@ def fit_for_seed(write: Write) -> Iterator[Finding]:
         yield Denial(f"{path}: shoot VPA has to be enabled for managed seeds", path)
 
 
-@depends_on("networking", "provider")
 def seed_stays(write: Write) -> Iterator[Finding]:
     """For `changes`: what the Seed has taken from the Shoot that it runs on."""
     managed = _managed_seed(write)

@@ -29,9 +29,9 @@ from kube.paths import at, mapping_at
 from kube.validation import forbidden
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
-from webhooks.garden.common.write import Limit, Write, depends_on
+from webhooks.garden.common.write import Limit, Write
 from webhooks.garden.shoot.parts import project_of, seed_name, status
-from webhooks.garden.shoot.profile import own_profile
+from webhooks.garden.shoot.profile import profile_of
 
 SEED_NAME = "spec.seedName"
 _PROTECTED_FINALIZERS = (keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION)
@@ -42,7 +42,6 @@ def _is_bound_anew(write: Write) -> bool:
     return write.spec.get("seedName") not in {None, "", write.old_spec.get("seedName")}
 
 
-@depends_on("seedName")
 def seed_errors(write: Write) -> Iterator[Finding]:
     """For `references`: whether the Seed takes the Shoot."""
     name = write.spec.get("seedName")
@@ -65,7 +64,7 @@ def _reasons(write: Write, seed: Object) -> Iterator[str]:
         yield f"{refused} that is cordoned"
     if not tolerates(mappings(write.spec.get("tolerations")), taints_of(seed)):
         yield "forbidden to use a seed whose taints are not tolerated by the shoot"
-    selector = mapping_at(own_profile(write) or {}, "seedSelector")
+    selector = mapping_at(profile_of(write, write.spec) or {}, "seedSelector")
     if not _matches(selector, seed):
         yield f"{refused} because the cloud profile seed selector is not matching the labels of the seed"
     types = texts(selector.get("providerTypes"))
@@ -228,7 +227,6 @@ def finalizer_changes(write: Write) -> Iterator[Finding]:
         yield Denial(f'finalizer "{own}" cannot be removed {reason}', "metadata.finalizers")
 
 
-@depends_on()
 def project_in_deletion(write: Write) -> Iterator[Finding]:
     """For `references`."""
     project = project_of(write) if write.is_create else None

@@ -20,9 +20,8 @@ from kube.validation import (
 )
 from webhooks.garden.common.durations import duration_errors
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write, depends_on
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import (
-    differing_pools,
     encrypted_resources,
     is_to_hibernate,
     kubernetes_version,
@@ -31,6 +30,7 @@ from webhooks.garden.shoot.parts import (
     project_name,
     rotation_phase,
     status,
+    workers_of,
 )
 from webhooks.garden.shoot.workers import taint_key_errors
 
@@ -73,7 +73,6 @@ _STRUCTURED_GATE = "StructuredAuthenticationConfiguration"
 _NO_STATIC_TOKEN_SINCE = (1, 27)
 
 
-@depends_on()
 def name_length(write: Write) -> Iterator[Finding]:
     """For `references`: both names are part of names in clouds, which are short."""
     project = project_name(write) if write.is_create else ""
@@ -85,9 +84,6 @@ def name_length(write: Write) -> Iterator[Finding]:
         )
 
 
-@depends_on(
-    "addons", "cloudProfile", "cloudProfileName", "extensions", "monitoring", "purpose", "resources", "seedSelector"
-)
 def general_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
     if not spec.get("cloudProfile") and not spec.get("cloudProfileName"):
@@ -127,7 +123,6 @@ def _range_errors(path: str, ingress: Object) -> Iterator[FieldError]:
 # --- components
 
 
-@depends_on("kubernetes")
 def component_errors(write: Write) -> Iterator[Finding]:
     kubernetes: Object = write.spec.get("kubernetes") or {}
     yield from _duration_errors(kubernetes)
@@ -145,9 +140,8 @@ def component_errors(write: Write) -> Iterator[Finding]:
         yield from _taint_errors(autoscaler)
 
 
-@depends_on("provider")
 def pool_autoscaler_errors(write: Write) -> Iterator[Finding]:
-    for pool in differing_pools(write).all:
+    for pool in pools_of(write):
         if own := pool.worker.get("clusterAutoscaler"):
             for field in _OF_POOLS:
                 yield from duration_errors(f"{pool.path}.clusterAutoscaler.{field}", own.get(field), 0.0, None)
@@ -218,7 +212,6 @@ def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
             yield invalid(f"{path}[{index}]", each, "wildcards are not supported")
 
 
-@depends_on("systemComponents")
 def rewriting_errors(write: Write) -> Iterator[Finding]:
     suffixes = at(write.spec, "systemComponents", "coreDNS", "rewriting", "commonSuffixes") or []
     path = "spec.systemComponents.coreDNS.rewriting.commonSuffixes"
@@ -238,10 +231,9 @@ def _taint_errors(autoscaler: Object) -> Iterator[FieldError]:
         yield from duplicates(path, taints)
 
 
-@depends_on("kubernetes", "networking", "provider")
 def mask_errors(write: Write) -> Iterator[Finding]:
     """All nodes of all pools have a network of their own in that of the Pods, with addresses for all of their Pods."""
-    spec, found = write.spec, pools_of(write)
+    spec, found = write.spec, workers_of(write)
     networking: Object = spec.get("networking") or {}
     mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
     if mask is None or not found:
@@ -250,20 +242,19 @@ def mask_errors(write: Write) -> Iterator[Finding]:
     if families == ["IPv4"] and not _SMALLEST_MASK <= mask <= _LARGEST_MASK:
         yield invalid(path, mask, f"must be between {_SMALLEST_MASK} and {_LARGEST_MASK} for IPv4")
         return
-    pods, bits = most_pods(spec, found), 128 if families == ["IPv6"] else 32
+    pods, bits = most_pods(spec), 128 if families == ["IPv6"] else 32
     addresses = (1 << max(0, bits - mask)) - 2
     if addresses < pods:
         yield invalid(path, mask, f"the network of a node has {addresses} addresses, and it may have {pods} Pods")
     network = parse_cidr(networking.get("pods") or "")
     if network is None:
         return
-    room, wanted = 1 << max(0, mask - network.prefixlen), sum([pool.worker.get("maximum") or 0 for pool in found])
+    room, wanted = 1 << max(0, mask - network.prefixlen), sum([worker.get("maximum") or 0 for worker in found])
     if wanted > room:
         detail = f"the network of the Pods has room for {room} nodes, and the pools have up to {wanted}"
         yield forbidden("spec.provider.workers", detail)
 
 
-@depends_on("kubernetes", "hibernation")
 def encryption_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: data are encrypted anew when the list changes; one such change after the other."""
     before, now = encrypted_resources(write.old_spec), encrypted_resources(write.spec)

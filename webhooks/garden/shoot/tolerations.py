@@ -11,7 +11,7 @@ from kube.paths import mappings_at
 from webhooks.garden.common import tolerations
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.tolerations import pair
-from webhooks.garden.common.write import Write, depends_on
+from webhooks.garden.common.write import Write
 from webhooks.garden.shoot.parts import project_of
 from webhooks.rules.shapes import items
 
@@ -62,7 +62,6 @@ def _united(own: Object, other: Object) -> Object:
     return united
 
 
-@depends_on("exposureClassName", "seedSelector", "tolerations")
 def exposure_conflicts(write: Write) -> Iterator[Finding]:
     """For `references`. What is equal does not conflict: it may come from the class itself."""
     scheduling = _scheduling(write)
@@ -82,14 +81,12 @@ def exposure_conflicts(write: Write) -> Iterator[Finding]:
             yield Denial(f'{told}: "{name}"', path)
 
 
-@depends_on("tolerations")
 def toleration_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     if own := write.spec.get("tolerations"):
         yield from tolerations.list_errors(_PATH, own)
 
 
-@depends_on("tolerations")
 def not_allowed(write: Write) -> Iterator[Finding]:
     """For `references`: what the project's whitelist does not have."""
     wanted: list[Object] = write.spec.get("tolerations") or []

@@ -1,13 +1,14 @@
 """What users of a Shoot are told: deprecated fields, versions that have expired or soon will."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from kube.objects import text
+from gardener.garden.profiles import expiration, image_versions, kubernetes_versions
+from kube.objects import Object, text
 from kube.paths import at
 from webhooks.garden.common.write import Write
-from webhooks.garden.shoot.parts import VERSION, pools_of
-from webhooks.garden.shoot.profile import Offer, own_offer
+from webhooks.garden.shoot.parts import VERSION, image_of, own_version, pools_of
+from webhooks.garden.shoot.profile import profile_of
 
 _SOON = timedelta(days=14)
 
@@ -26,22 +27,20 @@ def expired(write: Write) -> Iterator[str]:
     """For `warnings`: versions that expire are replaced in the maintenance time window."""
     if not write.spec_is_changed:
         return
-    offer = own_offer(write)
-    if offer is None or not (offer.version_ends or offer.image_ends):
-        return
-    soon = write.now + _SOON
-    for path, version, date in _ends(write, offer):
-        if date is not None and date <= soon:
+    for path, version, entry in _chosen(write, profile_of(write, write.spec) or {}):
+        date = expiration(entry)
+        if date is not None and date <= write.now + _SOON:
             yield f"{path}: version {version} expires on {date:%Y-%m-%d}"
 
 
-def _ends(write: Write, offer: Offer) -> Iterator[tuple[str, str, datetime | None]]:
+def _chosen(write: Write, profile: Object) -> Iterator[tuple[str, str, Object]]:
+    """Field, version, and what the profile says about it."""
+    versions, images = kubernetes_versions(profile), image_versions(profile)
     version = text(at(write.spec, "kubernetes", "version"))
-    yield VERSION, version, offer.version_ends.get(version)
+    yield VERSION, version, versions.get(version, {})
     for pool in pools_of(write):
-        if offer.version_ends:
-            version = text(pool.kubernetes.get("version"))
-            yield f"{pool.path}.kubernetes.version", version, offer.version_ends.get(version)
-        if offer.image_ends:
-            name, version = text(pool.image.get("name")), text(pool.image.get("version"))
-            yield f"{pool.path}.machine.image.version", version, offer.image_ends.get((name, version))
+        version = own_version(pool.worker)
+        yield f"{pool.path}.kubernetes.version", version, versions.get(version, {})
+        image = image_of(pool.worker)
+        name, version = text(image.get("name")), text(image.get("version"))
+        yield f"{pool.path}.machine.image.version", version, images.get((name, version), {})

@@ -20,8 +20,8 @@ from kube.validation import (
 )
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.shares import share_problem
-from webhooks.garden.common.write import Write, depends_on
-from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, kubernetes_version, pools_of
+from webhooks.garden.common.write import Write
+from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, kubernetes_version, pools_of, workers_of
 
 _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """Nodes have it until what they need is there."""
@@ -50,26 +50,24 @@ _NOT_WORKERLESS = (
 )
 
 
-@depends_on("addons", "kubernetes", "maintenance", "networking", "provider", "systemComponents")
 def workerless(write: Write) -> Iterator[Finding]:
-    if not pools_of(write):
+    if not workers_of(write):
         for path in _NOT_WORKERLESS:
             if at(write.spec, *path) is not None:
                 yield forbidden(".".join(("spec", *path)), WORKERLESS)
 
 
-@depends_on("kubernetes", "provider")
 def room_errors(write: Write) -> Iterator[Finding]:
     """From 1.27 on; until then there are clusters without."""
     version = kubernetes_version(write.spec)
     if version is None or version >= _ROOM_SINCE:
-        yield from _too_small([pool for pool in pools_of(write) if _is_for_system_components(pool)])
+        yield from _too_small([pool for pool in pools_of(write) if _is_for_system_components(pool.worker)])
 
 
-@depends_on("provider")
 def worker_errors(write: Write) -> Iterator[Finding]:
-    found = pools_of(write)
-    yield from differing_pools(write).found(_pool_errors)
+    found = workers_of(write)
+    for pool in pools_of(write):
+        yield from _pool_errors(pool)
     if found and not any(map(_is_for_system_components, found)):
         detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
         yield forbidden(WORKERS, detail)
@@ -77,25 +75,34 @@ def worker_errors(write: Write) -> Iterator[Finding]:
 
 def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
     """Components of the cluster are spread over zones; of pools with the same zones one has room for them."""
-    small = [pool for pool in pools if pool.worker["maximum"] < len(pool.zones)]
+    small = [pool for pool in pools if _is_small(pool.worker)]
     if small:
-        served = {frozenset(pool.zones) for pool in pools if pool.worker["maximum"] >= len(pool.zones)}
+        served = {_zones(pool.worker) for pool in pools if not _is_small(pool.worker)}
         for pool in small:
-            if frozenset(pool.zones) not in served:
+            if _zones(pool.worker) not in served:
                 yield forbidden(
                     f"{pool.path}.maximum",
                     "maximum node count should be greater than or equal to the number of zones specified for this pool",
                 )
 
 
-def _is_for_system_components(pool: Pool) -> bool:
-    components = pool.worker.get("systemComponents") or {}
-    return bool(pool.worker.get("maximum")) and components.get("allow") is not False
+def _is_small(worker: Object) -> bool:
+    return bool(worker["maximum"] < len(worker.get("zones") or ()))
+
+
+def _zones(worker: Object) -> frozenset[str]:
+    return frozenset(worker.get("zones") or ())
+
+
+def _is_for_system_components(worker: Object) -> bool:
+    components = worker.get("systemComponents") or {}
+    return bool(worker.get("maximum")) and components.get("allow") is not False
 
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
-    path, worker, zones = pool.path, pool.worker, pool.zones
-    architecture = pool.machine.get("architecture")
+    path, worker = pool
+    zones, machine, cri = worker.get("zones") or [], worker.get("machine") or {}, worker.get("cri") or {}
+    architecture = machine.get("architecture")
     if architecture and architecture not in _ARCHITECTURES:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
     for field in ("maxSurge", "maxUnavailable"):
@@ -113,7 +120,7 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
         yield from _volume_errors(path, worker)
     if len(set(zones)) < len(zones):
         yield from duplicates(f"{path}.zones", zones)
-    if runtimes := pool.cri.get("containerRuntimes"):
+    if runtimes := cri.get("containerRuntimes"):
         types = [text(each.get("type")) for each in runtimes]
         yield from duplicates(f"{path}.cri.containerRuntimes", types, field="type")
 
