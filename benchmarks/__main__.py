@@ -35,7 +35,7 @@ from benchmarks import (
 )
 from kube.errors import KubeError
 from kube.visible_text import printable
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 from process.logging import configure_logging
 
 _REPORT = Path(__file__).parent / "REPORT.md"

@@ -34,8 +34,7 @@ from devcluster.garden import objects
 from gardener.api.garden import SEEDS, SHOOTS
 from kube.objects import Object, condition
 from kube.runtime.client import Client
-from localprocesses.errors import LocalProcessError
-from localprocesses.local import HOST, wait_until
+from localprocesses.local import HOST, LocalProcessError, wait_until
 from webhooks.configurations.objects import CaBundle, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.garden.conversion import PATH as CONVERSION_PATH

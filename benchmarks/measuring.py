@@ -18,8 +18,7 @@ from kube.runtime.cache import Caches
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.transport import Transport
-from localprocesses.errors import LocalProcessError
-from localprocesses.local import wait_until
+from localprocesses.local import LocalProcessError, wait_until
 
 QUIET_SECONDS = 3.0
 """Until what follows a phase is over, such as health checks and events."""

@@ -23,8 +23,7 @@ from typing import Any, Self
 
 from config.webhooks import COMPONENT
 from devcluster.cluster import Cluster
-from localprocesses.errors import LocalProcessError
-from localprocesses.local import HOST, free_ports, is_good, wait_until
+from localprocesses.local import HOST, LocalProcessError, free_ports, is_good, wait_until
 from localprocesses.pki import serving_pair
 
 USER_AGENT = "gardener-resource-manager/"

@@ -27,7 +27,7 @@ from devcluster.audit import Audit
 from kube.resources import NAMESPACES, NODES, SERVICES
 from kube.runtime.cache import View
 from kube.visible_text import printable
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _NAMESPACE = "benchmark"
 _SECTIONS = {"leaderElection": PATIENT_ELECTION}

@@ -19,7 +19,7 @@ from benchmarks.program import Process, admission_server, bare_server, make_cert
 from benchmarks.report import Table, number
 from benchmarks.reviews import NAMESPACE, SERVICE_ACCOUNT, SPREAD_NAMESPACE_ANNOTATIONS, WEBHOOKS, Load, loads
 from devcluster.cluster import Cluster
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 COLUMNS = (
     *("webhook", "at once", "requests/s", "CPU us (bare)", "ratio"),

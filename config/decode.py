@@ -34,7 +34,7 @@ class Decoder:
     conflicts: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
-    """Those of the warnings that tell of unknown fields, one of which may be misspelt."""
+    """Those of the warnings that name unknown fields, one of which may be misspelt."""
 
     def block(self, default: B, raw: Any, path: str = "") -> B:
         """The default with what `raw` sets."""
@@ -64,7 +64,7 @@ class Decoder:
                 value = aliased
             else:
                 self._conflict(alias.both, other, where, agree=aliased == value)
-        # Zero values are what Go writes for fields that nobody has set.
+        # Zero values are what Go writes for fields that are not set.
         return None if member.setting.zero_is_unset and not value else value
 
     def _conflict(self, both: Both, other: str, where: str, *, agree: bool) -> None:

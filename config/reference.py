@@ -106,23 +106,23 @@ def _title(blocks: _Blocks) -> str:
 
 
 def _section(blocks: _Blocks, fields: str) -> str:
-    told = [effect for _, effect in blocks if effect]
+    effects = [effect for _, effect in blocks if effect]
     has_fields = fields.startswith("- ")
-    if len(told) > 1:
-        told = [f"- `{path}`: {effect}" for path, effect in blocks]
-        told += ["\nFields:"] if has_fields else []
-    parts = (f"### {_title(blocks)}", "\n".join(told), fields if has_fields else "")
+    if len(effects) > 1:
+        effects = [f"- `{path}`: {effect}" for path, effect in blocks]
+        effects += ["\nFields:"] if has_fields else []
+    parts = (f"### {_title(blocks)}", "\n".join(effects), fields if has_fields else "")
     return "\n\n".join(part for part in parts if part)
 
 
 def _items(shown: list[Member], block: Any) -> Iterator[str]:
-    """One for each field; neighbors of which the same is told share one."""
-    told = ((f"`{member.name}`", _told(member, block)) for member in shown)
-    for text, fields in groupby(told, key=itemgetter(1)):
+    """One for each field; neighbors with the same text share one."""
+    texts = ((f"`{member.name}`", _text(member, block)) for member in shown)
+    for text, fields in groupby(texts, key=itemgetter(1)):
         yield f"- {', '.join(name for name, _ in fields)} {text}"
 
 
-def _told(member: Member, block: Any) -> str:
+def _text(member: Member, block: Any) -> str:
     kind = _type(member.kind, _default(member, getattr(block, member.attribute)))
     return f"({kind}): {_effect(member, type(block))}"
 

@@ -14,7 +14,7 @@ from devcluster.garden.box import Garden
 from kube.errors import KubeError
 from kube.visible_text import LINES, printable
 from localprocesses import assets, versions
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _EXAMPLES = """
 examples:

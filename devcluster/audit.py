@@ -22,7 +22,7 @@ from typing import IO, Any
 import orjson
 
 from devcluster.api import Api
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _SETTLE_SECONDS = 60.0
 

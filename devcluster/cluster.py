@@ -26,10 +26,15 @@ from kube.x509 import make_signing_key
 from localprocesses import components, supervisor
 from localprocesses.assets import Assets, find_or_build
 from localprocesses.components import ADMINISTRATORS, APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
-from localprocesses.errors import LocalProcessError
-from localprocesses.kubeconfig import client_certificate, kubeconfig, token_credentials
-from localprocesses.local import wait_until
-from localprocesses.pki import Authority, CertificateFiles, write_private
+from localprocesses.local import LocalProcessError, wait_until
+from localprocesses.pki import (
+    Authority,
+    CertificateFiles,
+    client_certificate,
+    kubeconfig,
+    token_credentials,
+    write_private,
+)
 from localprocesses.state import directory, is_alive, locked, start_lock, sweep
 
 _START_SECONDS, _END_SECONDS = 180.0, 60.0

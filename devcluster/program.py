@@ -14,8 +14,7 @@ from typing import Any
 from devcluster.cluster import Cluster
 from localprocesses import supervisor
 from localprocesses.components import Files
-from localprocesses.errors import LocalProcessError
-from localprocesses.local import HOST, free_ports, is_good, wait_until
+from localprocesses.local import HOST, LocalProcessError, free_ports, is_good, wait_until
 
 _READY_SECONDS = 60.0
 _COMMAND_SECONDS = 60.0

@@ -61,8 +61,7 @@ from devcluster.faults import (
     first_lines,
 )
 from kube.runtime.transport import AbortingResponse
-from localprocesses.kubeconfig import kubeconfig, token_credentials
-from localprocesses.pki import Authority, write_private
+from localprocesses.pki import Authority, kubeconfig, token_credentials, write_private
 from process.listener import Listener
 
 _HOST = "127.0.0.1"

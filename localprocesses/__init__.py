@@ -3,10 +3,10 @@
 They are ordinary processes on 127.0.0.1 and need neither root, nor a container engine, nor the network (but for the
 first build). This package knows no cluster: it provides what clusters are made of.
 
-    assets, build, versions   the binaries, found or built once from `controlplane/`
-    pki, kubeconfig           certificates and access
+    assets, versions          the binaries, found or built once from `controlplane/`
+    pki                       certificates and kubeconfigs
     components                command lines and the files that they read
     supervisor                the process that holds the others, so that none of them is left behind
     state                     the directory of a set of processes, and whether they are alive
-    local                     free ports, and waiting for something to hold
+    local                     the error of this package, free ports, and waiting for something to hold
 """

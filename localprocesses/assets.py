@@ -1,19 +1,48 @@
 """The binaries of a cluster: found, or else built once.
 
-In this order: the directory that KUBEBUILDER_ASSETS names (as setup-envtest leaves it; etcd and kube-apiserver have
-to be there, the others make the cluster better), the user's cache directory, a build with Go into that directory.
+In this order: the directory that KUBEBUILDER_ASSETS names (as setup-envtest leaves it; etcd and kube-apiserver have to
+be there, the others make the cluster better), the user's cache directory, a build with Go into that directory, once a
+user and release: the only step that needs Go and the network.
+
+`controlplane/` is a Go module whose two programs become five: `controlplane` is etcd, kube-apiserver,
+kube-controller-manager or kube-scheduler, depending on the name it is called by, and `kwok` is itself. Its go.sum
+pins every byte. Other releases of Kubernetes are built from the same main program, in a module that is made for them
+(`versions`), and get the same kwok. Each result is kept in the cache directory under a hash of all that it is made of,
+put there by one rename, so what is found there is complete. Who comes while another builds waits for the result.
 """
 
+import contextlib
+import hashlib
+import json
 import os
 import re
+import shutil
 import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from localprocesses import build
-from localprocesses.errors import LocalProcessError
-from localprocesses.versions import NEWEST
+from localprocesses.local import LocalProcessError
+from localprocesses.state import locked
+from localprocesses.versions import NEWEST, go_mod
 
+MODULE = Path(__file__).with_name("controlplane")
+_SOURCES = ("go.mod", "go.sum", "main.go", "kwok/main.go")
+_MAIN = "main.go"
+_KWOK = "kwok"
+_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+_VERSION = "k8s.io/component-base/version"
+_REMEDY = (
+    "The control plane is built once with Go (1.26 or newer; it takes about 5 minutes, 2 GB of memory, and 5 GB of "
+    "disk for Go's own caches). Install Go, or set KUBEBUILDER_ASSETS to a directory that has etcd and "
+    "kube-apiserver in it."
+)
 _VARIABLE = "KUBEBUILDER_ASSETS"
 _FIRST_WITH_GATEWAY = (3, 6)
 _VERSION_SECONDS = 30.0
@@ -46,7 +75,7 @@ def find_or_build(release: str | None = None) -> Assets:
     named = os.environ.get(_VARIABLE)
     if named and release is None:
         return _in_directory(Path(named).expanduser(), source=f"{_VARIABLE}={named}")
-    directory = build.cached_or_built(release or NEWEST)
+    directory = cached_or_built(release or NEWEST)
     return _in_directory(directory, source=f"the cache {directory}")
 
 
@@ -71,3 +100,185 @@ def _in_directory(directory: Path, *, source: str) -> Assets:
         scheduler=optional("kube-scheduler"),
         kwok=optional("kwok"),
     )
+
+
+def cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "resource-manager-devcluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What `go build` is called with, and where."""
+
+    directory: Path
+    flags: tuple[str, ...]
+    programs: tuple[str, ...]
+
+
+def cached_or_built(release: str = NEWEST) -> Path:
+    """The directory with all programs; builds them if need be, which takes minutes and says so on stderr.
+
+    Raises LocalProcessError if Go is missing, too old, or fails.
+    """
+    cache = cache_directory()
+    target = cache / _fingerprint(release)
+    if target.exists():
+        return target
+    cache.mkdir(parents=True, exist_ok=True)
+    kwok = None if release == NEWEST else cached_or_built() / _KWOK
+    with _locked_with_notice(cache / f"{target.name}.lock"):
+        if not target.exists():
+            _build(target, release, kwok)
+    return target
+
+
+def _flags(release: str) -> tuple[str, ...]:
+    major, minor, _ = release.split(".")
+    stamped = {"gitVersion": f"v{release}", "gitMajor": major, "gitMinor": minor}
+    flags = (
+        "-trimpath",
+        " ".join(("-ldflags=-s -w", *(f"-X {_VERSION}.{name}={text}" for name, text in stamped.items()))),
+    )
+    # Without the cloud providers that old releases have in them: there is no cloud here.
+    return flags if release == NEWEST else (*flags, "-tags=providerless", "-mod=mod")
+
+
+def _fingerprint(release: str) -> str:
+    digest = hashlib.sha256(repr(_flags(release)).encode())
+    for source in _SOURCES if release == NEWEST else (_MAIN,):
+        digest.update((MODULE / source).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _locked_with_notice(lock: Path) -> Iterator[None]:
+    with locked(lock, blocking=False) as free:
+        if free:
+            yield
+            return
+    print("waiting for another process that builds the control plane", file=sys.stderr, flush=True)
+    with locked(lock):
+        yield
+
+
+def _build(target: Path, release: str, kwok: Path | None) -> None:
+    """Args: kwok: one that is built already; None: it is built, too."""
+    if shutil.which("go") is None:
+        raise LocalProcessError(f"Go is not installed. {_REMEDY}")
+    scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+    try:
+        with Progress(release, sys.stderr.isatty()) as progress, _module(release, progress) as module:
+            progress.phase("looking for modules")
+            total = _count_packages(module, progress)
+            progress.phase("compiling", total)
+            output = f"-o={scratch}{os.sep}"
+            _go(["build", "-v", *module.flags, output, *module.programs], module.directory, progress)
+        for name in _NAMES:
+            (scratch / name).symlink_to("controlplane")
+        if kwok is not None:
+            (scratch / _KWOK).hardlink_to(kwok)
+        scratch.chmod(0o755)
+        scratch.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _module(release: str, progress: "Progress") -> Iterator[Module]:
+    """The pinned one, or one that is made for the release."""
+    if release == NEWEST:
+        yield Module(MODULE, _flags(release), (".", f"./{_KWOK}"))
+        return
+    with tempfile.TemporaryDirectory(prefix="controlplane-") as name:
+        directory = Path(name)
+        progress.phase("looking for the release")
+        found = _go(["list", "-m", "-json", f"k8s.io/kubernetes@v{release}"], directory, progress)
+        own = _go(["mod", "edit", "-json", json.loads("\n".join(found))["GoMod"]], directory, progress)
+        (directory / "go.mod").write_text(go_mod(release, json.loads("\n".join(own))))
+        shutil.copy(MODULE / _MAIN, directory)
+        yield Module(directory, _flags(release), (".",))
+
+
+def _count_packages(module: Module, progress: "Progress") -> int:
+    """How many packages are to be compiled, since Go's cache lacks them; fetches the modules they come from."""
+    stale = "-f={{if .Stale}}{{.ImportPath}}{{end}}"
+    return len(_go(["list", "-deps", *module.flags, stale, *module.programs], module.directory, progress))
+
+
+def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str]:
+    """Runs Go there and gives the lines of its output; its messages move the progress on."""
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    messages: deque[str] = deque(maxlen=15)
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        subprocess.Popen(
+            ["go", *arguments], cwd=directory, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                messages.append(line.rstrip())
+                progress.step()
+        except BaseException:
+            process.kill()
+            raise
+        if process.wait():
+            raise LocalProcessError(f"'go {arguments[0]}' failed:\n  " + "\n  ".join(messages) + f"\n{_REMEDY}")
+        output.seek(0)
+        return output.read().splitlines()
+
+
+class Progress:
+    """Shows on stderr how far a build is: one line redrawn on a terminal, elsewhere a line every 15 seconds."""
+
+    def __init__(self, release: str, terminal: bool) -> None:
+        self._release = release
+        self._terminal = terminal
+        self._phase = ""
+        self._total: int | None = None
+        self._steps = 0
+        self._start = time.monotonic()
+        self._done = threading.Event()
+        self._drawing = threading.Thread(target=self._draw, daemon=True)
+
+    def __enter__(self) -> Self:
+        what = f"the control plane of Kubernetes {self._release}"
+        self._show(f"building {what}; this happens once and takes about 5 minutes\n")
+        self._drawing.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._done.set()
+        self._drawing.join()
+        if self._terminal:
+            self._show("\r\033[K")
+        if kind is None:
+            self._show(f"built the control plane in {self._elapsed()}\n")
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        self._phase, self._total, self._steps = name, total, 0
+
+    def step(self) -> None:
+        self._steps += 1
+
+    def line(self) -> str:
+        if self._total is None:
+            return f"{self._elapsed()}  {self._phase}: {self._steps} fetched"
+        if self._steps >= self._total:
+            return f"{self._elapsed()}  linking: all {self._total} packages are compiled"
+        return f"{self._elapsed()}  {self._phase}: {self._steps} of {self._total} packages"
+
+    def _draw(self) -> None:
+        while not self._done.wait(0.5 if self._terminal else 15):
+            self._show(f"\r\033[K{self.line()}" if self._terminal else f"{self.line()}\n")
+
+    def _elapsed(self) -> str:
+        minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
+        return f"{minutes}:{seconds:02}"
+
+    @staticmethod
+    def _show(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

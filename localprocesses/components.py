@@ -112,7 +112,7 @@ def etcd(assets: Assets, files: Files) -> list[str]:
         str(assets.etcd),
         f"--data-dir={files.etcd_data}",
         f"--listen-client-urls=unix://{_ETCD_ADDRESS}",
-        # Has to be host and port, though it is told to nobody.
+        # Has to be host and port, though it is announced to no client.
         "--advertise-client-urls=http://localhost:1",
         f"--listen-peer-urls=unix://{_PEER_ADDRESS}",
         # The data live as long as the cluster; waiting for the disk would make every write ten times slower.
@@ -141,7 +141,7 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         f"--service-account-signing-key-file={files.service_account_key}",
         f"--api-audiences={','.join(AUDIENCES)}",
         f"--service-cluster-ip-range={SERVICE_CIDR}",
-        # Nobody runs behind the service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
+        # No pod runs behind the service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
         "--endpoint-reconciler-type=none",
         "--allow-privileged",
         # Without a controller-manager no ServiceAccount is made for the pods of a namespace.
@@ -240,7 +240,7 @@ AUDIT_POLICY = yaml.safe_dump(
         "omitStages": ["RequestReceived"],
         "rules": [
             {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*"]},
-            # What the control plane itself reads, and its heartbeats, are nobody's question. Its writes are.
+            # What the control plane itself reads, and its heartbeats, are of no interest. Its writes are.
             {
                 "level": "None",
                 "users": ["system:apiserver", *COMPONENT_USERS.values()],

@@ -5,9 +5,11 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from localprocesses.errors import LocalProcessError
-
 HOST = "127.0.0.1"
+
+
+class LocalProcessError(Exception):
+    """Something a person has to know about; the message names the cause and the remedy."""
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,11 +1,15 @@
-"""A certificate authority of one's own, and its certificates as files."""
+"""A certificate authority of one's own, its certificates as files, and kubeconfigs with them."""
 
+import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
+import yaml
+
+from kube.objects import Object
 from kube.x509 import Certificate, Pair, PrivateKey, UnusablePair, make_ca, make_client, make_serving, read_pair
 
 _VALIDITY = timedelta(days=365)
@@ -75,7 +79,7 @@ class Authority:
 
 
 def serving_pair(names: Sequence[str]) -> KeyPair:
-    """A certificate for a server, with that of the authority, which nobody else has: to trust all of it is enough."""
+    """A certificate for a server, with that of its authority, which signed nothing else: to trust both is enough."""
     authority = Authority.create(f"authority of {names[0]}")
     pair = authority.issue_server(names)
     return KeyPair(pair.certificate + authority.bundle, pair.key)
@@ -90,3 +94,30 @@ def write_private(path: Path, content: bytes) -> None:
 
 def _pems(pair: Pair) -> KeyPair:
     return KeyPair(pair.certificate_pem, pair.key_pem)
+
+
+def kubeconfig(*, name: str, url: str, ca: str, user: Object) -> str:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": url, "certificate-authority-data": _base64(ca.encode())}}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def token_credentials(token: str) -> Object:
+    return {"token": token}
+
+
+def client_certificate(pair: KeyPair) -> Object:
+    return {
+        "client-certificate-data": _base64(pair.certificate),
+        "client-key-data": _base64(pair.key),
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -4,7 +4,7 @@ A cluster is a directory `<temporary directory>/resource-manager-devcluster-<uid
 `<checkout>` stands for the path of this package: two checkouts never meet. It lies in the temporary directory since
 nothing in it is worth keeping, and since paths of Unix sockets have to be short.
 
-Whether a cluster is alive is told by locks, not by process ids, which would be used again one day: its supervisor
+Whether a cluster is alive is known by locks, not by process ids, which would be used again one day: its supervisor
 holds `alive` as long as it runs, and whoever starts or stops a cluster holds `<directory>.lock` meanwhile.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 
 def checkout_id() -> str:
@@ -25,7 +25,7 @@ def checkout_id() -> str:
 
 
 def root() -> Path:
-    """The directory of all clusters of this user; it belongs to nobody else, which is checked."""
+    """The directory of all clusters of this user; it belongs to no other user, which is checked."""
     path = Path(tempfile.gettempdir()) / f"resource-manager-devcluster-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()

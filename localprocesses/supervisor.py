@@ -1,7 +1,7 @@
 """The process that holds a cluster's components, so that none of them is ever left behind.
 
 It is a daemon of its own session: Ctrl-C in a terminal does not reach it. It ends, and all components with it, when
-it is told so, when its owner process ends in whatever way (kill -9 included), and when it is killed itself (the
+it is asked to, when its owner process ends in whatever way (kill -9 included), and when it is killed itself (the
 kernel then kills the components). It knows nothing of Kubernetes: it starts and stops commands.
 
 Requests come over a Unix socket in the state directory, one JSON object a connection:
@@ -29,7 +29,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 from localprocesses.state import alive_lock
 
 SOCKET = "control.sock"
@@ -80,7 +80,7 @@ class Supervisor:
         try:
             request = json.loads(await reader.readline())
             answer = await self._handle(request)
-        except Exception as error:  # noqa: BLE001 - told to the one who asked
+        except Exception as error:  # noqa: BLE001 - reported to the client that asked
             answer = {"error": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(ConnectionError):
             writer.write(json.dumps(answer).encode() + b"\n")
@@ -149,7 +149,7 @@ def _exists(pid: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """A process that has ended but that nobody has waited for; it exists, yet it owns nothing any more."""
+    """A process that has ended but was not waited for; it exists, yet it owns nothing any more."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

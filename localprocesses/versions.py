@@ -2,14 +2,14 @@
 
 The newest is pinned byte by byte in `controlplane/`. The module of any other release has the same main program and
 requires Kubernetes alone, so it is built of the versions that Kubernetes was released with: its own go.mod names them
-all. Go's checksum database tells whether the bytes are right.
+all. Go's checksum database proves whether the bytes are right.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 NEWEST = "1.36.3"
 """As in `controlplane/go.mod`."""

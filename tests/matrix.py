@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from localprocesses import assets, versions
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _PROJECT = Path(__file__).parents[1]
 _REPORTS = _PROJECT / "build" / "matrix"

@@ -77,14 +77,14 @@ class Health:
     kstatus: Annotated[
         bool,
         setting(
-            "Judge custom resources without a rule of their own by their "
+            "Evaluate custom resources without a rule of their own by their "
             "[conditions](managed-resources.md#custom-resources)."
         ),
     ] = False
     health_check_exprs: Annotated[
         tuple[HealthCheckExpressions, ...],
         setting(
-            "[Expressions of CEL](managed-resources.md#by-expressions) that judge custom resources. They need the "
+            "[Expressions of CEL](managed-resources.md#by-expressions) that evaluate custom resources. They need the "
             "extra `cel`.",
             each(_expressions),
         ),

@@ -19,7 +19,7 @@ from kube.objects import Object, annotations, key, labels
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from localprocesses import assets
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 SHOOT, BROKEN = (Path(__file__).with_name(name) for name in ("shoot.yaml", "broken-shoot.yaml"))
 EXPLAINED = ("spec.maintenance", "spec.maintenance.timeWindow")

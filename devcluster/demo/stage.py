@@ -19,8 +19,7 @@ from devcluster.garden import objects
 from devcluster.program import Program
 from kube.objects import Object
 from kube.resources import Resource
-from localprocesses.errors import LocalProcessError
-from localprocesses.local import wait_until
+from localprocesses.local import LocalProcessError, wait_until
 
 _PATIENCE_SECONDS = 60.0
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

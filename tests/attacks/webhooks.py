@@ -20,8 +20,7 @@ from pathlib import Path
 
 from kit.processes.agent import PROJECT
 from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, WebhookProcess, trusting
-from localprocesses.kubeconfig import kubeconfig, token_credentials
-from localprocesses.pki import Authority
+from localprocesses.pki import Authority, kubeconfig, token_credentials
 
 WEBHOOKS = {"seccompProfile": {"enabled": True}, "kubernetesServiceHost": {"enabled": True, "host": "api.example.com"}}
 SERVICE_HOST = "/webhooks/kubernetes-service-host"

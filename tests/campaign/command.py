@@ -16,7 +16,7 @@ from campaign.plan import Plan, make_plan
 from campaign.report import Report
 from campaign.run import Limits, load_now, patience_now, run
 from kube.errors import KubeError
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _QUICK_SECONDS, _QUICK_HASTE, _QUICK_REST = 15.0, 2.0, 6.0
 _AROUND = 210.0

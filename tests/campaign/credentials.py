@@ -17,8 +17,7 @@ from kit.processes.webhooks import HOST, MountedSecret, make_certificate
 from kit.webhook_installation import CA_SECRET, NAMESPACE, SECRETS
 from kube.errors import NotFound
 from kube.x509 import load_pair, make_serving
-from localprocesses.kubeconfig import kubeconfig
-from localprocesses.pki import write_private
+from localprocesses.pki import kubeconfig, write_private
 
 _LIFETIME_SECONDS = 3600
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

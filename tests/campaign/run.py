@@ -20,7 +20,7 @@ from campaign.report import Report, Violation
 from campaign.stage import LEASE, SECOND, Stage, standing
 from campaign.strikes import Acts
 from kube.errors import KubeError
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _SETTLE_SECONDS = 150.0
 _MOST_VIOLATIONS = 25

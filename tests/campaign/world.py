@@ -21,7 +21,7 @@ from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFo
 from kube.objects import Object, condition
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS, TOKEN_REVIEWS
 from kube.runtime.client import Client, Selection
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import pytest
 from devcluster import __main__ as command_line
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 from localprocesses.state import directory, locked, start_lock, sweep
 
 pytestmark = pytest.mark.usefixtures("devcluster_run")

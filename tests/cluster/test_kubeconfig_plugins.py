@@ -14,7 +14,7 @@ from kube.runtime.client import Client
 from kube.runtime.connection import Connection, load_kubeconfig
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.runtime.transport import Transport
-from localprocesses.kubeconfig import kubeconfig
+from localprocesses.pki import kubeconfig
 
 CREDENTIAL = """{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}"""
 

@@ -56,8 +56,7 @@ from kube.runtime.discovery import Discovery
 from kube.runtime.transport import Transport
 from kube.runtime.watch import Present, Watcher
 from kubectl.transport import PlainTransport
-from localprocesses.kubeconfig import kubeconfig
-from localprocesses.pki import Authority
+from localprocesses.pki import Authority, kubeconfig
 
 PATH = "/configmaps"
 HTML = Answer(name="html", code=200, reason="", message="<html>Log in first</html>", plain=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kube.errors import KubeError
 from kube.visible_text import printable
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 from outages import access, admission, clusters, machine
 from outages.access import Names
 from outages.stage import NAME, NotRecovered, Outcome, Stage, working

@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 
 from config import overrides
+from config.component import validate
 from config.errors import ConfigError
 from config.overrides import Overrides, parse_address
 from config.resource_manager import COMPONENT, decode
 from config.resource_manager.schema import ResourceManagerConfiguration
-from config.validation import validate
 
 override = partial(overrides.override, clusters=COMPONENT.clusters)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from config.component import validate
 from config.errors import ConfigError
 from config.resource_manager import decode
 from config.resource_manager.restrictions import (
@@ -12,7 +13,6 @@ from config.resource_manager.restrictions import (
     NamespaceRule,
     Restrictions,
 )
-from config.validation import validate
 
 PATH = "controllers.managedResource.restrictions"
 REPORTED = "controllers.managedResources.restrictions"

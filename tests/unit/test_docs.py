@@ -29,12 +29,12 @@ from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_R
 from campaign import command as campaign
 from config import controller_manager, scheduler, webhooks
 from config.blocks import ElectingConfiguration
+from config.component import check
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.fields import is_block, is_list, join, members, without_none
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
-from config.validation import check
 from config.webhooks.schema import GardenWebhooksConfiguration
 from devcluster import __main__ as devcluster_program
 from fuzz import garden_kinds

@@ -10,7 +10,7 @@ import matrix
 from localprocesses import versions
 from localprocesses.assets import Assets
 from localprocesses.components import Files, etcd
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 PROJECT = Path(__file__).resolve().parents[2]
 GO_MOD = (PROJECT / "localprocesses" / "controlplane" / "go.mod").read_text()

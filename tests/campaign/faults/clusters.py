@@ -12,7 +12,7 @@ from campaign.stage import Stage
 from kit.kinds import definition
 from kube.errors import KubeError, NotFound
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS
-from localprocesses.errors import LocalProcessError
+from localprocesses.local import LocalProcessError
 
 _GONE_SECONDS = 90.0
 _CATCH_UP_SECONDS = 8.0

@@ -153,7 +153,7 @@ PACKAGES = (
 )
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
-    "localprocesses/build.py",  # how far it is
+    "localprocesses/assets.py",  # how far it is
     "kubectl/completion.py",  # for a shell
     "kubectl/mr/krew.py",  # a release's file names
 }

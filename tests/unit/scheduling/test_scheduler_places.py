@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agent.scheduler.shoot.assumed import Assumed
+from config.component import check
 from config.errors import ConfigError
 from config.scheduler import decode
 from config.scheduler.schema import SchedulerConfiguration
-from config.validation import check
 from kit.scheduling import schedulable
 from kube.objects import Object
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from localprocesses import assets, build
-from localprocesses.errors import LocalProcessError
+from localprocesses import assets
+from localprocesses.local import LocalProcessError
 
 PROJECT = Path(__file__).resolve().parents[2]
 WAITS = "waiting for another process"
@@ -86,7 +86,7 @@ def test_a_release_that_is_named_is_built_whatever_directory_is_named(
     go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "nothing"))
-    assert assets.find_or_build("1.30.14").etcd.is_relative_to(build.cache_directory())
+    assert assets.find_or_build("1.30.14").etcd.is_relative_to(assets.cache_directory())
 
 
 def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_what_go_complains_of_is_shown_and_nothing_is_kept(go: Path) -> None:
     go.write_text("#!/bin/sh\necho 'go: go.mod requires go >= 1.26.0 (running go 1.19)' >&2\nexit 1\n")
     with pytest.raises(LocalProcessError, match=r"'go list' failed:\n  go: go.mod requires go >= 1.26.0[^\n]*\n.*Go"):
         assets.find_or_build()
-    assert [path.suffix for path in build.cache_directory().iterdir()] == [".lock"]
+    assert [path.suffix for path in assets.cache_directory().iterdir()] == [".lock"]
 
 
 def test_a_named_directory_is_used_and_may_lack_what_is_optional(
@@ -143,7 +143,7 @@ def test_a_named_directory_without_the_api_server_is_refused(tmp_path: Path, mon
 
 
 def test_the_progress_shows_time_phase_and_packages() -> None:
-    progress = build.Progress("1.36.3", terminal=False)
+    progress = assets.Progress("1.36.3", terminal=False)
     progress.phase("looking for modules")
     progress.step()
     assert re.fullmatch(r"\d:\d\d  looking for modules: 1 fetched", progress.line())
@@ -159,9 +159,9 @@ def test_the_progress_shows_time_phase_and_packages() -> None:
 def test_packages_are_counted_that_are_really_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a cache of Go that has some of them already."""
     monkeypatch.setenv("GOCACHE", str(tmp_path))
-    progress = build.Progress("1.36.3", terminal=False)
-    module = build.Module(build.MODULE, ("-trimpath",), ("strconv",))
-    build._go(["build", *module.flags, "errors"], module.directory, progress)
-    progress.phase("compiling", build._count_packages(module, progress))
-    build._go(["build", "-v", *module.flags, *module.programs], module.directory, progress)
+    progress = assets.Progress("1.36.3", terminal=False)
+    module = assets.Module(assets.MODULE, ("-trimpath",), ("strconv",))
+    assets._go(["build", *module.flags, "errors"], module.directory, progress)
+    progress.phase("compiling", assets._count_packages(module, progress))
+    assets._go(["build", "-v", *module.flags, *module.programs], module.directory, progress)
     assert re.search(r"linking: all [2-9] packages are compiled", progress.line())
