@@ -12,7 +12,7 @@ from devcluster.demo.stage import Demo, shown
 from devcluster.program import Program
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SEEDS, SHOOTS
-from gardener.garden.scheduling import is_told_of_failure
+from gardener.garden.scheduling import reports_failure
 from kube.objects import Object, key, mapping, text
 from kube.paths import at
 from kube.resources import EVENTS
@@ -70,7 +70,7 @@ class SeedScenes(Demo):
 
     def _let_a_shoot_wait(self) -> None:
         self._create_shoot(_WAITING)
-        self._wait_for("the scheduler to find none", lambda: is_told_of_failure(self._get(SHOOTS, _WAITING, _USERS)))
+        self._wait_for("the scheduler to find none", lambda: reports_failure(self._get(SHOOTS, _WAITING, _USERS)))
         self._plugin(f"gardener why shoot {_WAITING} --namespace={_USERS}")
 
     def _let_a_seed_come_for_it(self) -> None:

@@ -94,7 +94,7 @@ async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: 
     if len(reader.unread) > unread:
         return None
     configs = [scheduling.RegionConfig.of(each) for each in config_maps]
-    garden = scheduling.Garden(
+    garden = scheduling.SeedCandidates(
         seeds=sorted(map(scheduling.SeedInfo.of, seeds), key=lambda each: each.name),
         usage=usage,
         now=now,

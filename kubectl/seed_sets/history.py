@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from gardener.garden.managed_seed_set.revisions import CHANGE_CAUSE, templates_in
+from gardener.garden.managed_seed_sets import CHANGE_CAUSE, templates_in
 from kube.objects import Object, annotations, key, mapping, metadata
 from kubectl import output
 from kubectl.seed_sets import reading

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import click
 
 from gardener.api.garden import MANAGED_SEED_SETS
-from gardener.garden.managed_seed_set.pending import Pending
-from gardener.garden.managed_seed_set.revisions import owned
+from gardener.garden.managed_seed_sets import Pending, owned
 from gardener.garden.shoots import is_current
 from kube.clock import format_time
 from kube.objects import Key, Object, condition, integer, key, mapping, spec, text

@@ -5,7 +5,7 @@ revision that they were, and updates the replicas as after any change.
 import click
 
 from gardener.api.garden import MANAGED_SEED_SETS
-from gardener.garden.managed_seed_set.revisions import CHANGE_CAUSE, templates_in, templates_of
+from gardener.garden.managed_seed_sets import CHANGE_CAUSE, templates_in, templates_of
 from kube.objects import Object, annotations, key, metadata, spec
 from kubectl import output
 from kubectl.errors import UserError

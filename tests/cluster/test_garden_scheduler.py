@@ -13,7 +13,7 @@ import pytest
 from config.scheduler.schema import MINIMAL_DISTANCE, Shoot
 from devcluster.faults import LateEvents, Reset, Rule
 from gardener.api.garden import SEEDS, SHOOTS
-from gardener.garden.scheduling import is_told_of_failure
+from gardener.garden.scheduling import reports_failure
 from kit.controllers import counted
 from kit.eventually import soon
 from kit.garden import Garden
@@ -143,7 +143,7 @@ async def test_no_seed_gets_more_than_it_has_room_for_however_late_watches_are(
 
             async def placed() -> Counter[str]:
                 shoots = await client.list(SHOOTS, Selection(place.namespace))
-                assert all(spec(shoot).get("seedName") or is_told_of_failure(shoot) for shoot in shoots)
+                assert all(spec(shoot).get("seedName") or reports_failure(shoot) for shoot in shoots)
                 return Counter(text(spec(shoot).get("seedName")) for shoot in shoots)
 
             async def is_placed(wanted: dict[str, int]) -> bool:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from agent.controller_manager.managed_seed_set.controller import declare
 from gardener.api.garden import MANAGED_SEED_SETS
-from gardener.garden.managed_seed_set.revisions import CHANGE_CAUSE, templates_of
+from gardener.garden.managed_seed_sets import CHANGE_CAUSE, templates_of
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

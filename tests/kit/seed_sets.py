@@ -3,7 +3,7 @@
 from typing import Any
 
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
-from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica
+from gardener.garden.managed_seed_sets import REVISION_LABEL, Replica
 from kube.objects import Object
 from kube.resources import Resource
 

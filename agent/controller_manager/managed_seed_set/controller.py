@@ -19,7 +19,7 @@ from agent.controller_manager.managed_seed_set.history import Keeper
 from agent.controller_manager.managed_seed_set.reconcile import Reconciler
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS
-from gardener.garden.managed_seed_set.replicas import health_of, is_seed_ready, managed_seed_state, shoot_state
+from gardener.garden.managed_seed_sets import health_of, is_seed_ready, managed_seed_state, shoot_state
 from gardener.garden.shoots import seeds_of
 from kube.objects import (
     Key,

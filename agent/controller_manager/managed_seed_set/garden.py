@@ -15,8 +15,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import Scheduled
 from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
-from gardener.garden.managed_seed_set.membership import Membership, membership_of
-from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Health, Replica, health_of
+from gardener.garden.managed_seed_sets import REVISION_LABEL, Membership, Replica, ShootHealth, health_of, membership_of
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import (
     Key,
@@ -71,7 +70,7 @@ class Garden:
     def scheduled(self, seed: str) -> Scheduled:
         """Without Shoots that leave it."""
         there = [shoot for shoot in self.shoots.values_by_index(BY_SEED, seed) if spec(shoot).get("seedName") == seed]
-        unhealthy = sum(health_of(shoot) is not Health.HEALTHY for shoot in there)
+        unhealthy = sum(health_of(shoot) is not ShootHealth.HEALTHY for shoot in there)
         return Scheduled(total=len(there), unhealthy=unhealthy)
 
     async def is_used(self, seed: str) -> bool:

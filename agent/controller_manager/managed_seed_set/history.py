@@ -12,7 +12,7 @@ from agent.controller_manager.managed_seed_set.rules.history import (
     next_number,
     outlived,
 )
-from gardener.garden.managed_seed_set import revisions
+from gardener.garden import managed_seed_sets
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, integer, key, mapping, metadata, spec, text, uid
 from kube.paths import mapping_at
@@ -35,7 +35,7 @@ class Keeper:
 
     async def keep(self, seed_set: Object) -> History:
         """The revisions; that of the templates as they are is the newest."""
-        status, templates = mapping(seed_set.get("status")), revisions.templates_of(seed_set)
+        status, templates = mapping(seed_set.get("status")), managed_seed_sets.templates_of(seed_set)
         collisions = status.get("collisionCount")
         known = await self._all(seed_set)
         found, number = equal(known, templates), next_number(known)
@@ -64,7 +64,7 @@ class Keeper:
 
     async def _all(self, seed_set: Object) -> list[Object]:
         pages = self.client.pages(CONTROLLER_REVISIONS, Selection(key(seed_set).namespace))
-        return revisions.owned(seed_set, [each async for page in pages for each in page])
+        return managed_seed_sets.owned(seed_set, [each async for page in pages for each in page])
 
     async def _create(
         self, seed_set: Object, templates: Object, *, number: int, collisions: int | None
@@ -96,4 +96,4 @@ def templates_to_make(seed_set: Object, history: History | None, revision: str) 
     kept = kept_templates(history, revision)
     if kept is not None:
         return kept, revision
-    return revisions.templates_of(seed_set), history.update if history is not None else ""
+    return managed_seed_sets.templates_of(seed_set), history.update if history is not None else ""

@@ -27,9 +27,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
 from config.controller_manager.controllers import ManagedSeedSet
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS
-from gardener.garden.managed_seed_set.membership import Membership
-from gardener.garden.managed_seed_set.pending import Pending
-from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica, ordinal_of, priority_of
+from gardener.garden.managed_seed_sets import REVISION_LABEL, Membership, Pending, Replica, ordinal_of, priority_of
 from gardener.garden.users import listed
 from kube.conditions import conditions_of
 from kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, refusal_of

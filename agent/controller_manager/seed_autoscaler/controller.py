@@ -32,8 +32,8 @@ from agent.controller_manager.seed_autoscaler.reconcile import Reconciler
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.managed_seed_set.replicas import health_of, is_seed_ready, managed_seed_state, shoot_state
-from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy, is_told_of_failure, waits
+from gardener.garden.managed_seed_sets import health_of, is_seed_ready, managed_seed_state, shoot_state
+from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy, reports_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of
 from kube.objects import Key, Object, annotations, controller_of, is_deleting, key, mapping, metadata, text, uid
@@ -149,7 +149,7 @@ def _of_shoot(shoot: Object) -> Hashable:
         uid(shoot),
         is_deleting(shoot),
         tuple(seeds_of(shoot)),
-        waits(shoot) and is_told_of_failure(shoot),
+        waits(shoot) and reports_failure(shoot),
         owner.get("uid"),
         (shoot_state(shoot), health_of(shoot), *(annotations(shoot).get(name) for name in _READ)) if owner else None,
     )

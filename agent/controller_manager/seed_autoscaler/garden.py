@@ -12,8 +12,7 @@ from agent.controller_manager.seed_autoscaler.rules.pending import counts_from, 
 from agent.controller_manager.seed_autoscaler.rules.settings import Waiting
 from gardener.api.garden import CLOUD_PROFILES, MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
 from gardener.garden import scheduling
-from gardener.garden.managed_seed_set.membership import membership_of
-from gardener.garden.managed_seed_set.replicas import Replica
+from gardener.garden.managed_seed_sets import Replica, membership_of
 from gardener.garden.profiles import chosen_from
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy
 from kube.objects import Key, Object, is_deleting, key, metadata
@@ -97,9 +96,9 @@ class Garden:
         sets = (self.sets.get(own) for own in sorted(set(willing)))
         return [new_seed(each) for each in sets if each is not None and not is_deleting(each)]
 
-    def _scheduling(self, now: datetime) -> scheduling.Garden:
+    def _scheduling(self, now: datetime) -> scheduling.SeedCandidates:
         seeds = sorted((SeedInfo.of(seed) for _, seed in self.seeds.items()), key=lambda seed: seed.name)
-        return scheduling.Garden(
+        return scheduling.SeedCandidates(
             seeds=seeds,
             usage=self.usage,
             now=now,

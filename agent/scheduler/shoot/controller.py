@@ -25,7 +25,7 @@ from agent.scheduler.shoot.views import (
 )
 from agent.scheduler.shoot.waiting import Waiting
 from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS
-from gardener.garden.scheduling import RegionConfig, Strategy, is_told_of_failure, waits
+from gardener.garden.scheduling import RegionConfig, Strategy, reports_failure, waits
 from gardener.garden.shoots import seeds_of
 from kube.objects import Object, spec
 from kube.resources import CONFIG_MAPS
@@ -92,7 +92,7 @@ def _matters(change: Change[Object]) -> bool:
     old, new = change.old, change.new
     did_wait, does_wait = old is not None and waits(old), new is not None and waits(new)
     if not does_wait:
-        return did_wait or (new is not None and is_told_of_failure(new))
+        return did_wait or (new is not None and reports_failure(new))
     return old is None or not did_wait or change.initial or spec(old) != spec(new or {})
 
 

@@ -24,13 +24,13 @@ from gardenapi.api import GardenApi
 from gardener.garden.profiles import profile_of
 from gardener.garden.scheduling import (
     Decision,
-    Garden,
     RegionConfig,
+    SeedCandidates,
     SeedInfo,
     Strategy,
     decide,
     failed_to_schedule,
-    is_told_of_failure,
+    reports_failure,
     waits,
 )
 from gardener.garden.shoots import last_operation
@@ -101,7 +101,7 @@ class Reconciler:
         began = time.perf_counter()
         resource, name = profile_of(spec(shoot))
         place = Key(key(shoot).namespace if resource.namespaced else "", name)
-        garden = Garden(
+        garden = SeedCandidates(
             seeds=sorted((seed for _, seed in self.seeds.items()), key=lambda seed: seed.name),
             usage=self._usage,
             now=self.clock(),
@@ -150,7 +150,7 @@ class Reconciler:
         """In status and Event, if they do not say it yet."""
         message = failed_to_schedule(reason)
         last = last_operation(shoot)
-        if is_told_of_failure(shoot) and last.get("description") == message:
+        if reports_failure(shoot) and last.get("description") == message:
             return RequeueAfter(LONGEST_WAIT)
         told = {
             "type": "Create",
@@ -165,7 +165,7 @@ class Reconciler:
 
     async def _clear(self, shoot: Object) -> Result:
         """A Shoot with a Seed does not say any more that there is none."""
-        if not spec(shoot).get("seedName") or not is_told_of_failure(shoot):
+        if not spec(shoot).get("seedName") or not reports_failure(shoot):
             return Done()
         await self.status.write(shoot, {"lastOperation": None})
         return Done()

@@ -2,7 +2,7 @@
 
 from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SEEDS, SHOOTS
 from gardener.garden.profiles import offered
-from gardener.garden.scheduling import RegionConfig, SeedInfo, is_told_of_failure, waits
+from gardener.garden.scheduling import RegionConfig, SeedInfo, reports_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of
 from kube.objects import Object, metadata, spec
@@ -20,7 +20,7 @@ _META = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
 
 def _shoot(shoot: Object) -> Object:
     """The whole, if there may be something to be written."""
-    if waits(shoot) or is_told_of_failure(shoot):
+    if waits(shoot) or reports_failure(shoot):
         return without_managed_fields(shoot)
     return {
         "metadata": {field: value for field in _META if (value := metadata(shoot).get(field)) is not None},

@@ -5,8 +5,7 @@
     report       the plan in words: status, Events
     kubernetes   the version of Kubernetes that follows
     images       the version of a machine image that follows
-    repairs      what versions of Kubernetes forbid, from one of them on
-    features     what versions of Kubernetes know: feature gates, admission plugins
+    repairs      what versions of Kubernetes forbid, from one of them on; the feature gates and plugins that they know
 
-All of it is pure: what comes next, and why, can be told without doing it.
+All of it is pure: what comes next, and why, can be shown without doing it.
 """

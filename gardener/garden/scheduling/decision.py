@@ -9,11 +9,92 @@ from enum import StrEnum
 from gardener.garden.profiles import profile_of
 from gardener.garden.scheduling import networks
 from gardener.garden.scheduling.networks import ShootNetworks
-from gardener.garden.scheduling.regions import RegionConfig
+from gardener.garden.scheduling.regions import RegionConfig, distance, naming
 from gardener.garden.scheduling.seeds import SeedInfo, tolerates
-from gardener.garden.scheduling.strategies import Near, Strategy, nearest
-from kube.objects import Object, mapping, mappings, matches_label_selector, selector_text, spec, text, texts
+from gardener.garden.shoots import last_operation
+from kube.objects import (
+    Object,
+    is_deleting,
+    mapping,
+    mappings,
+    matches_label_selector,
+    selector_text,
+    spec,
+    text,
+    texts,
+)
 from kube.paths import at
+
+# --- what a Shoot says of it
+
+
+_SCHEDULER = "default-scheduler"
+_FAILED = "Failed to schedule Shoot: "
+
+
+def waits(shoot: Object) -> bool:
+    """Whether it is for this scheduler to find it a Seed."""
+    wanted = spec(shoot)
+    is_ours = text(wanted.get("schedulerName")) in {"", _SCHEDULER}
+    return is_ours and not wanted.get("seedName") and not is_deleting(shoot)
+
+
+def failed_to_schedule(reason: str) -> str:
+    """How status and Events say it."""
+    return f"{_FAILED}{reason}"
+
+
+def reports_failure(shoot: Object) -> bool:
+    """Whether the last operation is what the scheduler has written when it found no Seed."""
+    last = last_operation(shoot)
+    kind, state = last.get("type"), last.get("state")
+    return (kind, state) == ("Create", "Pending") and text(last.get("description")).startswith(_FAILED)
+
+
+# --- which of the Seeds that fit are near
+
+
+_TOO_FAR = 1000
+_TESTING = "testing"
+"""Purpose of Shoots that run anywhere."""
+
+
+class Strategy(StrEnum):
+    SAME_REGION = "SameRegion"
+    MINIMAL_DISTANCE = "MinimalDistance"
+
+
+Near = tuple[Sequence[SeedInfo], int]
+"""Candidates, and how far all of them are."""
+
+
+def nearest(
+    strategy: Strategy, shoot_spec: Object, profile: str, seeds: Sequence[SeedInfo], configs: Sequence[RegionConfig]
+) -> Near:
+    """Raises ValueError: the region ConfigMap can't be understood."""
+    provider, region = text(at(shoot_spec, "provider", "type")), text(shoot_spec.get("region"))
+    if shoot_spec.get("purpose") == _TESTING:
+        return [seed for seed in seeds if seed.provider == provider], 0
+    if strategy == Strategy.SAME_REGION:
+        return [seed for seed in seeds if (seed.provider, seed.region) == (provider, region)], 0
+    config = next(iter(naming(configs, profile)), None)
+    known = {} if config is None else config.distances(region)
+    mapped = [(known[seed.region], seed) for seed in seeds if seed.region in known]
+    return _least(mapped) if mapped else _by_name(provider, region, seeds)
+
+
+def _by_name(provider: str, region: str, seeds: Sequence[SeedInfo]) -> Near:
+    distances = [(distance(seed.region, region, is_same_provider=seed.provider == provider), seed) for seed in seeds]
+    return _least([each for each in distances if each[0] < _TOO_FAR])
+
+
+def _least(distances: Sequence[tuple[int, SeedInfo]]) -> Near:
+    least = min((far for far, _ in distances), default=0)
+    return [seed for far, seed in distances if far == least], least
+
+
+# --- the decision
+
 
 _ZONES_OF_HA = 3
 _ANY_PROVIDER = "*"
@@ -48,7 +129,7 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Garden:
+class SeedCandidates:
     """What a decision depends on beside the Shoot and its cloud profile."""
 
     seeds: Sequence[SeedInfo]
@@ -80,7 +161,7 @@ class _NoSeedError(Exception):
     """No Seed is left."""
 
 
-def decide(shoot: Object, profile: Object | None, garden: Garden) -> Decision:
+def decide(shoot: Object, profile: Object | None, candidates: SeedCandidates) -> Decision:
     """Args: profile: what the Shoot chooses from, see `profiles.offered`; None: it does not exist."""
     resource, name = profile_of(spec(shoot))
     if not name:
@@ -88,16 +169,16 @@ def decide(shoot: Object, profile: Object | None, garden: Garden) -> Decision:
     if not profile:
         problem = "not found" if profile is None else "has not been rendered yet"
         return Decision(message=f'{resource.plural}.{resource.group} "{name}" {problem}')
-    return _Decider(shoot, profile, name, garden).decide()
+    return _Decider(shoot, profile, name, candidates).decide()
 
 
 class _Decider:
     """One decision; each filter gets what the one before it has left."""
 
-    def __init__(self, shoot: Object, profile: Object, profile_name: str, garden: Garden) -> None:
-        self._shoot, self._profile, self._profile_name, self._garden = shoot, profile, profile_name, garden
+    def __init__(self, shoot: Object, profile: Object, profile_name: str, candidates: SeedCandidates) -> None:
+        self._shoot, self._profile, self._profile_name, self._candidates = shoot, profile, profile_name, candidates
         self._spec = spec(shoot)
-        self._left = garden.seeds
+        self._left = candidates.seeds
         self._excluded: dict[str, Exclusion] = {}
 
     def decide(self) -> Decision:
@@ -111,7 +192,7 @@ class _Decider:
             distance = self._keep_near()
         except _NoSeedError as error:
             return Decision(message=f"{error}", excluded=self._excluded, lacks_room=self._lacks_room())
-        chosen = min(self._left, key=lambda seed: self._garden.usage(seed.name))
+        chosen = min(self._left, key=lambda seed: self._candidates.usage(seed.name))
         return Decision(seed=chosen.name, excluded=self._excluded, distance=distance)
 
     def _keep(self, excluded: Callable[[SeedInfo], Exclusion | None], error: Callable[[int], str]) -> None:
@@ -128,7 +209,7 @@ class _Decider:
 
     def _keep_usable(self) -> None:
         def excluded(seed: SeedInfo) -> Exclusion | None:
-            problem = seed.unusable(self._garden.now, self._garden.grace)
+            problem = seed.unusable(self._candidates.now, self._candidates.grace)
             return Exclusion(Filter.USABLE, problem) if problem else None
 
         self._keep(
@@ -192,7 +273,7 @@ class _Decider:
                 return Exclusion(Filter.NETWORKS, f"invalid networks: [{' '.join(found)}]")
             if not tolerates(tolerations, seed.taints):
                 return Exclusion(Filter.TAINTS, "shoot does not tolerate the seed's taints")
-            if seed.allocatable is not None and self._garden.usage(seed.name) >= seed.allocatable:
+            if seed.allocatable is not None and self._candidates.usage(seed.name) >= seed.allocatable:
                 return Exclusion(Filter.CAPACITY, "seed does not have available capacity for shoots")
             return None
 
@@ -223,22 +304,24 @@ class _Decider:
             if seed.name in names:
                 return None
             told = f"with region {seed.region} and provider type {seed.provider} it is no candidate"
-            return Exclusion(Filter.STRATEGY, f"{told} by strategy {self._garden.strategy}")
+            return Exclusion(Filter.STRATEGY, f"{told} by strategy {self._candidates.strategy}")
 
         self._keep(
             excluded,
             lambda _: (
                 f"no matching seed candidate found for Configuration (Cloud Profile '{self._profile_name}', Region"
-                f" '{region}', SeedDeterminationStrategy '{self._garden.strategy}')"
+                f" '{region}', SeedDeterminationStrategy '{self._candidates.strategy}')"
             ),
         )
         return distance
 
     def _nearest(self, seeds: Sequence[SeedInfo]) -> Near:
-        return nearest(self._garden.strategy, self._spec, self._profile_name, seeds, self._garden.region_configs)
+        return nearest(
+            self._candidates.strategy, self._spec, self._profile_name, seeds, self._candidates.region_configs
+        )
 
     def _lacks_room(self) -> bool:
-        full = [seed for seed in self._garden.seeds if self._is_full(seed)]
+        full = [seed for seed in self._candidates.seeds if self._is_full(seed)]
         try:
             return bool(full) and bool(self._nearest(full)[0])
         except ValueError:

@@ -1,13 +1,15 @@
 """What decisions read of a Seed."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import ROUND_CEILING
 
 from gardener import keys
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY, IN_PROGRESS
-from gardener.garden.scheduling.capacity import allocatable_shoots
 from gardener.garden.scheduling.networks import SeedNetworks
+from gardener.garden.shoots import seeds_of
 from kube.clock import time_or_none
 from kube.objects import (
     Object,
@@ -24,6 +26,7 @@ from kube.objects import (
     texts,
 )
 from kube.paths import at
+from kube.quantities import parse_quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,3 +109,30 @@ def tolerates(tolerations: Iterable[Object], taints: Iterable[tuple[str, str]]) 
     tolerated = set(_pairs(tolerations))
     known = {name for name, _ in tolerated}
     return all(taint in tolerated if taint[1] else taint[0] in known for taint in taints)
+
+
+# --- how many Shoots it has, and may have
+
+
+class Usage(Counter[str]):
+    """Number of Shoots by the name of the Seed."""
+
+    @classmethod
+    def of(cls, shoots: Iterable[Object]) -> "Usage":
+        return cls(seed for shoot in shoots for seed in seeds_of(shoot))
+
+    def __call__(self, seed: str) -> int:
+        return self[seed]
+
+    def add(self, seed: str) -> None:
+        self[seed] += 1
+
+
+def allocatable_shoots(seed: Object) -> int | None:
+    """How many Shoots it may have, rounded up; None: there is no limit, or it can't be understood."""
+    value = at(seed, "status", "allocatable", "shoots")
+    try:
+        quantity = parse_quantity(value) if isinstance(value, str | int) else None
+        return None if quantity is None else int(quantity.to_integral_value(ROUND_CEILING))
+    except (ValueError, ArithmeticError):
+        return None

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.maintenance.features import NEWEST, OLDEST, admission_plugins, feature_gates
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
+from gardener.garden.maintenance.repairs import NEWEST, OLDEST, admission_plugins, feature_gates
 from gardener.garden.maintenance.report import begun, description, ended, failure_reason, messages, refused
 from gardener.garden.versions import parse_version
 from kit.garden_objects import shoot

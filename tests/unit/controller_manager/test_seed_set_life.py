@@ -19,8 +19,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
     Step,
     decide,
 )
-from gardener.garden.managed_seed_set.pending import Pending
-from gardener.garden.managed_seed_set.replicas import Replica, name_of, ordinal_of
+from gardener.garden.managed_seed_sets import Pending, Replica, name_of, ordinal_of
 from kit.seed_sets import managed_seed, replica_shoot, seed
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.managed_seed_set.membership import membership_of
+from gardener.garden.managed_seed_sets import membership_of
 from kit.garden_objects import shoot
 from kube.objects import Object, key
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardener.garden.managed_seed_set.replicas import (
-    Health,
+from gardener.garden.managed_seed_sets import (
     Replica,
-    State,
+    ReplicaState,
+    ShootHealth,
     health_of,
     is_seed_ready,
     managed_seed_state,
@@ -74,29 +74,35 @@ def test_numbers_only_grow(next_number: int, ordinals: list[int]) -> None:
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (replica_shoot("s", ""), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Create Processing"), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Create Error"), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Create Succeeded"), State.SHOOT_RECONCILED),
-        (replica_shoot("s", "Reconcile Succeeded"), State.SHOOT_RECONCILED),
-        (replica_shoot("s", "Reconcile Succeeded", observed=False), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Restore Succeeded"), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Create Failed"), State.SHOOT_RECONCILE_FAILED),
-        (replica_shoot("s", "Reconcile Failed"), State.SHOOT_RECONCILE_FAILED),
-        (replica_shoot("s", "Reconcile Failed", observed=False), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Reconcile Failed", annotations={OPERATION: "retry"}), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Reconcile Failed", annotations={OPERATION: "maintain"}), State.SHOOT_RECONCILE_FAILED),
-        (replica_shoot("s", "Delete Failed"), State.SHOOT_RECONCILING),
-        (replica_shoot("s", "Create Succeeded", deleting=True), State.SHOOT_DELETING),
-        (replica_shoot("s", "Create Failed", deleting=True), State.SHOOT_DELETING),
-        (replica_shoot("s", "Delete Processing", deleting=True), State.SHOOT_DELETING),
-        (replica_shoot("s", "Delete Failed", deleting=True), State.SHOOT_DELETE_FAILED),
-        (replica_shoot("s", "Delete Failed", deleting=True, observed=False), State.SHOOT_DELETING),
-        (replica_shoot("s", "Delete Failed", deleting=True, annotations={OPERATION: "retry"}), State.SHOOT_DELETING),
-        (replica_shoot("s", "Delete Succeeded", deleting=True), State.SHOOT_DELETING),
+        (replica_shoot("s", ""), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Processing"), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Error"), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Succeeded"), ReplicaState.SHOOT_RECONCILED),
+        (replica_shoot("s", "Reconcile Succeeded"), ReplicaState.SHOOT_RECONCILED),
+        (replica_shoot("s", "Reconcile Succeeded", observed=False), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Restore Succeeded"), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Failed"), ReplicaState.SHOOT_RECONCILE_FAILED),
+        (replica_shoot("s", "Reconcile Failed"), ReplicaState.SHOOT_RECONCILE_FAILED),
+        (replica_shoot("s", "Reconcile Failed", observed=False), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Reconcile Failed", annotations={OPERATION: "retry"}), ReplicaState.SHOOT_RECONCILING),
+        (
+            replica_shoot("s", "Reconcile Failed", annotations={OPERATION: "maintain"}),
+            ReplicaState.SHOOT_RECONCILE_FAILED,
+        ),
+        (replica_shoot("s", "Delete Failed"), ReplicaState.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Succeeded", deleting=True), ReplicaState.SHOOT_DELETING),
+        (replica_shoot("s", "Create Failed", deleting=True), ReplicaState.SHOOT_DELETING),
+        (replica_shoot("s", "Delete Processing", deleting=True), ReplicaState.SHOOT_DELETING),
+        (replica_shoot("s", "Delete Failed", deleting=True), ReplicaState.SHOOT_DELETE_FAILED),
+        (replica_shoot("s", "Delete Failed", deleting=True, observed=False), ReplicaState.SHOOT_DELETING),
+        (
+            replica_shoot("s", "Delete Failed", deleting=True, annotations={OPERATION: "retry"}),
+            ReplicaState.SHOOT_DELETING,
+        ),
+        (replica_shoot("s", "Delete Succeeded", deleting=True), ReplicaState.SHOOT_DELETING),
     ],
 )
-def test_states_of_a_shoot_alone(of: Object, expected: State) -> None:
+def test_states_of_a_shoot_alone(of: Object, expected: ReplicaState) -> None:
     assert shoot_state(of) is expected
     assert Replica(shoot=of).state is expected
 
@@ -104,16 +110,16 @@ def test_states_of_a_shoot_alone(of: Object, expected: State) -> None:
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (managed_seed("s"), State.MANAGED_SEED_REGISTERED),
-        (managed_seed("s", ""), State.MANAGED_SEED_PREPARING),
-        (managed_seed("s", "False"), State.MANAGED_SEED_PREPARING),
-        (managed_seed("s", "Unknown"), State.MANAGED_SEED_PREPARING),
-        (managed_seed("s", observed=False), State.MANAGED_SEED_PREPARING),
-        (managed_seed("s", deleting=True), State.MANAGED_SEED_DELETING),
-        (managed_seed("s", "", deleting=True), State.MANAGED_SEED_DELETING),
+        (managed_seed("s"), ReplicaState.MANAGED_SEED_REGISTERED),
+        (managed_seed("s", ""), ReplicaState.MANAGED_SEED_PREPARING),
+        (managed_seed("s", "False"), ReplicaState.MANAGED_SEED_PREPARING),
+        (managed_seed("s", "Unknown"), ReplicaState.MANAGED_SEED_PREPARING),
+        (managed_seed("s", observed=False), ReplicaState.MANAGED_SEED_PREPARING),
+        (managed_seed("s", deleting=True), ReplicaState.MANAGED_SEED_DELETING),
+        (managed_seed("s", "", deleting=True), ReplicaState.MANAGED_SEED_DELETING),
     ],
 )
-def test_the_managed_seed_counts_where_there_is_one(of: Object, expected: State) -> None:
+def test_the_managed_seed_counts_where_there_is_one(of: Object, expected: ReplicaState) -> None:
     assert managed_seed_state(of) is expected
     assert Replica(shoot=replica_shoot("s", "Create Failed"), managed_seed=of).state is expected
 
@@ -140,17 +146,17 @@ def test_when_a_seed_is_ready(of: Object | None, *, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("label", "expected"),
     [
-        (None, Health.PROGRESSING),
-        ("healthy", Health.HEALTHY),
-        ("progressing", Health.PROGRESSING),
-        ("unknown", Health.UNKNOWN),
-        ("unhealthy", Health.UNHEALTHY),
-        ("HEALTHY", Health.UNKNOWN),
-        ("", Health.UNKNOWN),
-        ("something", Health.UNKNOWN),
+        (None, ShootHealth.PROGRESSING),
+        ("healthy", ShootHealth.HEALTHY),
+        ("progressing", ShootHealth.PROGRESSING),
+        ("unknown", ShootHealth.UNKNOWN),
+        ("unhealthy", ShootHealth.UNHEALTHY),
+        ("HEALTHY", ShootHealth.UNKNOWN),
+        ("", ShootHealth.UNKNOWN),
+        ("something", ShootHealth.UNKNOWN),
     ],
 )
-def test_the_label_says_how_healthy_a_shoot_is(label: str | None, expected: Health) -> None:
+def test_the_label_says_how_healthy_a_shoot_is(label: str | None, expected: ShootHealth) -> None:
     assert health_of(replica_shoot("s", health=label)) is expected
 
 

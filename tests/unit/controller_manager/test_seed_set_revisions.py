@@ -21,8 +21,7 @@ from agent.controller_manager.managed_seed_set.rules.merging import merged, upda
 from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
 from agent.controller_manager.managed_seed_set.rules.status import of_revisions, with_said
 from agent.controller_manager.managed_seed_set.rules.steps import Decision, Idle, NoneDeletable, Situation, decide
-from gardener.garden.managed_seed_set.replicas import Replica
-from gardener.garden.managed_seed_set.revisions import owned, templates_in, templates_of
+from gardener.garden.managed_seed_sets import Replica, owned, templates_in, templates_of
 from kit.seed_sets import managed_seed, ready, replica_shoot, seed
 from kube.objects import Object
 

@@ -18,8 +18,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
     Step,
     decide,
 )
-from gardener.garden.managed_seed_set.pending import Pending, Reason
-from gardener.garden.managed_seed_set.replicas import Replica
+from gardener.garden.managed_seed_sets import Pending, Reason, Replica
 from kit.seed_sets import managed_seed, ready, replica_shoot, seed
 from kube.objects import Object
 

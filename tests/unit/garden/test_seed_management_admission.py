@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gardener.api import garden as resources
 from gardener.api.garden import SEED_AUTOSCALERS
 from gardener.api.structural import errors
-from gardener.garden.managed_seed_set.pending import Reason
+from gardener.garden.managed_seed_sets import Reason
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.gardenlet.kind import GARDENLET

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.scheduling import Decision, Filter, Garden, SeedInfo, Usage, decide, tolerates
+from gardener.garden.scheduling import Decision, Filter, SeedCandidates, SeedInfo, Usage, decide, tolerates
 from kit.scheduling import READY, schedulable, seed, toleration
 from kit.webhooks.shoots import with_fields
 from kube.objects import Object
@@ -20,7 +20,7 @@ def decided(
     wanted: Object, *seeds: Object, profile: Object | None = None, usage: Usage | None = None, **options: Any
 ) -> Decision:
     infos = sorted((SeedInfo.of(each) for each in seeds), key=lambda info: info.name)
-    garden = Garden(seeds=infos, usage=usage or Usage(), now=NOW, **options)
+    garden = SeedCandidates(seeds=infos, usage=usage or Usage(), now=NOW, **options)
     return decide(wanted, {"type": "local"} if profile is None else profile, garden)
 
 
@@ -76,7 +76,7 @@ def test_a_shoot_without_profile_is_not_scheduled() -> None:
 
 
 def test_a_profile_that_does_not_exist_is_named() -> None:
-    garden = Garden(seeds=[SeedInfo.of(seed("a"))], usage=Usage(), now=NOW)
+    garden = SeedCandidates(seeds=[SeedInfo.of(seed("a"))], usage=Usage(), now=NOW)
     assert decide(schedulable(), None, garden).message == 'cloudprofiles.core.gardener.cloud "profile" not found'
     own = schedulable(cloudProfile={"kind": "NamespacedCloudProfile", "name": "own"})
     told = 'namespacedcloudprofiles.core.gardener.cloud "own" has not been rendered yet'

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardener.garden.scheduling import Decision, Filter, Garden, SeedInfo, Strategy, Usage, decide
+from gardener.garden.scheduling import Decision, Filter, SeedCandidates, SeedInfo, Strategy, Usage, decide
 from gardener.garden.scheduling.regions import distance
 from kit.scheduling import schedulable, seed, toleration
 from kit.webhooks.shoots import with_fields
@@ -52,12 +52,12 @@ USAGE = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 4)).map(Usage)
 STRATEGIES = st.sampled_from(Strategy)
 
 
-def garden_of(found: list[Object], usage: Usage, strategy: Strategy) -> Garden:
+def garden_of(found: list[Object], usage: Usage, strategy: Strategy) -> SeedCandidates:
     infos = sorted(map(SeedInfo.of, found), key=lambda info: info.name)
-    return Garden(seeds=infos, usage=usage, now=NOW, strategy=strategy)
+    return SeedCandidates(seeds=infos, usage=usage, now=NOW, strategy=strategy)
 
 
-def decided(wanted: Object, garden: Garden) -> Decision:
+def decided(wanted: Object, garden: SeedCandidates) -> Decision:
     return decide(wanted, {"type": "local"}, garden)
 
 

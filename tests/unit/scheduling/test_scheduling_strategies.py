@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.scheduling import Decision, Garden, RegionConfig, SeedInfo, Strategy, Usage, decide
+from gardener.garden.scheduling import Decision, RegionConfig, SeedCandidates, SeedInfo, Strategy, Usage, decide
 from gardener.garden.scheduling.regions import distance
 from kit.scheduling import PROFILE, schedulable, seed
 from kube.objects import Object
@@ -22,7 +22,7 @@ def config(name: str = "regions", profiles: str = PROFILE, **regions: str) -> Re
 def decided(
     *seeds: Object, configs: list[RegionConfig] | None = None, usage: Usage | None = None, **spec: Any
 ) -> Decision:
-    garden = Garden(
+    garden = SeedCandidates(
         seeds=[SeedInfo.of(each) for each in seeds],
         usage=usage or Usage(),
         now=NOW,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS
 from gardener.garden.dual_approval import is_person
-from gardener.garden.managed_seed_set.membership import is_named_by
+from gardener.garden.managed_seed_sets import is_named_by
 from kube.objects import annotations, controller_of, integer, is_deleting, mapping, spec, text, uid
 from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.write import Write

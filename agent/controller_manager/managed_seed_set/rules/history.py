@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent.controller_manager.managed_seed_set.rules.objects import owner_reference
 from agent.controller_manager.managed_seed_set.rules.steps import Rollout
-from gardener.garden.managed_seed_set.revisions import CHANGE_CAUSE, templates_in
+from gardener.garden.managed_seed_sets import CHANGE_CAUSE, templates_in
 from kube.objects import Object, annotations, integer, key, spec
 from kube.paths import mapping_at
 from kube.resources import CONTROLLER_REVISIONS

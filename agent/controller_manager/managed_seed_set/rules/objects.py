@@ -1,7 +1,7 @@
 """The Shoot and the ManagedSeed of a replica, as the templates of its set say."""
 
 from gardener.api.garden import MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS
-from gardener.garden.managed_seed_set.replicas import REVISION_LABEL
+from gardener.garden.managed_seed_sets import REVISION_LABEL
 from gardener.garden.managed_seeds import seed_template_path
 from kube.objects import Object, key, mapping, text, uid
 from kube.paths import at, with_value

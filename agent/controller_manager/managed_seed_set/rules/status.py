@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from agent.controller_manager.managed_seed_set.rules.history import History
 from agent.controller_manager.managed_seed_set.rules.steps import Action, Decision, Idle, NoneDeletable, Situation, Step
 from gardener import conditions
-from gardener.garden.managed_seed_set.pending import Pending, Reason
-from gardener.garden.managed_seed_set.replicas import Replica, ordinal_of
+from gardener.garden.managed_seed_sets import Pending, Reason, Replica, ordinal_of
 from gardener.garden.users import listed
 from kube.clock import format_time
 from kube.conditions import Condition, conditions_of, with_conditions

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from gardener.garden.managed_seed_set.pending import Pending, Reason
-from gardener.garden.managed_seed_set.replicas import (
-    Health,
+from gardener.garden.managed_seed_sets import (
+    Pending,
+    Reason,
     Replica,
-    State,
+    ReplicaState,
+    ShootHealth,
     name_of,
     next_ordinal,
     removal_order,
@@ -195,11 +196,11 @@ def decide(situation: Situation) -> Decision:
 def _handled(situation: Situation, replica: Replica) -> Step | None:
     """What a replica waits for or needs; None: nothing, or the set is to shrink and it may be removed as it is."""
     match replica.state:
-        case State.SHOOT_DELETE_FAILED:
+        case ReplicaState.SHOOT_DELETE_FAILED:
             return _after_failure(situation, replica, _DELETION)
-        case State.SHOOT_DELETING:
+        case ReplicaState.SHOOT_DELETING:
             return _under_way(situation, replica, _DELETION, "WaitingForShootDeleted", "deleted")
-        case State.MANAGED_SEED_DELETING:
+        case ReplicaState.MANAGED_SEED_DELETING:
             waits = f"Waiting for ManagedSeed {_full(situation, replica)} to be deleted"
             return _wait(replica, Reason.MANAGED_SEED_DELETING, "WaitingForManagedSeedDeleted", waits)
     if situation.is_scaling_in:
@@ -212,13 +213,13 @@ def _lacking(situation: Situation, replica: Replica) -> Step | None:
     """What a replica lacks to be ready. While the Shoot is ahead of its ManagedSeed in an update, the Shoot counts."""
     is_ahead = situation.rollout is not None and len(set(replica.revisions)) > 1
     match shoot_state(replica.shoot) if is_ahead else replica.state:
-        case State.SHOOT_RECONCILE_FAILED:
+        case ReplicaState.SHOOT_RECONCILE_FAILED:
             return _after_failure(situation, replica, _RECONCILIATION)
-        case State.SHOOT_RECONCILING:
+        case ReplicaState.SHOOT_RECONCILING:
             return _under_way(situation, replica, _RECONCILIATION, "WaitingForShootReconciled", "reconciled")
-        case State.SHOOT_RECONCILED if is_ahead:
+        case ReplicaState.SHOOT_RECONCILED if is_ahead:
             return _unhealthy(situation, replica) or _managed_seed_update(situation, replica)
-        case State.SHOOT_RECONCILED:
+        case ReplicaState.SHOOT_RECONCILED:
             return Step(
                 action=Action.CREATE_MANAGED_SEED,
                 name=replica.name,
@@ -226,7 +227,7 @@ def _lacking(situation: Situation, replica: Replica) -> Step | None:
                 event="CreatingManagedSeed",
                 message=f"Creating ManagedSeed {_full(situation, replica)}",
             )
-        case State.MANAGED_SEED_PREPARING:
+        case ReplicaState.MANAGED_SEED_PREPARING:
             waits = f"Waiting for ManagedSeed {_full(situation, replica)} to be registered"
             return _wait(replica, Reason.MANAGED_SEED_PREPARING, "WaitingForManagedSeedRegistered", waits)
     if not replica.is_seed_ready:
@@ -244,7 +245,7 @@ def _wait(replica: Replica, reason: Reason, event: str, message: str) -> Step:
 
 
 def _unhealthy(situation: Situation, replica: Replica) -> Step | None:
-    if replica.health is Health.HEALTHY:
+    if replica.health is ShootHealth.HEALTHY:
         return None
     waits = f"Waiting for Shoot {_full(situation, replica)} to be healthy"
     return _wait(replica, Reason.SHOOT_NOT_HEALTHY, "WaitingForShootHealthy", waits)
@@ -342,7 +343,7 @@ def _is_half_removed(situation: Situation, replica: Replica) -> bool:
         return False
     pending = situation.pending
     has_begun = pending is not None and pending.name == replica.name and pending.reason == Reason.MANAGED_SEED_DELETING
-    return has_begun or (replica.state is State.SHOOT_RECONCILED and not replica.is_protected)
+    return has_begun or (replica.state is ReplicaState.SHOOT_RECONCILED and not replica.is_protected)
 
 
 def _removal(situation: Situation, replica: Replica) -> Step:
@@ -422,5 +423,5 @@ def _correction(situation: Situation, replica: Replica) -> Step | None:
     if rollout is None or not rollout.lacks_update(revision, replica.ordinal):
         return None
     is_given_up = revision not in {rollout.current, ""}
-    has_failed = shoot_state(replica.shoot) is State.SHOOT_RECONCILE_FAILED
+    has_failed = shoot_state(replica.shoot) is ReplicaState.SHOOT_RECONCILE_FAILED
     return _updated(situation, replica) if is_given_up or has_failed else None

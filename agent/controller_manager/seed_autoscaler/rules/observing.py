@@ -8,7 +8,7 @@ from agent.controller_manager.seed_autoscaler.rules.decision import ABLE
 from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS, Amounts, Observation, SeedLoad, amount_of
 from agent.controller_manager.seed_autoscaler.rules.prometheus import Measurement
 from gardener import keys
-from gardener.garden.managed_seed_set.replicas import Replica, removal_order
+from gardener.garden.managed_seed_sets import Replica, removal_order
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from kube.conditions import Condition
 from kube.objects import Object, annotations, integer, is_deleting, is_truthy, mapping, metadata, spec, text

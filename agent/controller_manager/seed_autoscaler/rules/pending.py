@@ -13,7 +13,7 @@ from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS
 from agent.controller_manager.seed_autoscaler.rules.observing import unit_of
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
 from gardener.garden.managed_seeds import facts, seed_template_path
-from gardener.garden.scheduling import Garden, SeedInfo, decide, is_told_of_failure, waits
+from gardener.garden.scheduling import SeedCandidates, SeedInfo, decide, reports_failure, waits
 from gardener.garden.shoots import zones_of_workers
 from kube.clock import time_or_none
 from kube.objects import Object, key, mapping, metadata, spec
@@ -52,13 +52,13 @@ def _completed(seed_spec: Object, shoot: Object) -> Object:
 
 def counts_from(shoot: Object, grace: timedelta) -> datetime | None:
     """When a Shoot that waits has waited for long enough; None: it has a Seed, or nobody has looked for one yet."""
-    if not waits(shoot) or not is_told_of_failure(shoot):
+    if not waits(shoot) or not reports_failure(shoot):
         return None
     created = time_or_none(metadata(shoot).get("creationTimestamp"))
     return None if created is None else created + grace
 
 
-def helped_by(shoot: Object, profile: Object | None, garden: Garden, new_seeds: Sequence[SeedInfo]) -> str:
+def helped_by(shoot: Object, profile: Object | None, garden: SeedCandidates, new_seeds: Sequence[SeedInfo]) -> str:
     """The name of the set whose new Seed it would run on; empty: none would help, or it need not wait.
 
     Args:

@@ -1,1 +1,0 @@
-"""ManagedSeedSets: what their replicas are, wait for and have been."""
