@@ -85,6 +85,7 @@ def compose_controllers(
                 secrets_of_objects=managed.secrets_of_objects,
                 manifest_of=managed.manifest_of,
                 is_being_deleted=managed.is_being_deleted,
+                has_finished=managed.has_finished,
                 unhealthy=health.check.remembered,
                 progressing=progress.check.remembered,
                 pods_of=progress.check.pods_of,

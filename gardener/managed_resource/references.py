@@ -20,6 +20,15 @@ def secret_names(managed_resource: Object) -> list[str]:
     return [text(reference.get("name")) for reference in mappings(spec(managed_resource).get("secretRefs"))]
 
 
+def listed_in(managed_resource: Object) -> list[Object]:
+    """The references of what it manages, those of an unfinished pass at the end."""
+    status = managed_resource.get("status") or {}
+    references = {key_of_reference(found): found for found in status.get("resources") or []}
+    for found in status.get("pendingResources") or []:
+        references.setdefault(key_of_reference(found), found)
+    return list(references.values())
+
+
 def object_key(group: str, kind: str, namespace: str, name: str) -> str:
     """`apps/Deployment/ns/name`; also for cluster-scoped kinds there stands a namespace, save for Namespaces."""
     if not namespace and kind != "Namespace":

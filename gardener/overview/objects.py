@@ -5,16 +5,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from gardener.conditions import RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.health.checks.registry import BUILT_IN
 from gardener.health.checks.rule import Malformed
 from gardener.health.findings import Reference, is_skipped
 from gardener.managed_resource.references import key_of_reference
-from kube.objects import Object, condition, finalizers, is_deleting, metadata
+from gardener.responsibility import is_ignored
+from kube.objects import Object, condition, finalizers, group_of, is_deleting, metadata, spec
 
 
 class Health(StrEnum):
     HEALTHY = "Healthy"
+    COMPLETED = "Completed"
+    """A Job that has finished, and is gone for that."""
     PROGRESSING = "Progressing"
     UNHEALTHY = "Unhealthy"
     MISSING = "Missing"
@@ -51,15 +54,6 @@ def name_of(obj: Object) -> str:
     return short_name({"kind": obj.get("kind"), **metadata(obj)})
 
 
-def listed_in(managed_resource: Object) -> list[Object]:
-    """The references of what it manages, those of an unfinished pass at the end."""
-    status = managed_resource.get("status") or {}
-    references = {key_of_reference(found): found for found in status.get("resources") or []}
-    for found in status.get("pendingResources") or []:
-        references.setdefault(key_of_reference(found), found)
-    return list(references.values())
-
-
 def health_status(obj: Object) -> HealthStatus:
     if is_deleting(obj):
         return HealthStatus(Health.DELETING, held_by(obj))
@@ -77,12 +71,42 @@ def health_status(obj: Object) -> HealthStatus:
     return HealthStatus(Health.UNHEALTHY, wrong) if wrong else HealthStatus(Health.HEALTHY)
 
 
-def as_reported(managed_resource: Object, found: Sequence[Live]) -> list[Live]:
+FINISHED = HealthStatus(Health.COMPLETED, "it has finished, and its time to live is over")
+
+
+def as_reported(
+    managed_resource: Object, found: Sequence[Live], manifests: Mapping[str, Object] | None = None
+) -> list[Live]:
     """The objects, with what the agent reports in the conditions of one whose kind has no rule here.
 
     It may be configured to check such kinds. It names the first object only.
+
+    Args: manifests: by object key, if they are known: which Jobs are removed when they have finished.
     """
-    return [replace(live, status=_reported(managed_resource, live) or live.status) for live in found]
+    return [replace(live, status=_status(managed_resource, live, manifests)) for live in found]
+
+
+def _status(managed_resource: Object, live: Live, manifests: Mapping[str, Object] | None) -> HealthStatus:
+    if live.status.health is Health.MISSING and _has_finished(managed_resource, live.reference, manifests):
+        return FINISHED
+    return _reported(managed_resource, live) or live.status
+
+
+def _has_finished(managed_resource: Object, reference: Object, manifests: Mapping[str, Object] | None) -> bool:
+    """Whether it is a Job that is gone since it has finished: the agent would have created any other one again."""
+    if (group_of(reference.get("apiVersion") or ""), reference.get("kind")) != ("batch", "Job"):
+        return False
+    applied, healthy = (condition(managed_resource, kind) or {} for kind in (RESOURCES_APPLIED, RESOURCES_HEALTHY))
+    if applied.get("status") != "True" or is_ignored(managed_resource) or is_deleting(managed_resource):
+        return False
+    if manifests is None:
+        return healthy.get("status") == "True"
+    return is_removed_when_finished(manifests.get(key_of_reference(reference)) or {})
+
+
+def is_removed_when_finished(manifest: Object) -> bool:
+    """Of the manifest of a Job."""
+    return spec(manifest).get("ttlSecondsAfterFinished") is not None
 
 
 def _reported(managed_resource: Object, live: Live) -> HealthStatus | None:

@@ -1,11 +1,13 @@
 """What state a ManagedResource is in: one word, and the message that explains it."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 from gardener import keys
 from gardener.conditions import IN_PROGRESS, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.managed_resource.conditions import IGNORED, is_observed, warnings_in
+from gardener.managed_resource.references import listed_in
 from gardener.responsibility import is_ignored
 from kube.objects import Object, annotations, condition, is_deleting
 
@@ -122,7 +124,23 @@ def brief(message: str) -> str:
 
 def _message(managed_resource: Object, condition_type: str) -> str:
     found = condition(managed_resource, condition_type) or {}
-    return f"{found.get('reason')}: {found.get('message')}" if found else ""
+    text = without_false_namespaces(found.get("message") or "", listed_in(managed_resource))
+    return f"{found.get('reason')}: {text}" if found else ""
+
+
+_IN_DEFAULT = re.compile(r"\b([A-Z]\w*)/default/(\w(?:[\w.:-]*\w)?)")
+
+
+def without_false_namespaces(message: str, references: Iterable[Object]) -> str:
+    """Messages of the agent name cluster-scoped objects with the namespace `default`, as resource strings have it."""
+    if "/default/" not in message:
+        return message
+    named = {(each.get("kind"), each.get("name")) for each in references if not each.get("namespace")}
+
+    def shortened(match: re.Match[str]) -> str:
+        return f"{match[1]}/{match[2]}" if (match[1], match[2]) in named else match[0]
+
+    return _IN_DEFAULT.sub(shortened, message)
 
 
 def suspension(managed_resource: Object) -> str:
@@ -136,4 +154,5 @@ def suspension(managed_resource: Object) -> str:
 
 
 def object_count(managed_resource: Object) -> int:
-    return len((managed_resource.get("status") or {}).get("resources") or [])
+    """The same everywhere: of an unfinished pass, what it has announced counts as well."""
+    return len(listed_in(managed_resource))

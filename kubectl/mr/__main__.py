@@ -17,6 +17,7 @@ COMMANDS = {
     "stats": "Count ManagedResources, objects and bytes.",
     "check": "See whether the cluster has all that is needed.",
     "create": "Make a ManagedResource out of manifests.",
+    "delete": "Delete ManagedResources with their Secrets and objects.",
     "reconcile": "Have ManagedResources looked at now.",
     "suspend": "Have ManagedResources left alone for a while.",
     "resume": "Have ManagedResources reconciled again.",

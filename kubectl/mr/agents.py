@@ -2,19 +2,27 @@
 
 from gardener import keys
 from gardener.responsibility import class_of, handles
-from kube.objects import Object, annotations, metadata
+from kube.objects import Object, annotations, key, spec, text
 from kube.resources import LEASES
 from kube.runtime.client import Selection
 from kubectl.session import Session
 
 LEASE = "gardener-resource-manager"
+_OF_NODES = "kube-node-lease"
+"""As many Leases as there are Nodes."""
 
 
 async def leases_in(session: Session, namespace: str) -> list[Object]:
-    """In one namespace Leases of other names are found, too; in all there are as many Leases as Nodes."""
-    selector = "" if namespace else f"metadata.name={LEASE}"
+    """Of agents in a namespace, or in all."""
+    selector = "" if namespace else f"metadata.namespace!={_OF_NODES}"
     found = await session.source.client.list(LEASES, Selection(namespace=namespace, field_selector=selector))
-    return [lease for lease in found if metadata(lease)["name"] == LEASE or keys.CLASS in annotations(lease)]
+    return [lease for lease in found if _is_of_agent(lease)]
+
+
+def _is_of_agent(lease: Object) -> bool:
+    """By its name, its class, or the pod that holds it: an installation may have given its Lease another name."""
+    holder = text(spec(lease).get("holderIdentity"))
+    return key(lease).name == LEASE or keys.CLASS in annotations(lease) or holder.startswith(f"{LEASE}-")
 
 
 def may_handle(lease: Object, managed_resource: Object) -> bool:

@@ -14,7 +14,7 @@ from gardener.managed_resource.inventory import Inventory
 from gardener.managed_resource.merge import Overwrite, merge
 from gardener.managed_resource.messages import refusal_message
 from gardener.managed_resource.plan import LIMITS, Basis, Plan, Wanted, defined_groups, kinds_of, plan
-from gardener.managed_resource.references import secret_names
+from gardener.managed_resource.references import key_of, listed_in, secret_names
 from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from gardener.responsibility import parse_origin
@@ -38,6 +38,10 @@ class Contents:
 
     def decoded(self) -> DecodeResult:
         return decode_secrets([(key(secret), values_of(secret)) for secret in self.secrets])
+
+    def manifests(self) -> dict[str, Object]:
+        """By object key."""
+        return {key_of(item.object): item.object for item in self.decoded().objects}
 
 
 async def read_contents(client: Client, managed_resource: Object) -> Contents:
@@ -85,7 +89,7 @@ def values_of(secret: Object) -> dict[str, bytes]:
 
 def managed_by_of(managed_resource: Object) -> str:
     """The value of the label that the agent in charge gives to objects, as its status says."""
-    for reference in (managed_resource.get("status") or {}).get("resources") or []:
+    for reference in listed_in(managed_resource):
         value = (reference.get("labels") or {}).get(keys.MANAGED_BY)
         if value:
             return str(value)

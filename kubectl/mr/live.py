@@ -24,6 +24,10 @@ async def read_all(cluster: Cluster, references: Iterable[Object]) -> list[Live]
 
 async def read(cluster: Cluster, reference: Object) -> Live:
     try:
+        resource = await cluster.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
+        if not resource.namespaced:
+            # While its kind was not served, the agent could not know that it has no namespace.
+            reference = {**reference, "namespace": ""}
         obj = await read_object(cluster, reference)
     except KindNotServed as error:
         return Live(reference, None, HealthStatus(Health.MISSING, str(error)))
@@ -49,6 +53,7 @@ def by_key(found: Iterable[Live]) -> dict[str, Live]:
 
 _HEALTH = {
     Health.HEALTHY: GREEN,
+    Health.COMPLETED: GREEN,
     Health.PROGRESSING: BLUE,
     Health.UNHEALTHY: RED,
     Health.MISSING: RED,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.conditions import RESOURCES_APPLIED
 from gardener.keys import ADOPT, FIELD_MANAGER, KEEP_OBJECT, ORIGIN
 from gardener.managed_resource.adoption import adoption_problem
 from gardener.managed_resource.changes import Change, changes
@@ -17,20 +18,21 @@ from gardener.managed_resource.difference import dropped_fields
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import MergeError
 from gardener.managed_resource.messages import held_text, strict_text
-from gardener.managed_resource.plan import Wanted
-from gardener.managed_resource.references import key_of_reference
+from gardener.managed_resource.plan import Plan, Wanted
+from gardener.managed_resource.references import key_of_reference, listed_in
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.removal_rules import Disposition, disposition
 from gardener.managed_resource.warnings import FieldValidationError, dropped_texts, field_validation
-from gardener.overview.objects import listed_in, short_name
+from gardener.overview.objects import is_removed_when_finished, short_name
+from gardener.overview.states import status_of
 from gardener.responsibility import parse_origin
 from kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
-from kube.objects import Key, Object, annotations, group_of, is_deleting, key
+from kube.objects import Key, Object, annotations, group_of, is_deleting, key, mapping, spec, text
 from kube.runtime.client import Client
 from kube.write_mode import FieldValidation, WriteMode
 from kubectl.errors import UserError
 from kubectl.mr.changes import described
-from kubectl.mr.desired import Merging, autoscaled, plan_of
+from kubectl.mr.desired import Merging, autoscaled, plan_of, read_contents
 from kubectl.mr.live import read_object
 from kubectl.session import Session, gathered
 from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Line, Word, counted
@@ -102,13 +104,44 @@ async def differences(session: Session, managed_resource: Object, secrets: Seque
         validation,
         InventoryDiff.of(managed_resource, plan),
         frozenset(each.key.name.partition(".")[2] for each in wanted if each.reference.get("kind") == _DEFINITION),
+        frozenset(_without_namespace(wanted)),
         frozenset(each.key.name for each in wanted if each.reference.get("kind") == _NAMESPACE),
+        await _finished_jobs(session, managed_resource, plan),
     )
     problems = [Difference("document", What.REFUSED, reason=error) for error in plan.decode_errors]
     found = await gathered(look.at_wanted, wanted, at_once=_AT_ONCE)
     leaving = [*look.inventory.unwanted, *look.inventory.released]
     found += await gathered(look.at_unwanted, leaving, at_once=_AT_ONCE)
     return [*problems, *(difference for difference in found if difference)]
+
+
+def _without_namespace(wanted: Iterable[Wanted]) -> Iterator[tuple[str, str]]:
+    """Group and kind of cluster-scoped kinds whose definitions are among the objects."""
+    for each in wanted:
+        definition = spec(each.object()) if each.reference.get("kind") == _DEFINITION else {}
+        if definition.get("scope") == "Cluster":
+            yield text(definition.get("group")), text(mapping(definition.get("names")).get("kind"))
+
+
+async def _finished_jobs(session: Session, managed_resource: Object, plan: Plan) -> frozenset[str]:
+    """Jobs that are removed when they have finished, and that the agent has applied from just these manifests.
+
+    It does not run such a Job again. By object key.
+    """
+    jobs = {each.name: each.digest for each in plan.wanted() if _is_removed_when_finished(each)}
+    checksum = (managed_resource.get("status") or {}).get("secretsDataChecksum")
+    if not jobs or not checksum or status_of(managed_resource, RESOURCES_APPLIED) != "True":
+        return frozenset()
+    if plan.checksum != checksum:
+        contents = await read_contents(session.source.client, managed_resource)
+        plan = await plan_of(managed_resource, contents.secrets, session.target.discovery)
+    applied = {each.name: each.digest for each in plan.wanted()} if plan.checksum == checksum else {}
+    return frozenset(name for name, digest in jobs.items() if applied.get(name) == digest)
+
+
+def _is_removed_when_finished(wanted: Wanted) -> bool:
+    is_job = (group_of(wanted.reference.get("apiVersion") or ""), wanted.reference.get("kind")) == ("batch", "Job")
+    return is_job and is_removed_when_finished(wanted.object())
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +155,18 @@ class _Look:
     inventory: InventoryDiff
     defined: frozenset[str]
     """The groups of kinds that the ManagedResource itself defines."""
+    cluster_scoped: frozenset[tuple[str, str]]
+    """Those of these kinds that have no namespace, by group and kind."""
     namespaces: frozenset[str]
     """That it has, and that may have to be created."""
+    finished: frozenset[str]
+    """Jobs that are not run again if they are gone, by object key."""
 
     async def at_wanted(self, wanted: Wanted) -> Difference | None:
-        name = short_name(wanted.reference)
-        if wanted.resource is None and group_of(wanted.reference.get("apiVersion") or "") in self.defined:
+        name, group = short_name(wanted.reference), group_of(wanted.reference.get("apiVersion") or "")
+        if wanted.resource is None and group in self.defined:
+            if (group, wanted.reference.get("kind")) in self.cluster_scoped:
+                name = short_name({**wanted.reference, "namespace": ""})
             return Difference(name, What.CREATED)
         if wanted.resource is None or wanted.problem:
             return Difference(name, What.REFUSED, reason=wanted.problem)
@@ -144,6 +183,8 @@ class _Look:
     async def _compared(self, name: str, wanted: Wanted) -> Difference | None:
         live = await read_object(self.session.target, wanted.reference)
         if live is not None and wanted.is_ignored:
+            return None
+        if live is None and wanted.name in self.finished:
             return None
         former = await self._former(live, wanted) if live is not None else ""
         would_be, warnings = await self._dry_run(wanted, live)

@@ -15,7 +15,8 @@ from functools import partial
 
 from gardener.keys import OPERATION, OPERATION_RECONCILE
 from gardener.managed_resource.conditions import is_observed
-from gardener.overview.objects import Health, Live, as_reported, listed_in
+from gardener.managed_resource.references import listed_in
+from gardener.overview.objects import Health, Live, as_reported
 from gardener.overview.states import ResourceState, brief, message_of, state_of, warnings_of
 from kube.errors import Unreachable
 from kube.objects import Key, Object, annotations
@@ -33,6 +34,7 @@ _PICTURED = 10
 """ManagedResources that are drawn at once."""
 _AT_ONCE = 16
 _WIDTH = 160
+_FINE = frozenset({Health.HEALTHY, Health.COMPLETED})
 
 
 class Goal(StrEnum):
@@ -122,7 +124,7 @@ def progress_of(
     hopeless = {ResourceState.SUSPENDED: "it is suspended", ResourceState.DELETING: "it is being deleted"}.get(
         state, ""
     )
-    waited = [live for live in found if live.status.health is not Health.HEALTHY]
+    waited = [live for live in found if live.status.health not in _FINE]
     warnings = warnings_of(managed_resource)
     return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless, warnings=warnings)
 

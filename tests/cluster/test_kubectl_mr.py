@@ -4,38 +4,28 @@ import base64
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.keys import CLASS
 from kit.managed_resources import install_crd
-from kit.objects import config_map, deployment, managed_resource, secret
+from kit.objects import CONTAINERS, config_map, deployment, managed_resource, obj, secret
+from kit.plugins import Mr, runner
 from kit.rig import Rig
 from kube.objects import Object, annotations, is_deleting
-from kube.resources import SECRETS
-from kubectl.mr.__main__ import app
-
-Mr = Callable[..., Result]
-
-
-def runner(cluster: Cluster, namespace: str) -> Mr:
-    def run(*arguments: str, code: int | None = 0, stdin: str = "", kubeconfig: Path | None = None) -> Result:
-        environment = {"KUBECONFIG": str(kubeconfig or cluster.kubeconfig), "NO_COLOR": "1"}
-        result = CliRunner().invoke(app, [*arguments, "-n", namespace], input=stdin, env=environment)
-        assert code is None or result.exit_code == code, (result.output, result.exception)
-        return result
-
-    return run
+from kube.resources import LEASES, SECRETS
 
 
 @pytest.fixture
@@ -153,6 +143,38 @@ def test_all_are_suspended_and_resumed_at_once(cluster: Cluster, namespace: str,
     mr("reconcile", "--all", "--no-wait")
     for name in ("one", "two"):
         assert annotations(cluster.api.get(f"{path}/{name}")) == {"gardener.cloud/operation": "reconcile"}
+
+
+def test_a_suspension_needs_no_reason(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    former = {"resources.gardener.cloud/ignore-reason": "of an earlier suspension"}
+    cluster.api.create(path, {**managed("shop"), "metadata": {"name": "shop", "annotations": former}})
+    mr("suspend", "shop")
+    assert set(annotations(cluster.api.get(f"{path}/shop"))) == {
+        "resources.gardener.cloud/ignore",
+        "resources.gardener.cloud/ignored-by",
+        "resources.gardener.cloud/ignored-since",
+    }
+    assert re.search(r"by \S+ since \S+$", mr("get", "shop").stdout.rstrip())
+
+
+def test_check_finds_the_lease_of_an_agent_in_another_namespace(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    resource_class = f"c-{namespace}"
+    cluster.api.create(
+        MANAGED_RESOURCES.path(namespace=namespace), managed_resource("m", spec={"class": resource_class})
+    )
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+    meta = {"name": f"its-own-{namespace}", "annotations": {CLASS: resource_class}}
+    spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": now}
+    leases = LEASES.path(namespace="default")
+    cluster.api.create(leases, {"metadata": meta, "spec": spec})
+    try:
+        shown = mr("check", code=None).stdout
+        assert f"✔ an agent leads in namespace default, for the class {resource_class}" in shown
+        assert "an agent is about to look at them" in shown
+        assert "no agent has a Lease" not in shown
+    finally:
+        cluster.api.delete(f"{leases}/{meta['name']}")
 
 
 def test_somebody_else_is_impersonated(cluster: Cluster, namespace: str, mr: Mr) -> None:
@@ -310,3 +332,53 @@ def on_a_terminal(rig: Rig, *arguments: str, **environment: str) -> str:
             seen += part
     os.close(master)
     return seen.decode()
+
+
+def test_all_commands_count_the_same_objects_and_know_which_have_no_namespace(rig: Rig, mr: Mr) -> None:
+    group = f"{rig.namespace}.example.com"
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    kind = {"group": group, "scope": "Cluster", "names": names, "versions": [version]}
+    definition = obj("apiextensions.k8s.io/v1 CustomResourceDefinition", f"things.{group}", spec=kind)
+    thing = obj(f"{group}/v1 Thing", "one", namespace="")
+    # It is refused, so the pass does not end.
+    reference = {"apiGroup": "", "kind": "", "name": ""}
+    binding = obj("rbac.authorization.k8s.io/v1 ClusterRoleBinding", rig.namespace, namespace="", roleRef=reference)
+    objects = [definition, thing, binding, config_map("c", namespace=rig.namespace)]
+    text = yaml.safe_dump_all(objects)
+    before = mr("diff", "shop", "-f", "-", stdin=text, code=2).stdout
+    assert "► Thing/one would be created" in before
+    created = mr("create", "shop", "-f", "-", "--class", rig.agent.resource_class, stdin=text)
+    assert "with 4 objects" in created.stderr
+    rig.until(lambda: "Failed" in mr("get", "shop").stdout, "it to fail")
+    row = mr("get", "shop", "--no-headers").stdout.split()
+    assert row[5] == "4"
+    assert "Objects (4):" in mr("describe", "shop").stdout
+    assert sum(json.loads(mr("stats", "-o", "json").stdout)["objects"].values()) == 4
+    rig.until(lambda: "Thing/one Healthy" in mr("tree", "shop").stdout, "the kind to be served")
+    shown = {name: mr(name, "shop", code=None).stdout for name in ("get", "describe", "tree", "diff", "events")}
+    assert all(f"ClusterRoleBinding/{rig.namespace}" in text for name, text in shown.items() if name != "get")
+    assert "ClusterRoleBinding/default/" not in "".join(shown.values())
+    assert "Thing/default/" not in shown["describe"] + shown["tree"] + shown["diff"]
+    assert "managed-by" not in shown["diff"]  # the value of this label is known before the first pass has ended
+
+
+def test_a_job_that_was_removed_when_it_had_finished_is_completed(rig: Rig, mr: Mr) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
+    job = obj("Job", "job", spec={"completions": 0, "ttlSecondsAfterFinished": 0, "template": template})
+    rig.apply("shop", job, config_map("c"))
+    rig.until_gone("Job", "job")
+    rig.until(lambda: "Ready" in mr("get", "shop").stdout, "it to be ready")
+    assert re.search(rf"Job/{rig.namespace}/job +Completed", mr("describe", "shop").stdout)
+    assert f"Job/{rig.namespace}/job Completed" in mr("tree", "shop").stdout
+    assert "✔ shop is ready" in mr("wait", "shop", "--timeout", "5s").stderr
+    assert "no differences" in mr("diff", "shop").stderr
+    # As a preview of the same manifest alone, and of another one.
+    stored = json.loads(mr("decode", "shop", "-o", "json").stdout)["items"]
+    changed = json.dumps(next(each for each in stored if each["kind"] == "Job"))
+    shown = mr("diff", "shop", "-f", "-", stdin=changed, code=1).stdout
+    assert "Job/" not in shown
+    assert f"ConfigMap/{rig.namespace}/c would be removed" in shown
+    changed = changed.replace('"completions": 0', '"completions": 1')
+    assert f"Job/{rig.namespace}/job would be created" in mr("diff", "shop", "-f", "-", stdin=changed, code=1).stdout

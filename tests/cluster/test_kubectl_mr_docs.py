@@ -87,7 +87,8 @@ class Reader:
         events: dict[str, Callable[[], None]] = {
             "kubectl mr get -n garden --status failed": self._break_something,
             "kubectl mr diff shop -n garden": self._change_by_hand,
-            "kubectl mr wait shop -n garden --for deleted --timeout 3s": self._delete_what_is_held,
+            "kubectl mr delete shop -n garden --no-wait": self._hold_an_object,
+            "kubectl mr wait shop -n garden --for deleted --timeout 3s": self._until_the_rest_is_gone,
             "kubectl mr create banner -n garden -f banner.yaml --wait": self._create_by_hand,
             "kubectl mr events shop -n garden": self._until_repair_is_reported,
             "kubectl mr create shop -n garden -f next.yaml --update --wait": self._keep_versions,
@@ -133,9 +134,10 @@ class Reader:
 
         eventually(is_reported, "the Event Reconciled")
 
-    def _delete_what_is_held(self) -> None:
+    def _hold_an_object(self) -> None:
         self.shop.patch("ConfigMap", "storefront", {"metadata": {"finalizers": ["example.com/hold"]}})
-        self.garden.delete("ManagedResource", "shop")
+
+    def _until_the_rest_is_gone(self) -> None:
         eventually(lambda: not self.shop.find("Deployment", "storefront"), "the Deployment to be gone")
         eventually(lambda: not self.shop.find("Secret", "payment"), "the Secret to be gone")
 

@@ -59,6 +59,9 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     ]
     status = {"conditions": [condition], "resources": listed, "observedGeneration": 1}
     place.patch("ManagedResource", "mr", {"status": status}, subresource="status")
+    leaving = managed_resource("leaving", annotations=evil, finalizers=["example.com/hold"], spec={"secretRefs": []})
+    place.create(leaving)
+    place.patch("ManagedResource", "leaving", {"status": status}, subresource="status")
     about = reference(f"{MANAGED_RESOURCES.api_version} ManagedResource", f"{namespace}/mr", uid=uid(created))
     event = {"type": EVIL, "reason": EVIL, "message": EVIL, "source": {"component": EVIL}}
     place.create(obj("Event", "e", involvedObject=about, lastTimestamp="2026-01-01T00:00:00Z", **event))
@@ -122,6 +125,7 @@ def test_no_command_lets_others_write_to_the_terminal(cluster: Cluster, namespac
             ("new", "-f", bad, *here),
             ("new", "-f", odd, *here),
         ],
+        "delete": [("leaving", "--timeout", "0s", *here), (EVIL, *here)],
         "reconcile": [("mr", "--timeout", "0s", *here), (EVIL, *here)],
         "suspend": [("mr", "-r", EVIL, *here)],
         "resume": [("mr", "--timeout", "0s", *here)],

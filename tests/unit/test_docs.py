@@ -179,7 +179,9 @@ def test_flags_exist() -> None:
 def test_the_forms_of_output_of_kubectl_mr_are_those_of_its_commands() -> None:
     params = {name: kubectl_mr_program.load(name).params for name in kubectl_mr_program.COMMANDS}
     without = {name for name, found in params.items() if not any("--output" in param.opts for param in found)}
-    assert without == {"create", "logs", "reconcile", "suspend", "resume", "rollback", "wait"}, "they print no objects"
+    assert without == {"create", "delete", "logs", "reconcile", "suspend", "resume", "rollback", "wait"}, (
+        "they print no objects"
+    )
     headers = {name for name, found in params.items() if any("--no-headers" in param.secondary_opts for param in found)}
     assert headers == {"get"}
 

@@ -197,6 +197,10 @@ class ManagedResourceLoop:
         observed = self._target.observed_as(reference)
         return observed is not None and observed.deleting
 
+    def has_finished(self, reference: Object) -> bool:
+        """Whether it is a Job that has finished and was removed for that."""
+        return self._target.has_finished_as(reference)
+
     # --- mapping events to keys
 
     def _managed_resource_changed(self, change: Change[Object]) -> None:

@@ -125,6 +125,11 @@ class Target:
         """Whether it is a Job that has done its work and was cleaned up since."""
         return self._kinds.finished(resource, key) is not None
 
+    def has_finished_as(self, reference: Object) -> bool:
+        """The same by a reference."""
+        resource = self.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
+        return resource is not None and self.has_finished(resource, key_of_live(resource, reference))
+
     def sees(self, resource: Resource, key: Key) -> bool:
         """Whether an object that carries our label would be known; if not, it has to be read."""
         return self._kinds.sees(resource, key)

@@ -12,8 +12,8 @@ from agent.resource_manager.common.recent_changes import RecentChanges
 from agent.resource_manager.health.objects import NotKnown
 from gardener.conditions import RESOURCES_HEALTHY
 from gardener.health.findings import Finding, Reference, missing
-from gardener.managed_resource.references import key_of_reference
-from gardener.overview.objects import Health, HealthStatus, listed_in
+from gardener.managed_resource.references import key_of_reference, listed_in
+from gardener.overview.objects import FINISHED, Health, HealthStatus
 from gardener.responsibility import belongs_to_class
 from kube.objects import Key, Object, condition, key
 from kube.runtime.cache import Store
@@ -26,6 +26,8 @@ class LeaderState:
     secrets_of_objects: Callable[[Key], Mapping[str, str]]
     manifest_of: Callable[[Key, str], Object | None]
     is_being_deleted: Callable[[Object], bool]
+    has_finished: Callable[[Object], bool]
+    """Whether it is a Job that has finished and was removed for that."""
     unhealthy: Callable[[Reference], Finding | None]
     progressing: Callable[[Reference], Finding | None]
     pods_of: Callable[[Reference], int | None]
@@ -104,6 +106,8 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
     named = Reference.of(reference)
     if leading.is_being_deleted(reference):
         return HealthStatus(Health.DELETING)
+    if leading.has_finished(reference):
+        return FINISHED
     message = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""
     if message.startswith(missing(named).message):
         return HealthStatus(Health.MISSING)

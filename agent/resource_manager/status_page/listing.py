@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.references import secret_names
-from gardener.overview.objects import listed_in, short_name
+from gardener.managed_resource.references import listed_in, secret_names
+from gardener.overview.objects import short_name
 from gardener.overview.states import ResourceState, StateFilter, brief, message_of, object_count, state_of, status_of
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, key

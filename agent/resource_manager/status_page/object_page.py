@@ -18,9 +18,9 @@ from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.rendering import render
 from gardener.managed_resource.changes import MISSING, changes
 from gardener.managed_resource.ignored_fields import IgnoredFields, with_live_fields
-from gardener.managed_resource.references import key_of_reference
+from gardener.managed_resource.references import key_of_reference, listed_in
 from gardener.overview.events import count, in_order, last_seen
-from gardener.overview.objects import HealthStatus, health_status, listed_in, short_name
+from gardener.overview.objects import HealthStatus, health_status, short_name
 from kube.errors import KubeError
 from kube.objects import Object, group_of, key, label_selector_text, metadata, uid
 from kube.resources import EVENTS, PODS, Resource

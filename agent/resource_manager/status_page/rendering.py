@@ -44,6 +44,7 @@ _STATES: Mapping[ResourceState, Look] = {
 }
 _HEALTH: Mapping[Health, Look] = {
     Health.HEALTHY: ("✓", "good"),
+    Health.COMPLETED: ("✓", "good"),
     Health.PROGRESSING: ("↻", "busy"),
     Health.UNHEALTHY: ("!", "bad"),
     Health.MISSING: ("✕", "bad"),

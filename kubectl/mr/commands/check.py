@@ -20,7 +20,7 @@ from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, SELF_SUBJECT_AC
 from kube.x509 import load_certificates
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters, webhook_entries
-from kubectl.mr.agents import LEASE, leases_in
+from kubectl.mr.agents import leases_in
 from kubectl.mr.managed_resources import KindMissing
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
@@ -51,7 +51,7 @@ class Finding:
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> int:
-    """Agents and ManagedResources are looked for in one namespace, or with -A in all.
+    """ManagedResources are looked for in one namespace, or with -A in all; agents in all, if there is none in this one.
 
     Exit code 1: something is wrong, or can't be looked at.
     """
@@ -148,8 +148,14 @@ def _in(namespace: str) -> str:
 async def _agents(look: _Look) -> list[Finding]:
     namespace, now = look.namespace, datetime.now(UTC)
     leases = await leases_in(look.session, namespace)
+    if not leases and namespace:
+        try:
+            leases = await leases_in(look.session, "")  # an agent may serve many namespaces
+        except Forbidden:
+            text = f"no agent has a Lease {_in(namespace)}, and you may not look for one in others"
+            return [Finding(Level.WARNING, text, "ask somebody who may: kubectl mr check -A")]
     if not leases:
-        text = f"no agent has a Lease {LEASE} {_in(namespace)}"
+        text = f"no agent has a Lease {_in('')}"
         return [Finding(Level.WARNING, text, "start one; without leader election, all is well")]
     found = [(lease, lease_finding(lease, now)) for lease in leases]
     look.classes.update(annotations(lease).get(keys.CLASS) for lease, finding in found if finding.level is Level.GOOD)
@@ -231,9 +237,9 @@ def pending_findings(pending: Mapping[str, Sequence[str]], leading: AbstractSet[
             yield Finding(Level.WARNING, text, "is the agent of this class?")
         elif own:
             theirs = ", ".join(map(_class, own))
-            yield Finding(Level.BAD, text, f"set spec.class: the agents here are for {theirs}")
+            yield Finding(Level.BAD, text, f"set spec.class: the agents found are for {theirs}")
         else:
-            yield Finding(Level.BAD, text, "start an agent of this class; -A shows agents in other namespaces")
+            yield Finding(Level.BAD, text, "start an agent of this class")
 
 
 # --- webhooks

@@ -10,8 +10,7 @@ from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.adoption import is_unowned
 from gardener.managed_resource.plan import Plan
-from gardener.managed_resource.references import key_of_reference, secret_names
-from gardener.overview.objects import listed_in
+from gardener.managed_resource.references import key_of_reference, listed_in, secret_names
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, key
 from kube.resources import SECRETS

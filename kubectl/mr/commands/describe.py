@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 import click
 
 from gardener.conditions import READY, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.references import secret_names
+from gardener.managed_resource.references import listed_in, secret_names
 from gardener.overview.hints import hints
-from gardener.overview.objects import Live, as_reported, listed_in
-from gardener.overview.states import ResourceState, message_of, state_of, suspension
+from gardener.overview.objects import Live, as_reported
+from gardener.overview.states import ResourceState, message_of, state_of, suspension, without_false_namespaces
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.errors import Forbidden
 from kube.objects import Object, condition, is_deleting, key, metadata
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
-from kubectl.mr.commands.events import line_of, read_events
+from kubectl.mr.commands.events import about, line_of, read_events
 from kubectl.mr.desired import Contents, read_contents
 from kubectl.mr.live import health_word, read_all
 from kubectl.mr.managed_resources import state_word, status_word
@@ -34,11 +34,12 @@ async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Objects are read to show their health at this moment."""
     managed_resource = await managed_resources.named(session, name)
     contents = await _contents(session, managed_resource)
-    found = as_reported(managed_resource, await read_all(session.target, listed_in(managed_resource)))
+    manifests = None if contents is None else contents.manifests()
+    found = as_reported(managed_resource, await read_all(session.target, listed_in(managed_resource)), manifests)
     if form is not None:
         output.show_data(data(managed_resource, found), form)
         return
-    events = await read_events(session, [name])
+    events = about([live.reference for live in found], await read_events(session, [name]))
     output.show(page(managed_resource, contents, found, events[-_EVENTS:], now=datetime.now(UTC)))
 
 
@@ -70,7 +71,7 @@ def page(
 ) -> Iterator[Line]:
     yield from table(list(_head(managed_resource, now)))
     yield from _section("Secrets", _secrets(managed_resource, contents))
-    yield from _section("Conditions", _conditions(managed_resource, now))
+    yield from _section("Conditions", _conditions(managed_resource, found, now))
     yield from _section(f"Objects ({len(found)})", [_object(live) for live in found])
     yield from _section("Events", [line_of(event, now) for event in events])
     advice = hints(managed_resource, found)
@@ -121,7 +122,8 @@ def _secret(secret: Object) -> str:
     return f"{text}, immutable" if secret.get("immutable") else text
 
 
-def _conditions(managed_resource: Object, now: datetime) -> list[Line]:
+def _conditions(managed_resource: Object, objects: Sequence[Live], now: datetime) -> list[Line]:
+    references = [live.reference for live in objects]
     rows: list[Line] = []
     expected = {RESOURCES_APPLIED: "True", RESOURCES_HEALTHY: "True", RESOURCES_PROGRESSING: "False"}
     if condition(managed_resource, READY):
@@ -132,7 +134,7 @@ def _conditions(managed_resource: Object, now: datetime) -> list[Line]:
             rows.append([kind, Word("-", DIM), "", "", ""])
             continue
         since = age(found.get("lastTransitionTime"), now)
-        message = " ".join((found.get("message") or "").split())
+        message = " ".join(without_false_namespaces(found.get("message") or "", references).split())
         rows.append(
             [kind, status_word(found.get("status") or "", good=good), since, found.get("reason") or "", message]
         )

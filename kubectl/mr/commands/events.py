@@ -1,13 +1,14 @@
 """`kubectl mr events`: Events of ManagedResources and of their objects."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import click
 
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.references import listed_in
 from gardener.overview.events import count, in_order, last_seen
-from gardener.overview.objects import listed_in
+from gardener.overview.states import without_false_namespaces
 from kube.objects import Object
 from kube.resources import EVENTS
 from kube.runtime.client import Selection
@@ -32,7 +33,7 @@ async def command(
         raise click.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
     if name is not None:
         managed_resource = await managed_resources.named(session, name)
-        found = await read_events(session, [name])
+        found = about(listed_in(managed_resource), await read_events(session, [name]))
         if objects:
             found = in_order([*found, *await _about_objects(session, managed_resource)])
     else:
@@ -77,6 +78,11 @@ async def read_events(session: Session, names: Iterable[str], *, everywhere: boo
     chosen = [f"involvedObject.kind={MANAGED_RESOURCES.kind}", *(f"involvedObject.name={name}" for name in names)]
     selection = Selection(namespace="" if everywhere else session.namespace, field_selector=",".join(chosen))
     return in_order(await session.source.client.list(EVENTS, selection))
+
+
+def about(references: Sequence[Object], events: Iterable[Object]) -> list[Object]:
+    """Events of the ManagedResource with these objects; messages name cluster-scoped ones without a namespace."""
+    return [{**event, "message": without_false_namespaces(event.get("message") or "", references)} for event in events]
 
 
 async def _about_objects(session: Session, managed_resource: Object) -> list[Object]:

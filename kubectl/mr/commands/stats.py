@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import click
 
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decompress
-from gardener.managed_resource.references import secret_names
+from gardener.managed_resource.references import listed_in, secret_names
 from gardener.overview.states import ResourceState, state_of
 from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key
@@ -57,7 +57,7 @@ async def _count(session: Session, namespace: str) -> Counts:
         wanted: set[Key] = set()
         for item in page:
             counts.states[state_of(item)] += 1
-            for reference in (item.get("status") or {}).get("resources") or []:
+            for reference in listed_in(item):
                 counts.kinds[reference.get("kind") or ""] += 1
             wanted |= {Key(key(item).namespace, name) for name in secret_names(item)}
         await _measure(session, wanted - measured, counts)

@@ -24,14 +24,14 @@ from kubectl.session import Session, on_cluster
 @parameters.names
 @parameters.all_here
 @parameters.all_namespaces("everywhere")
-@click.option("--reason", "-r", required=True, metavar="TEXT", help="Why; others will want to know.")
+@click.option("--reason", "-r", default="", metavar="TEXT", help="Why; others will want to know.")
 @on_cluster(target=False)
 async def command(session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, reason: str) -> None:
     """Nothing is done to the objects, even if others change them. Deleting a suspended ManagedResource deletes them."""
     found = await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere)
     notes = {
         IGNORE: "true",
-        IGNORE_REASON: reason,
+        IGNORE_REASON: reason or None,
         IGNORED_BY: await _own_name(session.source.client),
         IGNORED_SINCE: format_time(datetime.now(UTC)),
     }

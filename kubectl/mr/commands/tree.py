@@ -7,8 +7,8 @@ import click
 
 from gardener import keys
 from gardener.managed_resource.decode import DecodeResult
-from gardener.managed_resource.references import in_its_namespace, key_of_reference, reference_of
-from gardener.overview.objects import Health, HealthStatus, Live, as_reported, listed_in
+from gardener.managed_resource.references import in_its_namespace, key_of_reference, listed_in, reference_of
+from gardener.overview.objects import Health, HealthStatus, Live, as_reported
 from gardener.overview.states import ResourceState, message_of, state_of
 from kube.errors import KubeError
 from kube.objects import Object, annotations, key, uid
@@ -34,7 +34,8 @@ async def command(session: Session, *, name: str, form: Form | None) -> None:
     managed_resource = await managed_resources.named(session, name)
     contents = await read_contents(session.source.client, managed_resource)
     sources = await sources_of(contents.decoded(), session.target.discovery)
-    found = as_reported(managed_resource, await read_all(session.target, everything(managed_resource, sources)))
+    found = await read_all(session.target, everything(managed_resource, sources))
+    found = as_reported(managed_resource, found, contents.manifests())
     owners = [live for live in found if live.reference.get("kind") in OWNERS and live.object is not None]
     owned = await owned_objects(session.target, {live.reference.get("namespace") or "" for live in owners})
     root = build(managed_resource, contents, sources, by_key(found), owned)

@@ -2,7 +2,16 @@
 
 import pytest
 
-from gardener.overview.states import ResourceState, StateFilter, brief, message_of, state_of, suspension
+from gardener.overview.states import (
+    ResourceState,
+    StateFilter,
+    brief,
+    message_of,
+    object_count,
+    state_of,
+    suspension,
+    without_false_namespaces,
+)
 from kit.objects import conditions, managed_resource
 from kube.objects import Object
 
@@ -92,3 +101,23 @@ def test_a_suspension_is_reported_as_far_as_it_was_written_down(notes: dict[str,
 )
 def test_a_brief_message_has_the_cause_first(message: str, short: str) -> None:
     assert brief(message) == short
+
+
+def test_what_an_unfinished_pass_has_announced_counts() -> None:
+    one, two = ({"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": name} for name in "ab")
+    assert object_count({"status": {"resources": [one], "pendingResources": [one, two]}}) == 2
+    assert object_count({}) == 0
+
+
+def test_cluster_scoped_objects_are_named_without_a_namespace() -> None:
+    listed = [
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": "system:shop"},
+        {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "shop"},
+    ]
+    message = '"rbac.authorization.k8s.io/v1/ClusterRole/default/system:shop": no; "v1/ConfigMap/default/shop": no'
+    expected = '"rbac.authorization.k8s.io/v1/ClusterRole/system:shop": no; "v1/ConfigMap/default/shop": no'
+    assert without_false_namespaces(message, listed) == expected
+    obj = managed(applied="False")
+    obj["status"] |= {"resources": listed}
+    obj["status"]["conditions"][0]["message"] = message
+    assert message_of(obj) == f"R: {expected}"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gardener.overview.objects import Health, HealthStatus, Live, as_reported
+from gardener.managed_resource.references import key_of_reference
+from gardener.overview.objects import FINISHED, Health, HealthStatus, Live, as_reported
 from kit.objects import conditions, managed_resource
 from kube.objects import Object
 
@@ -48,4 +49,37 @@ def test_the_object_that_a_condition_names_is_as_it_says(
     reference: Object, status: HealthStatus, messages: dict[str, str], expected: HealthStatus
 ) -> None:
     [found] = as_reported(reporting(**messages), [Live(reference, reference, status)])
+    assert found.status == expected
+
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "shop", "name": "j"}
+GONE = HealthStatus(Health.MISSING)
+REMOVED: Object = {"spec": {"ttlSecondsAfterFinished": 60}}
+STAYING: Object = {"spec": {}}
+IGNORED = {"resources.gardener.cloud/ignore": "true"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "managed", "manifest", "expected"),
+    [
+        (JOB, {}, REMOVED, FINISHED),
+        (JOB, {"healthy": "False"}, REMOVED, FINISHED),
+        (JOB, {}, STAYING, GONE),
+        # Its Secrets may not be read: the agent creates any other Job again, and misses it meanwhile.
+        (JOB, {}, None, FINISHED),
+        (JOB, {"healthy": "False"}, None, GONE),
+        (JOB, {"applied": "False"}, REMOVED, GONE),
+        (JOB, {"annotations": IGNORED}, REMOVED, GONE),
+        (POD, {}, REMOVED, GONE),
+    ],
+)
+def test_a_job_that_is_gone_since_it_has_finished_is_completed(
+    reference: Object, managed: Object, manifest: Object | None, expected: HealthStatus
+) -> None:
+    statuses = {name: value for name, value in managed.items() if name != "annotations"}
+    obj = managed_resource(
+        "garden/shop", conditions=conditions(**statuses), annotations=managed.get("annotations") or {}
+    )
+    manifests = None if manifest is None else {key_of_reference(reference): manifest}
+    [found] = as_reported(obj, [Live(reference, None, GONE)], manifests)
     assert found.status == expected

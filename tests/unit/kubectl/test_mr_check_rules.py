@@ -95,8 +95,8 @@ def test_failures_are_bad(state: ResourceState, level: Level) -> None:
         ({"seed"}, Level.WARNING, "an agent is about to look at them; if it does not, see its log"),
         ({"*", "other"}, Level.WARNING, "an agent is about to look at them; if it does not, see its log"),
         ({None}, Level.WARNING, "is the agent of this class?"),
-        ({"resources"}, Level.BAD, "set spec.class: the agents here are for the class resources (the default)"),
-        (set(), Level.BAD, "start an agent of this class; -A shows agents in other namespaces"),
+        ({"resources"}, Level.BAD, "set spec.class: the agents found are for the class resources (the default)"),
+        (set(), Level.BAD, "start an agent of this class"),
     ],
 )
 def test_no_agent_handles_those_of_another_class(leading: set[str | None], level: Level, remedy: str) -> None:

@@ -73,7 +73,7 @@ except SystemExit as end:
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
-        (["de"], ["describe", "decode"]),
+        (["de"], ["describe", "delete", "decode"]),
         (["get", "--no-"], ["--no-headers"]),
         (["wait", "shop", "--for", ""], ["ready", "deleted"]),
         (["describe", "shop"], []),  # there is no cluster

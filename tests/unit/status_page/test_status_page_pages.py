@@ -79,6 +79,7 @@ def leading(
         secrets_of_objects=lambda _: secrets or {},
         manifest_of=lambda *_: manifest,
         is_being_deleted=lambda found: found["name"] == "leaving",
+        has_finished=lambda found: found["name"] == "over",
         unhealthy=unhealthy,
         progressing=lambda _: None,
         pods_of=lambda wanted: 3 if wanted.name == "web" else None,
@@ -122,14 +123,15 @@ async def test_what_objects_and_queries_hold_is_text() -> None:
 
 
 async def test_objects_are_a_tree_below_their_secrets() -> None:
-    resources = [reference(name) for name in ("web", "api", "unseen", "leaving", "gone", "left")]
-    secrets = {f"apps/Deployment/shop/{name}": "s" for name in ("web", "api", "unseen", "leaving", "gone")}
+    resources = [reference(name) for name in ("web", "api", "unseen", "leaving", "over", "gone", "left")]
+    secrets = {f"apps/Deployment/shop/{name}": "s" for name in ("web", "api", "unseen", "leaving", "over", "gone")}
     message = 'Required Deployment "gone" in namespace "shop" is missing'
     obj = managed("a", resources=resources, message=message)
     page = words(one_page(lister(obj, leading=leading({"api": "too slow"}, secrets=secrets)), obj, now=NOW))
-    assert "Secret s 5 Deployment shop/web ✓ Healthy 3 pods Deployment shop/api ! Unhealthy too slow" in page
+    assert "Secret s 6 Deployment shop/web ✓ Healthy 3 pods Deployment shop/api ! Unhealthy too slow" in page
     assert "Deployment shop/unseen ? Unknown no watch shows it" in page
     assert "Deployment shop/leaving − Deleting" in page
+    assert "Deployment shop/over ✓ Completed it has finished, and its time to live is over" in page
     assert "Deployment shop/gone ✕ Missing" in page
     assert "In no Secret any more 1 Deployment shop/left ✓ Healthy" in page
     assert "look at Deployment/shop/api" in page
