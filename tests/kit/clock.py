@@ -38,6 +38,11 @@ class FakeClock:
         """How many calls are to come."""
         return sum(not timer.is_cancelled for _, _, timer in self._timers)
 
+    @property
+    def due(self) -> float:
+        """When the next call is to come."""
+        return min(due for due, _, timer in self._timers if not timer.is_cancelled)
+
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer:
         timer = Timer(callback)
         heapq.heappush(self._timers, (self.now + delay, next(self._count), timer))

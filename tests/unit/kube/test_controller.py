@@ -69,6 +69,12 @@ def results(controller: Controller) -> dict[str, float | None]:
     return {kind: count for kind, count in counts.items() if count}
 
 
+def retries(controller: Controller) -> float | None:
+    """How often a key was added for a later time."""
+    labels = {"name": controller.name, "controller": controller.name}
+    return REGISTRY.get_sample_value("workqueue_retries_total", labels)
+
+
 class Script:
     """A reconcile function that does what the test wrote down, one entry a call, and then is done."""
 
@@ -89,7 +95,7 @@ async def run_script(script: Script, calls: int, **options: Any) -> Controller:
     controller = Controller(new_name(), script, **options)
     async with running(controller):
         controller.queue.add(KEY)
-        await soon(lambda: len(script.calls) >= calls and not controller.queue._running)
+        await soon(lambda: len(script.calls) >= calls and counted(controller, "active_workers") == 0)
     return controller
 
 
@@ -102,7 +108,7 @@ async def test_what_is_done_is_not_looked_at_again() -> None:
     async with running(controller):
         controller.queue.add(KEY)
         await soon(lambda: results(controller) == {"success": 1})
-        assert not controller.queue._delayed
+        assert retries(controller) == 0
     assert [key for key, _ in script.calls] == [KEY]
 
 
@@ -117,11 +123,16 @@ async def test_requeue_after_waits_for_so_many_seconds(seconds: float) -> None:
 
 @pytest.mark.parametrize(("priority", "expected"), [(None, REMOVAL), (RESYNC, RESYNC)])
 async def test_requeue_after_keeps_the_priority_or_sets_it(priority: Priority | None, expected: Priority) -> None:
-    controller = Controller(new_name(), Script(RequeueAfter(60, priority)))
+    priorities = []
+
+    async def look() -> Result:
+        priorities.append(controller.queue.priority(KEY))
+        return Done()
+
+    controller = Controller(new_name(), Script(RequeueAfter(0.01, priority), look))
     async with running(controller):
         controller.queue.add(KEY, REMOVAL)
-        await soon(lambda: KEY in controller.queue._delayed)
-        assert controller.queue._delayed[KEY].priority == expected
+        await soon(lambda: priorities == [expected])
 
 
 async def test_requeue_runs_again_with_back_off() -> None:
@@ -151,9 +162,8 @@ async def test_a_terminal_error_is_counted_and_not_tried_again() -> None:
     controller = Controller(new_name(), script)
     async with running(controller):
         controller.queue.add(KEY)
-        await soon(lambda: bool(script.calls) and not controller.queue._running)
-        assert not controller.queue._delayed
-        assert not controller.queue._failures
+        await soon(lambda: bool(script.calls) and counted(controller, "active_workers") == 0)
+        assert retries(controller) == 0
     assert results(controller) == {"error": 1}
     assert counted(controller, "reconcile_errors_total") == 1
     assert counted(controller, "terminal_reconcile_errors_total") == 1

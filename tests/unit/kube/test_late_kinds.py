@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from kit.clock import settle
 from kit.eventually import soon
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.resources import Resource
@@ -23,7 +24,7 @@ class Looking:
         self.answers = list(answers)
         self.gone: KubeError | None = None
         """Why a kind that is not served may be defined all the same."""
-        self.begun = 0
+        self.begun = self.asked = 0
         self.late = LateKinds(cast("Discovery", self), (WIDGETS, GADGETS), begin=self._begin)
 
     def _begin(self) -> None:
@@ -34,6 +35,7 @@ class Looking:
             raise self.gone
 
     async def find(self, *_: str) -> None:
+        self.asked += 1
         if not self.answers:
             await asyncio.Event().wait()
         if (answer := self.answers.pop(0)) is not None:
@@ -62,7 +64,8 @@ async def test_a_look_begins_if_all_are_served(answers: list[Any], begun: int) -
     if begun:
         await looking.late.look()
         looking.late.kinds_changed("example.com")
-        assert (looking.begun, looking.late._looking) == (1, None)
+        await settle()
+        assert (looking.begun, looking.asked) == (1, len(answers))
 
 
 @pytest.mark.parametrize(
@@ -71,9 +74,11 @@ async def test_a_look_begins_if_all_are_served(answers: list[Any], begun: int) -
 async def test_news_of_the_group_lead_to_several_looks(answers: list[Any], begun: int) -> None:
     looking = Looking(*answers)
     looking.late.kinds_changed("other.com")
-    assert not looking.late._looking
+    await settle()
+    assert not looking.asked
     looking.late.kinds_changed("example.com")
-    await soon(lambda: looking.late._looking and looking.late._looking.done())
+    await soon(lambda: not looking.answers)
+    await settle()
     assert (looking.begun, looking.answers) == (begun, [])
 
 
@@ -85,7 +90,7 @@ async def test_a_kind_that_may_be_defined_is_looked_for_without_news(gone: KubeE
     looking.gone = gone
     await looking.late.look()
     if begun:
-        await soon(lambda: looking.late._looking and looking.late._looking.done())
+        await soon(lambda: looking.begun)
     assert looking.begun == begun
     await looking.late.close()
 
@@ -93,9 +98,8 @@ async def test_a_kind_that_may_be_defined_is_looked_for_without_news(gone: KubeE
 async def test_more_news_begin_the_looks_anew_and_close_ends_them() -> None:
     looking = Looking(MISSING)
     looking.late.kinds_changed("example.com")
-    first = looking.late._looking
     await soon(lambda: not looking.answers)
     looking.late.kinds_changed("example.com")
     await looking.late.close()
-    assert [task is not None and task.cancelled() for task in (first, looking.late._looking)] == [True, True]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
     await Looking().late.close()
