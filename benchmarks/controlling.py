@@ -19,7 +19,7 @@ from benchmarks.program import Program
 from benchmarks.report import Table, calls, number
 from benchmarks.workload import each_of
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden
+from devcluster.garden.box import GardenBox
 from gardener.api.garden import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
 from gardener.keys import SHOOT_STATUS
 from kube.clock import format_micro_time, format_time
@@ -118,7 +118,7 @@ async def _garden(periods: tuple[float, float]) -> AsyncIterator[tuple[Cluster, 
         "controllers": {"seed": {"monitorPeriod": f"{periods[0]}s", "shootMonitorPeriod": f"{periods[1]}s"}},
     }
     async with Cluster() as cluster:
-        garden = Garden(cluster)
+        garden = GardenBox(cluster)
         await asyncio.to_thread(garden.install)
         await asyncio.to_thread(garden.add_demo_data)
         with (

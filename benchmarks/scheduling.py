@@ -20,7 +20,7 @@ from benchmarks.program import Program
 from benchmarks.report import Table, calls, number
 from benchmarks.workload import each_of
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden
+from devcluster.garden.box import GardenBox
 from gardener.api.garden import SEEDS, SHOOTS
 from kube.clock import format_time
 from kube.objects import Object, mapping, text
@@ -141,7 +141,7 @@ async def _garden() -> AsyncIterator[tuple[Cluster, Program, Meter]]:
         "leaderElection": {"leaderElect": False},
     }
     async with Cluster() as cluster:
-        garden = Garden(cluster)
+        garden = GardenBox(cluster)
         await asyncio.to_thread(garden.install)
         await asyncio.to_thread(garden.add_demo_data)
         with (

@@ -10,7 +10,7 @@ from devcluster.cluster import Cluster
 from devcluster.demo import stage
 from devcluster.demo.garden import GardenDemo
 from devcluster.demo.resource_manager import ResourceManagerDemo
-from devcluster.garden.box import Garden
+from devcluster.garden.box import GardenBox
 from kube.errors import KubeError
 from kube.visible_text import LINES, printable
 from localprocesses import assets, versions
@@ -61,14 +61,14 @@ def _up(options: argparse.Namespace) -> int:
             "another --name"
         )
     if options.garden:
-        _make_garden(Garden(cluster), demo_data=options.demo_data)
+        _make_garden(GardenBox(cluster), demo_data=options.demo_data)
     how = "is up already" if was_up else f"came up after {time.monotonic() - start:.1f} s"
     print(f"the cluster {options.name!r} {how}, with Kubernetes {found}, at {cluster.url}")
     print(f"export KUBECONFIG={cluster.kubeconfig}")
     return 0
 
 
-def _make_garden(garden: Garden, *, demo_data: bool) -> None:
+def _make_garden(garden: GardenBox, *, demo_data: bool) -> None:
     if not garden.is_installed:
         garden.install()
     if demo_data:

@@ -1,4 +1,4 @@
-"""The interface, its two implementations, and how to tell which of them an API server needs."""
+"""The interface, its two implementations, and how to find out which of them an API server needs."""
 
 import base64
 from abc import ABC, abstractmethod
@@ -78,7 +78,7 @@ class GardenApi(ABC):
         return await self._client.patch(resource, name, patch, namespace=namespace)
 
     def needs_work(self, obj: Object) -> bool:
-        """Whether something has been asked for that nobody has begun with."""
+        """Whether something has been asked for that has not been begun."""
         return integer(at(obj, "status", "observedGeneration")) != integer(metadata(obj).get("generation"))
 
     @abstractmethod
@@ -165,8 +165,8 @@ class PlainApi(GardenApi):
             authority = await self._client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
             cluster = await self._client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
         except Forbidden as error:
-            told = "you may have one, but not read what it is made of, as operators of the garden may"
-            raise NoKubeconfig(f"no kubeconfig for shoot {where}: {told}: {error}") from error
+            reason = "you may have one, but not read what it is made of, as operators of the garden may"
+            raise NoKubeconfig(f"no kubeconfig for shoot {where}: {reason}: {error}") from error
         addresses = mappings(at(shoot, "status", "advertisedAddresses"))
         try:
             content, expires = issue(

@@ -13,7 +13,7 @@ from devcluster.demo.controllers import ControllerScenes
 from devcluster.demo.seeds import SeedScenes
 from devcluster.demo.stage import shown
 from devcluster.garden import objects
-from devcluster.garden.box import Garden
+from devcluster.garden.box import GardenBox
 from gardener.api.garden import CLOUD_PROFILES, PROJECTS, SHOOTS
 from kube.objects import Object, annotations, key, labels
 from kube.paths import at
@@ -41,7 +41,7 @@ class GardenDemo(ControllerScenes, SeedScenes):
 
     def _start_garden(self) -> None:
         assets.find_or_build()  # has a progress display of its own
-        garden = Garden(self._cluster)
+        garden = GardenBox(self._cluster)
         with self._screen.step("starting a control plane") as step:
             self._cluster.start()
             step.outcome = f"a Kubernetes control plane is up at {self._cluster.url}"

@@ -22,7 +22,7 @@ _CA_SECRET = "gardener-resource-manager-ca"
 _PATIENCE_SECONDS = 60.0
 
 
-class Garden:
+class GardenBox:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
@@ -111,5 +111,5 @@ class Admission:
         return {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
 
     def register(self) -> None:
-        """Tells the API server what to ask, where, and whom to trust."""
+        """Registers with the API server what to ask, where, and whom to trust."""
         self.program.run("configurations", "--url", self._url, "--ca-secret", f"{NAMESPACE}/{_CA_SECRET}", "--install")

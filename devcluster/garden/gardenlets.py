@@ -1,4 +1,4 @@
-"""Who sees to Shoots and Seeds where nobody does: they behave in the garden as gardenlets do, for demo and tests.
+"""Stand-ins for gardenlets, for demo and tests: in the garden they behave as gardenlets do.
 
     gardenlets = Gardenlets(client, "set-")
     await gardenlets.work()
@@ -32,14 +32,15 @@ from kube.resources import LEASES, Resource
 from kube.runtime.client import Client, Selection
 
 _FINALIZER = "gardener"
+_NO_CLUSTER = "A stand-in for a gardenlet reports it: there is no cluster behind it."
 
 
 class Gardenlets:
-    """They see to Shoots and ManagedSeeds of the namespace `garden` and Seeds whose names begin so.
+    """They work on Shoots and ManagedSeeds of the namespace `garden` and Seeds whose names begin so.
 
     Attributes:
         failures: how many of the next operations of a Shoot fail, by its name.
-        idle: names of what nobody sees to.
+        idle: names of what they leave alone.
     """
 
     def __init__(self, client: Client, prefix: str = "") -> None:
@@ -179,7 +180,7 @@ def _operation(kind: str, state: str) -> Object:
         "type": kind,
         "state": state,
         "progress": 100,
-        "description": f"{kind} {state}, without a cluster behind it.",
+        "description": f"{kind} has {state.lower()}. {_NO_CLUSTER}",
         "lastUpdateTime": format_time(datetime.now(UTC)),
     }
 
@@ -190,5 +191,8 @@ def _capacity(managed_seed: Object) -> Object:
 
 def _true(condition_type: str) -> Object:
     moment = format_time(datetime.now(UTC))
-    why = {"reason": "GardenletOfThisComputer", "message": "Set without a cluster behind it."}
+    why = {
+        "reason": "GardenletOfThisComputer",
+        "message": _NO_CLUSTER,
+    }
     return {"type": condition_type, "status": "True", **why, "lastTransitionTime": moment, "lastUpdateTime": moment}

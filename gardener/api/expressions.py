@@ -68,9 +68,9 @@ def _failed_here(schema: Schema, rules: list[Rule], value: Any, old: Any, path: 
         if "oldSelf" in rule["rule"] and old is None:
             continue
         variables = {"self": given, "oldSelf": before}
-        verdict = _evaluated(rule["rule"], variables)
-        if verdict is not True:
-            yield _finding(rule, path, verdict)
+        outcome = _evaluated(rule["rule"], variables)
+        if outcome is not True:
+            yield _finding(rule, path, outcome)
 
 
 def _finding(rule: Rule, path: str, problem: str | bool) -> FieldError:

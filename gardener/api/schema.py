@@ -180,7 +180,7 @@ def array(
     unique: bool = False,
     default: Sequence[Any] | None = None,
 ) -> Schema:
-    """A list; with `key` its entries are told apart and merged by that field, with `unique` values are told apart."""
+    """A list; with `key` that field identifies entries, and they are merged by it; with `unique` values differ."""
     return _without_empty(
         **{
             "description": description,

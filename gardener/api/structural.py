@@ -201,7 +201,7 @@ def _type_errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     expected = schema.get("type")
     if expected in {None, found} or (expected == "number" and found == "integer"):
         return
-    if form is None or found in _TOLD_BY_TYPE[expected]:
+    if form is None or found in _REPORTED_BY_TYPE[expected]:
         yield _of_type(path, found, expected)
     elif found != "array":
         # The API server takes the format for the type then, and does not look at lists at all.
@@ -210,7 +210,7 @@ def _type_errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
             yield _out_of_range(path, form)
 
 
-_TOLD_BY_TYPE: Mapping[str, tuple[str, ...]] = {
+_REPORTED_BY_TYPE: Mapping[str, tuple[str, ...]] = {
     "integer": ("array", "string", "null"),
     "number": ("array", "string", "null"),
     "string": ("null",),

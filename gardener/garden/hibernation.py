@@ -1,7 +1,7 @@
 """When a Shoot goes to sleep and wakes up: `spec.hibernation.schedules`.
 
 Each schedule has up to two cron expressions, `start` for going to sleep and `end` for waking up, about the clocks in
-its `location`, or else in UTC. What was due while nobody was there to do it is made up for within a deadline; of
+its `location`, or else in UTC. What was due while no program ran that does it is made up for within a deadline; of
 several things that were due only the last one counts.
 """
 

@@ -32,7 +32,7 @@ def lifetime(quotas: Iterable[Object]) -> timedelta | None:
 
 
 def first_end(shoot: Object, allowed: timedelta, *, earliest: datetime | None = None) -> str:
-    """Of a Shoot for which nobody has said another one, as in the annotation."""
+    """Of a Shoot that has no other one, as in the annotation."""
     try:
         first = parse_time(metadata(shoot)["creationTimestamp"]) + allowed
     except OverflowError:

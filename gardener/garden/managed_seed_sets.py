@@ -108,7 +108,7 @@ def is_seed_ready(seed: Object | None) -> bool:
 
 
 def health_of(shoot: Object) -> ShootHealth:
-    """No label: nobody has looked yet."""
+    """No label: no controller has looked yet."""
     said = labels(shoot).get(keys.SHOOT_STATUS, ShootHealth.PROGRESSING.name.lower())
     return next((health for health in ShootHealth if health.name.lower() == said), ShootHealth.UNKNOWN)
 

@@ -10,7 +10,7 @@ DEFAULT_CAPACITY = "250"
 """Shoots that a Seed has room for, if its configuration does not say."""
 
 
-ROUTING_GATE = "TopologyAwareHints"
+ROUTING_FEATURE_GATE = "TopologyAwareHints"
 ROUTING_COMPONENTS = {
     "kubeAPIServer": "kube-apiserver",
     "kubeControllerManager": "kube-controller-manager",
@@ -19,12 +19,12 @@ ROUTING_COMPONENTS = {
 """Those of the cluster of a Seed that topology-aware routing needs, by the field of the Shoot with their settings."""
 
 
-def routing_gates_off(shoot_spec: Object) -> Object:
+def disabled_routing(shoot_spec: Object) -> Object:
     """The part of `kubernetes` of a Shoot that switches topology-aware routing off."""
     return {
-        field: {"featureGates": {ROUTING_GATE: False}}
+        field: {"featureGates": {ROUTING_FEATURE_GATE: False}}
         for field in ROUTING_COMPONENTS
-        if at(shoot_spec, "kubernetes", field, "featureGates", ROUTING_GATE) is False
+        if at(shoot_spec, "kubernetes", field, "featureGates", ROUTING_FEATURE_GATE) is False
     }
 
 
@@ -38,7 +38,7 @@ def seed_template_path(managed_seed: Object) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class HostProperty:
     """What a field of the Seed is, and how messages call it and its source in the Shoot."""
 
     path: tuple[str, ...]
@@ -47,22 +47,22 @@ class Fact:
     source: str
 
 
-def facts(shoot: Object) -> Iterator[Fact]:
+def properties_of_host(shoot: Object) -> Iterator[HostProperty]:
     """All that the Seed may not say otherwise, as far as it is known yet."""
     networking = mapping_at(shoot, "spec", "networking")
     for name in ("nodes", "pods", "services"):
         cidr = f"{name} CIDR"
-        yield from _fact(("networks", name), text(networking.get(name)), cidr, cidr)
+        yield from _property(("networks", name), text(networking.get(name)), cidr, cidr)
     provider = text(at(shoot, "spec", "provider", "type"))
-    yield from _fact(("provider", "type"), provider, "provider type", "provider type")
-    yield from _fact(("provider", "region"), text(spec(shoot).get("region")), "provider region", "region")
+    yield from _property(("provider", "type"), provider, "provider type", "provider type")
+    yield from _property(("provider", "region"), text(spec(shoot).get("region")), "provider region", "region")
     if domain := domain_of(shoot):
-        yield from _fact(("ingress", "domain"), f"ingress.{domain}", "ingress domain", "DNS domain")
+        yield from _property(("ingress", "domain"), f"ingress.{domain}", "ingress domain", "DNS domain")
 
 
-def _fact(path: tuple[str, ...], value: str, name: str, source: str) -> Iterator[Fact]:
+def _property(path: tuple[str, ...], value: str, name: str, source: str) -> Iterator[HostProperty]:
     if value:
-        yield Fact(path, value, name, source)
+        yield HostProperty(path, value, name, source)
 
 
 def domain_of(shoot: Object) -> str:

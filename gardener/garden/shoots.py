@@ -1,4 +1,4 @@
-"""The state of a Shoot, as its status tells it."""
+"""The state of a Shoot, by its status."""
 
 from gardener import keys
 from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts

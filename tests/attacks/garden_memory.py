@@ -12,7 +12,7 @@ import sys
 import time
 
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
+from devcluster.garden.box import GardenBox
 from gardener.api.garden import SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
@@ -27,7 +27,7 @@ _SETTLED_SECONDS = 15.0
 def main(arguments: list[str]) -> int:
     number = int(arguments[0]) if arguments else _NUMBER
     with Cluster() as cluster:
-        Box(cluster).install()
+        GardenBox(cluster).install()
         garden = Garden(cluster)
         hostile, good = ShootPlace(garden), ShootPlace(garden)
         with GardenPrograms(garden) as programs:

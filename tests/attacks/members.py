@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
+from devcluster.garden.box import GardenBox
 from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -139,7 +139,7 @@ _ATTACKS: dict[str, Callable[[Members, Members], None]] = {
 
 def main() -> int:
     with Cluster() as cluster:
-        Box(cluster).install()
+        GardenBox(cluster).install()
         garden = Garden(cluster)
         print("| Attack | Outcome |\n|---|---|", flush=True)
         for name, attack in _ATTACKS.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
+from devcluster.garden.box import GardenBox
 from devcluster.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from gardener.api.garden.definitions import DEFINITIONS
@@ -27,7 +27,7 @@ SHOOT = "s"
 def left_alone(devcluster_run: RunClusters) -> Iterator[ShootPlace]:
     """With a Seed and a Shoot on it, of which the webhooks were asked when they were there."""
     with Cluster() as cluster:
-        server = Box(cluster).install()
+        server = GardenBox(cluster).install()
         place = ShootPlace(Garden(cluster))
         place.shoot(SHOOT, seedName=place.seed())
         place.create(resources.SHOOT_STATES, SHOOT, spec={})

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
+from devcluster.garden.box import GardenBox
 from gardener.api.garden import PROJECTS
 from kit.eventually import eventually
 from kit.garden import Garden
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture
 def garden(devcluster_run: object) -> Iterator[Garden]:
     with Cluster() as own:
-        Box(own).install()
+        GardenBox(own).install()
         yield Garden(own)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
+from devcluster.garden.box import GardenBox
 from devcluster.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from kube.objects import Object
@@ -90,7 +90,7 @@ def installed(cluster: Cluster) -> Garden:
     for name in _EXTENSION_ROLES:
         labels = {"rbac.gardener.cloud/aggregate-to-extension-role": name}
         garden.create(CLUSTER_ROLES, f"extension-{name}", metadata={"labels": labels}, rules=[])
-    Box(cluster).install()
+    GardenBox(cluster).install()
     return garden
 
 

@@ -11,7 +11,7 @@ from gardener import keys
 from gardener.api import garden
 from gardener.garden import users
 from gardener.garden.domains import DOMAIN_ANNOTATIONS, domains, parent_domains
-from gardener.garden.managed_seeds import routing_gates_off
+from gardener.garden.managed_seeds import disabled_routing
 from gardener.garden.members import extension_roles_of
 from gardener.garden.shoots import seeds_of
 from kube import resources as kubernetes
@@ -70,7 +70,7 @@ def lean_shoot(shoot: Object) -> Object:
         },
         "spec": {
             **_only(whole, _OF_SHOOTS),
-            "kubernetes": {**_only(kubernetes, ("version", "verticalPodAutoscaler")), **routing_gates_off(whole)},
+            "kubernetes": {**_only(kubernetes, ("version", "verticalPodAutoscaler")), **disabled_routing(whole)},
             "provider": {**_only(provider, ("type", "workersSettings")), "workers": pools},
         },
         "status": {**_only(status, ("seedName",)), **({"lastOperation": last} if last else {})},

@@ -35,9 +35,9 @@ _CIDR = 64
 """Characters at most."""
 
 
-def _enabled(description: str, *, default: bool, told: str = "Whether it is turned on.") -> Schema:
+def _enabled(description: str, *, default: bool, meaning: str = "Whether it is turned on.") -> Schema:
     """An optional object with a switch."""
-    flag = boolean(f"{told} Default: {str(default).lower()}.", default=default)
+    flag = boolean(f"{meaning} Default: {str(default).lower()}.", default=default)
     return struct(
         f"{description} Default: {'on' if default else 'off'}.", {"enabled*": flag}, default={"enabled": default}
     )
@@ -241,7 +241,7 @@ SPEC = struct(
 def template_spec() -> Schema:
     """Of a Seed that is still to be made: what is not said of its cluster is found out then.
 
-    So values may come later, and the webhooks judge changes: all rules of this kind are of changes.
+    So values may come later, and the webhooks check changes: all rules of this kind are of changes.
     """
     spec = without_defaults(SPEC)
     found_out = {field: _open(spec["properties"][field]) for field in ("provider", "networks", "ingress", "backup")}

@@ -30,7 +30,7 @@ from kube.paths import mapping_at
 
 PATCH, MINOR, MAJOR = "patch", "minor", "major"
 _CONTAINERD = "containerd"
-_NOBODY_KNOWS = (
+_NO_OTHER_IMAGE = (
     'either the machine image "{image}" is reaching end of life and migration to another machine image is required or '
     "there is a misconfiguration in the CloudProfile. If it is the latter, make sure the machine image in the "
     "CloudProfile has at least one version that is not expired, not in preview and greater or equal to the current "
@@ -52,7 +52,7 @@ def update(
         images: of the cloud profile.
         kubelet: the version of it that the pool has.
         auto: whether the user wants updates anyway.
-        now: by which it is told what has expired.
+        now: which decides what has expired.
 
     Raises: NoImage.
     """
@@ -166,7 +166,7 @@ def _lowest(candidates: Sequence[Offer], part: Callable[[Version], int], *, abov
 
 def _why_none(image: str, version: str, strategy: str) -> str:
     if strategy == MAJOR:
-        why = f"failed to determine version for forceful update: {_NOBODY_KNOWS.format(image=image, version=version)}"
+        why = f"failed to determine version for forceful update: {_NO_OTHER_IMAGE.format(image=image, version=version)}"
     else:
         why = (
             f'cannot perform forceful update of expired version "{version}". No suitable version found in CloudProfile '

@@ -22,7 +22,7 @@ from kube.paths import at, mapping_at
 _TASKS = ("deployInfrastructure", "deployDNSRecordInternal", "deployDNSRecordExternal", "deployDNSRecordIngress")
 _RESTART_CONTROL_PLANE, _RESTART_ADDONS = "restartControlPlanePods", "restartCoreAddons"
 _REPLACED = (None, "", keys.OPERATION_MAINTAIN, keys.OPERATION_RETRY, keys.OPERATION_RECONCILE)
-"""Operations that nobody misses if another one takes their place."""
+"""Operations that another one may replace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,9 +154,9 @@ _PLUGINS = "spec.kubernetes.kubeAPIServer.admissionPlugins"
 def _known_names(spec: Object) -> Texts:
     kubernetes, version = mapping_at(spec, "kubernetes"), text(at(spec, "kubernetes", "version"))
     for component in _GATED:
-        yield from _known_gates(mapping(kubernetes.get(component)), f"spec.kubernetes.{component}", version)
+        yield from _known_feature_gates(mapping(kubernetes.get(component)), f"spec.kubernetes.{component}", version)
     for path, worker in _pools(spec):
-        yield from _known_gates(mapping_at(worker, "kubernetes", "kubelet"), path, pool_version(spec, worker))
+        yield from _known_feature_gates(mapping_at(worker, "kubernetes", "kubelet"), path, pool_version(spec, worker))
     yield from _known_plugins(mapping(kubernetes.get("kubeAPIServer")), version)
 
 
@@ -166,11 +166,11 @@ def _pools(spec: Object) -> Iterator[tuple[str, Object]]:
         yield f"spec.provider.workers[{index}].kubernetes.kubelet", worker
 
 
-def _known_gates(component: Object, path: str, version: str) -> Texts:
-    gates = mapping(component.get("featureGates"))
-    unknown = _unknown(feature_gates(), gates, version)
+def _known_feature_gates(component: Object, path: str, version: str) -> Texts:
+    present = mapping(component.get("featureGates"))
+    unknown = _unknown(feature_gates(), present, version)
     if unknown:
-        kept = {name: value for name, value in gates.items() if name not in unknown}
+        kept = {name: value for name, value in present.items() if name not in unknown}
         _set(component, "featureGates", kept)
         yield _removed("feature gates", f"{path}.featureGates", version, unknown)
 

@@ -28,7 +28,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """One update, and how its failure is told."""
+    """One update, and how its failure is reported."""
 
     subject: str
     update: Update
@@ -51,11 +51,11 @@ class _Line:
     def message(self) -> Message:
         if self.update.succeeded:
             return Message("Normal", self.event, f"{self.description}.")
-        told = (
+        text = (
             f"{self.subject}: {self.in_event} failed. Reason for update: {self.update.reason}. "
             f"Error: {self.update.description}"
         )
-        return Message("Warning", self.event, told)
+        return Message("Warning", self.event, text)
 
 
 def _lines(plan: Plan) -> Iterator[_Line]:
@@ -98,8 +98,8 @@ def description(plan: Plan) -> str:
     updates: Sequence[Update] = plan.updates
     succeeded = sum(update.succeeded for update in updates)
     summary = "All" if succeeded == len(updates) else f"({succeeded}/{len(updates)})"
-    told = ", ".join([*descriptions(plan), *plan.texts])
-    return f"{summary} maintenance operations successful. {told}"
+    details = ", ".join([*descriptions(plan), *plan.texts])
+    return f"{summary} maintenance operations successful. {details}"
 
 
 def failure_reason(plan: Plan) -> str:
@@ -136,7 +136,7 @@ def refused(error: str, now: datetime) -> Object:
 
 
 def ended(last: Object, *, changed: bool) -> Object:
-    """After the Shoot was changed; what a pass without changes finds failed has been put right meanwhile."""
+    """After the Shoot was changed; what a pass without changes finds failed has been repaired meanwhile."""
     if last.get("state") == PROCESSING:
         return {**last, "state": SUCCEEDED}
     if last.get("state") == FAILED and not changed:

@@ -287,9 +287,9 @@ class _Decider:
         )
 
     def _reasons(self, names: Sequence[str]) -> str:
-        told = [f"{name} => {self._excluded[name].reason}" for name in sorted(names)[:_MOST_NAMED]]
-        more = len(names) - len(told)
-        return ", ".join([*told, f"and {more} more"] if more else told)
+        reasons = [f"{name} => {self._excluded[name].reason}" for name in sorted(names)[:_MOST_NAMED]]
+        more = len(names) - len(reasons)
+        return ", ".join([*reasons, f"and {more} more"] if more else reasons)
 
     def _keep_near(self) -> int:
         """How far those are that are left."""
@@ -303,8 +303,8 @@ class _Decider:
         def excluded(seed: SeedInfo) -> Exclusion | None:
             if seed.name in names:
                 return None
-            told = f"with region {seed.region} and provider type {seed.provider} it is no candidate"
-            return Exclusion(Filter.STRATEGY, f"{told} by strategy {self._candidates.strategy}")
+            reason = f"with region {seed.region} and provider type {seed.provider} it is no candidate"
+            return Exclusion(Filter.STRATEGY, f"{reason} by strategy {self._candidates.strategy}")
 
         self._keep(
             excluded,

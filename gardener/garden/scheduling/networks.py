@@ -62,7 +62,7 @@ def problems(shoot: ShootNetworks, seed: SeedNetworks) -> tuple[str, ...]:
     wanted = {**(dict(seed.defaults) if shoot.has_workers else _without_pods(seed.defaults)), **dict(shoot.wanted)}
     return (
         *_of_spec(wanted, shoot.has_workers, seed),
-        *(told for each in shoot.actual for told in _clashes(*each, seed)),
+        *(clash for each in shoot.actual for clash in _clashes(*each, seed)),
     )
 
 

@@ -120,7 +120,7 @@ def test_what_is_there_can_be_named(kind: Kind, obj: Object) -> None:
         ),
     ],
 )
-def test_nobody_binds_what_he_may_not_read(kind: Kind, obj: Object, denied: str, message: str) -> None:
+def test_users_bind_only_what_they_may_read(kind: Kind, obj: Object, denied: str, message: str) -> None:
     refused = Asked(kind, garden=GARDEN, denied=[denied]).create(obj)
     assert refused.code == 403
     assert message in refused.message
@@ -134,7 +134,7 @@ def test_rights_are_asked_again_only_for_what_changes() -> None:
     assert asked.reviews.asked == []
 
 
-def test_authors_of_secret_bindings_are_told_what_comes_after() -> None:
+def test_authors_of_secret_bindings_are_warned_of_what_comes_after() -> None:
     (warning,) = Asked(SECRET_BINDING, garden=GARDEN).create(secret_binding()).warnings
     assert "use CredentialsBinding" in warning
 

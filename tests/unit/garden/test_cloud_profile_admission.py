@@ -180,7 +180,7 @@ DYING = {"deletionTimestamp": FUTURE, "finalizers": ["gardener"]}
 
 
 @pytest.mark.parametrize(
-    ("garden", "changes", "told"),
+    ("garden", "changes", "reasons"),
     [
         ([user()], WITHOUT_KUBERNETES, [f"{KUBERNETES}shoot 'garden-dev/s'"]),
         ([user()], WITHOUT_IMAGE, [f"{IMAGE}shoot 'garden-dev/s' by worker \"w\""]),
@@ -204,11 +204,11 @@ DYING = {"deletionTimestamp": FUTURE, "finalizers": ["gardener"]}
         ([{**user(), "metadata": {**user()["metadata"], **DYING}}], WITHOUT_KUBERNETES, []),
     ],
 )
-def test_a_version_in_use_is_not_removed(garden: list[Object], changes: Object, told: list[str]) -> None:
+def test_a_version_in_use_is_not_removed(garden: list[Object], changes: Object, reasons: list[str]) -> None:
     old = stored()
     outcome = Asked(CLOUD_PROFILE, garden=garden).update(old, {**old, "spec": {**old["spec"], **changes}})
-    assert outcome.code == (403 if told else 200)
-    assert [text for text in told if text not in outcome.message] == []
+    assert outcome.code == (403 if reasons else 200)
+    assert [text for text in reasons if text not in outcome.message] == []
 
 
 def test_a_profile_in_deletion_may_lose_what_is_used() -> None:

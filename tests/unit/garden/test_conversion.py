@@ -70,7 +70,7 @@ def test_a_review_is_answered_in_order() -> None:
         (deployment(V1, {"annotations": {f"{PREFIX}/providerConfig": "{"}}), V1BETA1, "is no JSON"),
     ],
 )
-def test_what_cannot_be_converted_is_told(obj: Object, version: str, message: str) -> None:
+def test_what_cannot_be_converted_is_reported(obj: Object, version: str, message: str) -> None:
     result = asked(obj, version=version)["result"]
     assert result["status"] == "Failure"
     assert message in result["message"]

@@ -120,7 +120,7 @@ def reading(_: Write) -> Iterator[Right]:
     yield Right(verb="get", resource=PROJECTS, name="p", denial="you may not read it", path="spec.scope.name")
 
 
-def test_who_may_not_read_an_object_is_not_told_whether_it_exists() -> None:
+def test_who_may_not_read_an_object_does_not_learn_whether_it_exists() -> None:
     kind = Kind(definition=quota.QUOTA, references=(names_a_project,), rights=(reading,), reads=(PROJECTS,))
     missing = Asked(kind, denied=["get projects"]).create(QUOTA)
     existing = Asked(kind, denied=["get projects"], garden=[PROJECT]).create(QUOTA)
@@ -177,7 +177,7 @@ ASKS = on(consumed=("reconcile",), kept=("renew",))
         (annotated(sequence=3), annotated(), annotated(sequence=3)),
     ],
 )  # fmt: skip
-def test_an_operation_raises_the_sequence_which_nobody_can_set(old: Object, new: Object, kept: Object) -> None:
+def test_an_operation_raises_the_sequence_which_users_cannot_set(old: Object, new: Object, kept: Object) -> None:
     write = Write(operation="UPDATE", user=User(), new=new, old=old)
     keep_sequence(write, ASKS)
     assert new == kept
@@ -196,7 +196,7 @@ def guarded(write: Write) -> Iterator[Finding]:
     yield required("spec.x", f"{write.operation} {write.namespace}/{write.name}")
 
 
-def test_a_deletion_is_judged_by_the_stored_object_also_in_a_collection() -> None:
+def test_a_deletion_is_checked_on_the_stored_object_also_in_a_collection() -> None:
     kind = Kind(definition=quota.QUOTA, deletions=(guarded,))
     lookups = Lookups(state_of(), ())
     asked = Request(

@@ -78,8 +78,8 @@ def test_what_is_defaulted_says_the_same_as_its_description(definition: Definiti
     for path, schema in schemas(definition):
         default, description = schema.get("default"), schema.get("description", "")
         if isinstance(default, str | int | float):
-            told = str(default).lower() if isinstance(default, bool) else str(default)
-            assert f"Default: {told}" in description, path
+            written = str(default).lower() if isinstance(default, bool) else str(default)
+            assert f"Default: {written}" in description, path
 
 
 @each

@@ -1,4 +1,4 @@
-"""The roles of the garden: what is aggregated into what, and that nobody is given more than meant."""
+"""The roles of the garden: what is aggregated into what, and that no user gets more than is meant."""
 
 from collections.abc import Iterator
 from pathlib import Path

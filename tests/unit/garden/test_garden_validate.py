@@ -50,12 +50,12 @@ def findings(obj: Object) -> list[str]:
 
 
 def test_all_that_is_wrong_is_said_at_once_each_with_its_field(manifest: Path, capsys: Any) -> None:
-    assert run(manifest, project("much-too-long", members=[member("nobody")], colour="red")) == 1
+    assert run(manifest, project("much-too-long", members=[member("visitor")], colour="red")) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f'{manifest}:1: Project "much-too-long" is invalid:'
     assert '* unknown field "spec.colour"' in lines
     assert "* metadata.name: Too long: may not be more than 10 bytes" in lines
-    assert any(line.startswith('* spec.members[0].roles[0]: Unsupported value: "nobody"') for line in lines)
+    assert any(line.startswith('* spec.members[0].roles[0]: Unsupported value: "visitor"') for line in lines)
 
 
 def test_what_is_fine_is_said_to_be_and_what_is_of_another_api_is_left_out(manifest: Path, capsys: Any) -> None:
@@ -74,7 +74,7 @@ def test_warnings_are_said_and_refuse_nothing(manifest: Path, capsys: Any) -> No
     assert f"{manifest}:1: Warning: spec.members[0].role is deprecated: use roles\n" in capsys.readouterr().out
 
 
-def test_defaults_are_filled_in_before_anything_is_judged() -> None:
+def test_defaults_are_filled_in_before_anything_is_checked() -> None:
     assert findings(project(members=[{key: value for key, value in member().items() if key != "roles"}])) == []
 
 
@@ -111,15 +111,15 @@ def test_what_was_not_looked_at_is_said(manifest: Path, capsys: Any, monkeypatch
     assert ("cel-expr-python" in capsys.readouterr().err) is not rules_are_checked()
     monkeypatch.setattr(command, "rules_are_checked", lambda: False)
     run(manifest, project())
-    told = capsys.readouterr().err
-    assert "Not checked: references to other objects" in told
-    assert "Not checked: rules of CEL: they need the Python package cel-expr-python.\n" in told
+    output = capsys.readouterr().err
+    assert "Not checked: references to other objects" in output
+    assert "Not checked: rules of CEL: they need the Python package cel-expr-python.\n" in output
 
 
 def test_the_same_as_json(manifest: Path, capsys: Any) -> None:
     assert run(manifest, project("much-too-long"), SECRET, "[1]\n", arguments=("-o", "json")) == 2
-    told = json.loads(capsys.readouterr().out)
-    first, second, third = told["documents"]
+    output = json.loads(capsys.readouterr().out)
+    first, second, third = output["documents"]
     assert first["document"] == f"{manifest}:1"
     assert (first["kind"], first["name"], first["result"]) == ("Project", "much-too-long", "Invalid")
     assert first["findings"][0] == {
@@ -129,7 +129,7 @@ def test_the_same_as_json(manifest: Path, capsys: Any) -> None:
     }
     assert second["result"] == third["result"] == "NotChecked"
     assert third["error"] == "it is no object: apiVersion and kind must be set"
-    assert any("need a cluster" in each for each in told["notChecked"])
+    assert any("need a cluster" in each for each in output["notChecked"])
 
 
 # --- what can't be looked at
@@ -145,17 +145,17 @@ def test_the_same_as_json(manifest: Path, capsys: Any) -> None:
         ({**project(), "apiVersion": "core.gardener.cloud/v9"}, 'in version "core.gardener.cloud/v9"'),
     ],
 )
-def test_what_cannot_be_looked_at_is_told_apart_from_what_is_wrong(
+def test_what_cannot_be_checked_differs_from_what_is_wrong(
     manifest: Path, capsys: Any, document: Object | str, text: str
 ) -> None:
     assert run(manifest, project("much-too-long"), document) == 2
-    told = capsys.readouterr().out
-    assert f"{manifest}:2: Error: " in told
-    assert text in told
-    assert "is invalid" in told
+    output = capsys.readouterr().out
+    assert f"{manifest}:2: Error: " in output
+    assert text in output
+    assert "is invalid" in output
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, capsys: Any) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path, capsys: Any) -> None:
     assert main(["validate", str(tmp_path / "gone.yaml")]) == 2
     assert "cannot read it: No such file or directory" in capsys.readouterr().out
 
@@ -165,8 +165,10 @@ def test_of_a_directory_the_files_are_looked_at_that_kubectl_would_apply(tmp_pat
         (tmp_path / name).write_text(json.dumps(project()))
     (tmp_path / "notes.txt").write_text("a: [")
     assert main(["validate", str(tmp_path)]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in told] == [str(tmp_path / name) for name in ("a.json", "b.yaml", "c.yml")]
+    output = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in output] == [
+        str(tmp_path / name) for name in ("a.json", "b.yaml", "c.yml")
+    ]
 
 
 def test_a_directory_without_manifests_is_not_fine(tmp_path: Path, capsys: Any) -> None:

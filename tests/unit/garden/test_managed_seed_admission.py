@@ -160,7 +160,7 @@ def test_who_makes_dns_records_may_be_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "named"),
     [
         (
             {"kubeAPIServer": False, "kubeControllerManager": False, "kubeProxy": False},
@@ -170,12 +170,12 @@ def test_who_makes_dns_records_may_be_said() -> None:
         ({}, set()),
     ],
 )
-def test_topology_aware_routing_is_not_switched_off_in_the_shoot(settings: Object, told: set[str]) -> None:
-    gates = {field: {"featureGates": {"TopologyAwareHints": value}} for field, value in settings.items()}
-    of = host(kubernetes={"verticalPodAutoscaler": {"enabled": True}, **gates})
+def test_topology_aware_routing_is_not_switched_off_in_the_shoot(settings: Object, named: set[str]) -> None:
+    disabled = {field: {"featureGates": {"TopologyAwareHints": value}} for field, value in settings.items()}
+    of = host(kubernetes={"verticalPodAutoscaler": {"enabled": True}, **disabled})
     outcome = created(managed({"settings": {"topologyAwareRouting": {"enabled": True}}}), of=of)
-    assert outcome.fields == ({f"{SEED}.settings.topologyAwareRouting.enabled"} if told else set())
-    for component in told:
+    assert outcome.fields == ({f"{SEED}.settings.topologyAwareRouting.enabled"} if named else set())
+    for component in named:
         assert f"when the TopologyAwareHints feature gate is disabled for {component}" in outcome.message
     assert created(managed(), of=of).status is None
 
@@ -313,11 +313,11 @@ def test_the_deployment_of_a_gardenlet_is_possible(deployment: Object, fields: s
     assert created(managed(deployment=deployment)).fields == {f"spec.gardenlet.deployment.{each}" for each in fields}
 
 
-def test_who_would_have_the_kubeconfig_of_the_parent_is_told() -> None:
+def test_a_kubeconfig_of_the_parent_is_warned_of() -> None:
     outcome = created(managed(bootstrap="None"))
     assert outcome.status is None
-    (told,) = outcome.warnings
-    assert "gets the kubeconfig of the one that installs it" in told
+    (warning,) = outcome.warnings
+    assert "gets the kubeconfig of the one that installs it" in warning
     explicit = managed(bootstrap="None")
     explicit["spec"]["gardenlet"]["config"]["gardenClientConnection"] = {"kubeconfig": "x"}
     assert (created(explicit).warnings, created(managed()).warnings) == ((), ())

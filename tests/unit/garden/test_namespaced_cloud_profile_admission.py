@@ -156,19 +156,19 @@ EXPIRED = {
 
 
 @pytest.mark.parametrize(
-    ("of_parent", "told"),
+    ("of_parent", "reasons"),
     [
         (EXPIRED, ['Kubernetes version "1.29.4"', "Machine image version 'linux/5.1.0'"]),
         ({}, []),
     ],
 )
-def test_a_longer_life_that_a_shoot_needs_is_not_taken_away(of_parent: Object, told: list[str]) -> None:
+def test_a_longer_life_that_a_shoot_needs_is_not_taken_away(of_parent: Object, reasons: list[str]) -> None:
     old = stored(**kubernetes("1.29.4"), **images())
     new = {**old, "spec": {"parent": old["spec"]["parent"]}}
     refused = Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent(**of_parent), user()]).update(old, new)
-    assert refused.code == (403 if told else 200)
+    assert refused.code == (403 if reasons else 200)
     assert [
-        text for text in told if f'unable to delete {text} from NamespacedCloudProfile "n"' not in refused.message
+        text for text in reasons if f'unable to delete {text} from NamespacedCloudProfile "n"' not in refused.message
     ] == []
     assert Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent(**of_parent)]).update(old, new).status is None
 

@@ -275,7 +275,7 @@ def test_who_creates_a_project_for_another_adds_no_members(spec: Object, code: i
     assert Asked(PROJECT, user="bob", denied=[MANAGE]).create(project(**spec)).code == code
 
 
-def test_nobody_gets_rights_by_making_himself_the_owner() -> None:
+def test_making_oneself_the_owner_gives_no_rights() -> None:
     old = stored()
     members = [*old["spec"]["members"], user("carl", "admin")]
     new = {**old, "spec": {**old["spec"], "owner": user("bob"), "members": members}}
@@ -372,7 +372,7 @@ def test_a_role_is_not_refused_for_a_change_of_another(after: tuple[str, ...], f
     assert Asked(PROJECT).update(old, new).fields == fields
 
 
-def test_who_writes_the_old_field_for_a_role_is_told_the_new_one() -> None:
+def test_the_old_field_for_a_role_gets_a_warning_with_the_new_one() -> None:
     (warning,) = Asked(PROJECT).create(project(members=[user("bob", "admin")])).warnings
     assert warning == "spec.members[0].role is deprecated: use roles"
     assert Asked(PROJECT).create(project(members=[{"kind": "User", "name": "b", "roles": ["uam"]}])).warnings == ()

@@ -305,14 +305,14 @@ def test_the_deployment_of_gardenlets_is_looked_at_in_templates_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "told"), [("a" * 11, 200, 0), ("a" * 12, 200, 1), ("a" * 13, 200, 1), ("a" * 14, 422, 0)]
+    ("name", "code", "warned"), [("a" * 11, 200, 0), ("a" * 12, 200, 1), ("a" * 13, 200, 1), ("a" * 14, 422, 0)]
 )
-def test_there_is_room_for_numbers_in_the_names_of_shoots(name: str, code: int, told: int) -> None:
+def test_there_is_room_for_numbers_in_the_names_of_shoots(name: str, code: int, warned: int) -> None:
     project = {"metadata": {"name": "garden"}, "spec": {"namespace": "garden"}}
     garden = [{"apiVersion": resources.PROJECTS.api_version, "kind": "Project", **project}]
     obj = {**managed_seed_set(), "metadata": {**META, "name": name}}
     created = Asked(MANAGED_SEED_SET, garden=garden).create(obj)
-    assert (created.code, len(created.warnings)) == (code, told), created.message
+    assert (created.code, len(created.warnings)) == (code, warned), created.message
     assert created.fields == (set() if code == 200 else {"metadata.name"})
 
 
@@ -339,7 +339,7 @@ def test_a_set_can_be_reconciled() -> None:
     assert (changed["operation"], changed["metadata"].get("annotations")) == ({"sequence": 1}, None)
 
 
-def test_whoever_asks_for_fewer_replicas_is_told_which_stay() -> None:
+def test_a_request_for_fewer_replicas_gets_a_warning_with_those_that_stay() -> None:
     def replica(name: str, **annotations: str) -> Object:
         owner = {"kind": "ManagedSeedSet", "name": "s", "uid": "u", "controller": True}
         meta = {"name": name, "namespace": "garden", "ownerReferences": [owner], "annotations": annotations}
@@ -352,8 +352,8 @@ def test_whoever_asks_for_fewer_replicas_is_told_which_stay() -> None:
     there = [replica("s-0"), replica("s-1"), replica("s-2", **protected), replica("s-3"), own, used]
     asked = Asked(MANAGED_SEED_SET, garden=there)
     stored = asked.create({**managed_seed_set(replicas=4), "metadata": {**META, "uid": "u"}}).object
-    told = "3 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2, s-3"
-    for replicas, warnings in ((5, ()), (3, ()), (2, (told,)), (0, (told,))):
+    warned = "3 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2, s-3"
+    for replicas, warnings in ((5, ()), (3, ()), (2, (warned,)), (0, (warned,))):
         changed = asked.update(stored, {**stored, "spec": {**stored["spec"], "replicas": replicas}})
         assert (changed.code, changed.warnings) == (200, warnings), changed.message
 

@@ -156,7 +156,7 @@ def test_both_names_of_the_profile_agree(fields: dict[str, Any], kept: tuple[str
     assert (spec["cloudProfile"]["kind"], spec["cloudProfile"]["name"], spec.get("cloudProfileName")) == kept
 
 
-def test_labels_tell_the_extensions_and_seeds_of_a_shoot() -> None:
+def test_labels_name_the_extensions_and_seeds_of_a_shoot() -> None:
     image = {"name": "linux", "version": "1.0.0"}
     extensions = [{"type": "some"}, {"type": "all", "disabled": True}]
     stale = {"extensions.extensions.gardener.cloud/gone": "true", "seed.gardener.cloud/gone": "true", "mine": "x"}
@@ -210,21 +210,23 @@ def test_what_the_exposure_class_says_is_added_and_does_not_conflict_with_itself
     assert "conflicts with the ones of referenced exposureclass" in conflicting.message
     elsewhere = {"matchLabels": {"a": "c"}}
     conflicting = create(submitted(exposureClassName="ex", seedSelector=elsewhere), exposure)
-    told = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
-    assert told in conflicting.message
+    clash = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
+    assert clash in conflicting.message
 
 
-def test_users_are_told_what_is_deprecated_and_what_expires() -> None:
-    told = create(submitted(cloudProfile=None, cloudProfileName="local")).warnings
-    assert any("cloudProfileName is deprecated" in each for each in told)
-    assert any("secretBindingName is deprecated" in each for each in told)
+def test_warnings_name_what_is_deprecated_and_what_expires() -> None:
+    warnings = create(submitted(cloudProfile=None, cloudProfileName="local")).warnings
+    assert any("cloudProfileName is deprecated" in each for each in warnings)
+    assert any("secretBindingName is deprecated" in each for each in warnings)
     old = with_fields(stored(), spec__kubernetes__version="1.30.0")
     assert "spec.kubernetes.version: version 1.30.0 expires on 2020-01-01" in update(old, purpose="testing").warnings
     schedules = [{"start": "0 0 31 2 *"}, {"start": "30 22 * * *", "location": "Etc/GMT-1"}]
     window = {"begin": "210000+0000", "end": "220000+0000"}
-    told = create(submitted(hibernation__schedules=schedules, maintenance={"timeWindow": window})).warnings
-    assert any("is no time that ever comes" in each for each in told)
-    assert any("schedules[1].start: the cluster goes to sleep in its maintenance time window" in each for each in told)
+    warnings = create(submitted(hibernation__schedules=schedules, maintenance={"timeWindow": window})).warnings
+    assert any("is no time that ever comes" in each for each in warnings)
+    assert any(
+        "schedules[1].start: the cluster goes to sleep in its maintenance time window" in each for each in warnings
+    )
 
 
 def test_a_shoot_whose_seed_arrives_is_complete() -> None:

@@ -206,7 +206,7 @@ def test_domains_on_a_seed(dns: Object, said: str) -> None:
     assert (outcome.status is None) is not bool(said)
 
 
-def test_a_domain_that_nobody_serves_has_no_primary_provider() -> None:
+def test_a_domain_that_is_not_served_has_no_primary_provider() -> None:
     dns = {"domain": "my.org", "providers": [{"type": "unmanaged"}]}
     assert stored(submitted(seedName="seed", dns=dns))["spec"]["dns"] == dns
 

@@ -45,7 +45,7 @@ def test_filling_in_defaults_changes_neither_the_object_nor_the_schema() -> None
     assert structural.with_defaults(ROOT, given)["spec"]["inner"]["size"] == 3
 
 
-def test_fields_that_would_not_be_stored_are_told() -> None:
+def test_fields_that_would_not_be_stored_are_reported() -> None:
     given = {
         "apiVersion": "v1",
         "metadata": {"name": "x", "color": "red"},

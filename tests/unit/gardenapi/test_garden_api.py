@@ -208,7 +208,7 @@ def test_who_may_not_have_a_kubeconfig_gets_none(authority: Authority) -> None:
         (SHOOT, ("InternalSecret", "s.ca-client"), "authority for clients is missing"),
     ],
 )
-def test_what_is_missing_for_a_kubeconfig_is_told(
+def test_what_is_missing_for_a_kubeconfig_is_reported(
     authority: Authority, shoot: Object, missing: tuple[str, str] | None, message: str
 ) -> None:
     client = with_authority(authority)

@@ -1,6 +1,6 @@
 """What a ManagedSeed gets that its author has not written."""
 
-from gardener.garden.managed_seeds import facts
+from gardener.garden.managed_seeds import properties_of_host
 from gardener.garden.shoots import zones_of_workers
 from kube.objects import Object, mapping, spec
 from kube.paths import at
@@ -38,8 +38,8 @@ def _described(managed_seed: Object) -> Object | None:
 
 
 def _fill_in(seed: Object, shoot: Object, write: Write) -> None:
-    for fact in facts(shoot):
-        _set(seed, fact.path, fact.value)
+    for each in properties_of_host(shoot):
+        _set(seed, each.path, each.value)
     if zones := zones_of_workers(spec(shoot)):
         _set(seed, ("provider", "zones"), zones)
     if seed.get("backup") is not None:

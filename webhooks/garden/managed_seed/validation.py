@@ -6,10 +6,10 @@ from gardener.api.garden import GARDENLETS, MANAGED_SEEDS
 from gardener.garden import users
 from gardener.garden.managed_seeds import (
     ROUTING_COMPONENTS,
-    ROUTING_GATE,
+    ROUTING_FEATURE_GATE,
+    disabled_routing,
     domain_of,
-    facts,
-    routing_gates_off,
+    properties_of_host,
 )
 from gardener.garden.shoots import workers, zones_of_workers
 from kube.objects import Key, Object, key, spec, text
@@ -105,11 +105,11 @@ def _taken(write: Write, shoot: Object) -> Iterator[str]:
 
 
 def _differences(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]:
-    for fact in facts(shoot):
-        said = at(seed, *fact.path)
-        if said and said != fact.value:
-            must = f"seed {fact.name} must be equal to shoot {fact.source} {fact.value}"
-            yield invalid(".".join((path, *fact.path)), said, must)
+    for each in properties_of_host(shoot):
+        said = at(seed, *each.path)
+        if said and said != each.value:
+            must = f"seed {each.name} must be equal to shoot {each.source} {each.value}"
+            yield invalid(".".join((path, *each.path)), said, must)
     if at(seed, "settings", "verticalPodAutoscaler", "enabled"):
         where = f"{path}.settings.verticalPodAutoscaler.enabled"
         yield invalid(where, True, "seed VPA is not supported for managed seeds - use the shoot VPA")
@@ -119,9 +119,9 @@ def _routing_errors(seed: Object, shoot: Object, path: str) -> Iterator[FieldErr
     """Topology-aware routing is done by the cluster of the Shoot."""
     if not at(seed, "settings", "topologyAwareRouting", "enabled"):
         return
-    for field in routing_gates_off(spec(shoot)):
+    for field in disabled_routing(spec(shoot)):
         told = (
-            f"the topology-aware routing seed setting cannot be enabled when the {ROUTING_GATE} feature gate is"
+            f"the topology-aware routing seed setting cannot be enabled when the {ROUTING_FEATURE_GATE} feature gate is"
             f" disabled for {ROUTING_COMPONENTS[field]}"
         )
         yield forbidden(f"{path}.settings.topologyAwareRouting.enabled", told)

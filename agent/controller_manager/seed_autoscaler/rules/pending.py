@@ -12,7 +12,7 @@ from math import floor
 from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS
 from agent.controller_manager.seed_autoscaler.rules.observing import unit_of
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
-from gardener.garden.managed_seeds import facts, seed_template_path
+from gardener.garden.managed_seeds import properties_of_host, seed_template_path
 from gardener.garden.scheduling import SeedCandidates, SeedInfo, decide, reports_failure, waits
 from gardener.garden.shoots import zones_of_workers
 from kube.clock import time_or_none
@@ -43,7 +43,9 @@ def new_seed(seed_set: Object) -> SeedInfo:
 
 def _completed(seed_spec: Object, shoot: Object) -> Object:
     """As the admission of ManagedSeeds completes it."""
-    said: list[tuple[tuple[str, ...], str | list[str]]] = [(fact.path, fact.value) for fact in facts(shoot)]
+    said: list[tuple[tuple[str, ...], str | list[str]]] = [
+        (each.path, each.value) for each in properties_of_host(shoot)
+    ]
     for path, value in [*said, (("provider", "zones"), zones_of_workers(spec(shoot)))]:
         if value and not at(seed_spec, *path):
             seed_spec = with_value(seed_spec, path, value)
