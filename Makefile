@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: crds help setup demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release clean
+.PHONY: crds help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release clean
 
 # The processes of a test run would else compile all tests each for itself.
 export PYTHONDONTWRITEBYTECODE :=
@@ -10,20 +10,30 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## Show this help.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-setup: .venv/.complete ## Make .venv with everything locked (all other targets do it first).
+setup: .venv/.complete ## Make .venv with everything locked, tools for tests included (most targets do it first).
 
 .venv/.complete: requirements-dev.txt pyproject.toml
-	@echo "making the environment .venv, with $$(grep -c '^[^ #]*==' requirements-dev.txt) locked packages; once, a few minutes"
+	$(call environment,requirements-dev.txt)
+
+# What the demos and the programs need: a sixth of the whole. An environment that has everything serves as well.
+runtime: $(if $(wildcard .venv/.complete),.venv/.complete,.venv/.runtime)
+
+.venv/.runtime: requirements-demo.txt pyproject.toml
+	$(call environment,requirements-demo.txt)
+
+define environment
+	@echo "making the environment .venv, with $$(grep -c '^[^ #]*==' $(1)) locked packages; once"
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r $(1)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	touch $@
+endef
 
-demo: setup ## Start a control plane, agent and webhooks, show them at work; until Ctrl-C.
-	$(BIN)/python -m devcluster demo
+demo: runtime ## Start a control plane, agent and webhooks, show them at work; until Ctrl-C. NAME=x beside another demo.
+	$(BIN)/python -m devcluster demo $(if $(NAME),--name $(NAME))
 
-demo-garden: setup ## Start a garden, and show its API and its controllers at work; until Ctrl-C.
-	$(BIN)/python -m devcluster demo --garden
+demo-garden: runtime ## Start a garden, and show its API and its controllers at work; until Ctrl-C. NAME=x as above.
+	$(BIN)/python -m devcluster demo --garden $(if $(NAME),--name $(NAME))
 
 check: setup ## Run all checks, and the tests that need no control plane; four minutes on two cores.
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint
@@ -81,6 +91,7 @@ lock: ## Resolve the dependencies anew (needs uv).
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group sbom -o requirements-sbom.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group fuzz -o requirements-fuzz.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra cel pyproject.toml -o requirements-cel.txt
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra demo pyproject.toml -o requirements-demo.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra tracing pyproject.toml -o requirements-tracing.txt
 
 audit: setup ## Look for known vulnerabilities of all that is locked; INDEX=URL or DATA=FILE says where.

@@ -117,7 +117,8 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    stage.run(GardenDemo if options.garden else ResourceManagerDemo, name=options.name, once=options.once)
+    demo, name = (GardenDemo, "demo-garden") if options.garden else (ResourceManagerDemo, "demo")
+    stage.run(demo, name=options.name or name, once=options.once)
     return 0
 
 
@@ -139,8 +140,8 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: object, text: str, *, cluster: str = "default") -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text)
-        added.add_argument("--name", default=cluster, type=_name, help="which cluster (default: %(default)s)")
-        added.set_defaults(run=run)
+        added.add_argument("--name", type=_name, help=f"which cluster (default: {cluster})")
+        added.set_defaults(run=run, name="default")
         return added
 
     up = command("up", _up, "start a cluster that runs in the background until `down`")
@@ -160,7 +161,9 @@ def _parser() -> argparse.ArgumentParser:
             metavar="VERSION",
             help=f"of {', '.join(versions.PATCHES)} (default: what KUBEBUILDER_ASSETS names, or the last of these)",
         )
-    demo = command("demo", _demo, "show the agent at work in a cluster of its own, until Ctrl-C", cluster="demo")
+    about = "show the agent at work in a cluster of its own, until Ctrl-C"
+    demo = command("demo", _demo, about, cluster="demo, with --garden demo-garden")
+    demo.set_defaults(name=None)
     demo.add_argument("--garden", action="store_true", help="show the garden API instead")
     demo.add_argument("--once", action="store_true", help="end by itself when everything was shown")
     return parser

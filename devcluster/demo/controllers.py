@@ -35,6 +35,9 @@ _CONFIG: Object = {
 
 
 class ControllerScenes(Demo):
+    project_namespace = ""
+    """Of the Project that it makes."""
+
     def _show_controllers(self) -> None:
         self._screen.heading("Now the controller manager:")
         manager = Program("agent", self._cluster, _CONFIG, name="gardener-controller-manager")
@@ -65,6 +68,7 @@ class ControllerScenes(Demo):
         with self._screen.step("waiting for its namespace and its roles", timed=False) as step:
             self._wait_for("the Project to be ready", lambda: self._phase(name) == "Ready")
             namespace = text(self._get(PROJECTS, name)["spec"].get("namespace"))
+            self.project_namespace = namespace
             step.outcome = f"the Project has the namespace {namespace}, and its members have their rights there"
         self._show_table(f"kubectl get rolebindings --namespace={namespace}", ROLE_BINDINGS.path(namespace=namespace))
 
@@ -112,6 +116,9 @@ class ControllerScenes(Demo):
 
     def _let_a_seed_be_lost(self) -> None:
         namespace, name = _TULIP
+        self._screen.heading(
+            f"A Seed whose gardenlet is gone: for {MEADOW} there is none, its last sign of life is made up."
+        )
         self._create(SEED)
         actors.report_once(self._cluster, MEADOW)
         self._patch(SHOOTS, {"spec": {"seedName": MEADOW}}, *_TULIP)

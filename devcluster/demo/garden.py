@@ -86,7 +86,7 @@ class GardenDemo(ControllerScenes, SeedScenes):
   kubectl delete shoot tulip --namespace=garden-dev     # it is refused: it is not confirmed
   kubectl scale managedseedset botany --namespace=garden --replicas=3     # what is not needed goes again
   kubectl gardener why shoot tulip --namespace=garden-dev     # where the plugin is installed
-  kubectl auth can-i --list --namespace=garden-dev --as=ann
+  kubectl auth can-i --list --namespace={self.project_namespace} --as=ann     # what an owner may do in her Project
   {sys.executable} -m webhooks garden validate {shown(BROKEN)}     # the same without a cluster
   tail -f {logs}""")
 

@@ -133,7 +133,9 @@ def run(demo: type[Demo], *, name: str, once: bool) -> None:
     Raises LocalProcessError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
     """
     if Cluster.running(name):
-        raise LocalProcessError(f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another --name")
+        raise LocalProcessError(
+            f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another name: make demo NAME=x"
+        )
     try:
         # Both mean the same here; they are set since a shell lets its background jobs ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from vulnerability_audit import locked
+
 PROJECT = Path(__file__).parents[2]
 TESTS = PROJECT / "tests"
 THREATS = (PROJECT / "docs/security.md").read_text().partition("\n## Threats\n")[2].partition("\n## ")[0]
@@ -160,3 +162,13 @@ def test_tokens_of_pods_are_projected_and_end_after_hours(overlay: str) -> None:
         tokens = [source["serviceAccountToken"] for source in sources if "serviceAccountToken" in source]
         assert tokens
         assert all(token["expirationSeconds"] <= 12 * 3600 for token in tokens)
+
+
+def test_demos_need_no_tools_for_tests() -> None:
+    """Their environment is small; see the Makefile."""
+    programs, demo, everything = (
+        set(locked((PROJECT / f"requirements{name}.txt").read_text())) for name in ("", "-demo", "-dev")
+    )
+    assert programs < demo < everything
+    beside = {"click", "rich", "markdown-it-py", "mdurl", "pygments", "colorama", "setuptools"}
+    assert {name for name, _ in demo - programs} == beside
