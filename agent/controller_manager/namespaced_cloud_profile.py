@@ -24,7 +24,7 @@ from kube.packing import digest
 from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Result
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import changed_or_listed
+from kube.runtime.predicates import all_of, changed, changed_or_listed, exists
 from kube.runtime.status import StatusWriter
 
 
@@ -32,7 +32,9 @@ def declare(context: Context) -> ControlLoop:
     settings, caches = context.config.controllers.namespaced_cloud_profile, context.garden.caches
     loop = ControlLoop("namespacedcloudprofile", kind=NAMESPACED_CLOUD_PROFILES, workers=settings.concurrent_syncs)
     profiles = loop.watch(caches, NAMESPACED_CLOUD_PROFILES_VIEW, enqueue(when=changed_or_listed))
-    parents = loop.watch(caches, CLOUD_PROFILES_VIEW, enqueue_mapped(partial(_children, profiles), when=_renders))
+    parents = loop.watch(
+        caches, CLOUD_PROFILES_VIEW, enqueue_mapped(partial(_children, profiles), when=all_of(exists, changed("spec")))
+    )
     shoots = Users(loop, caches, SHOOTS_VIEW, BY_NAMESPACED_CLOUD_PROFILE, nearby=True)
     protection = Protection(
         context,
@@ -54,13 +56,6 @@ def declare(context: Context) -> ControlLoop:
 
 def _children(profiles: Store[Object], change: Change[Object]) -> list[Key]:
     return profiles.keys_by_index(BY_PARENT, change.key)
-
-
-def _renders(change: Change[Object]) -> bool:
-    """Whether something else follows from the parent now."""
-    if change.new is None:
-        return False
-    return change.old is None or spec(change.old) != spec(change.new)
 
 
 def _held_by(shoots: Users, name: Key) -> str:

@@ -7,7 +7,7 @@ A store reports what came (`old` is None), what went (`new` is None) and what wa
 reports objects as `initial`, in a resync with an `old` that is the `new`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kube.objects import Object, annotations
@@ -19,6 +19,7 @@ T = TypeVar("T")
 Predicate = Callable[[Change[T]], bool]
 Part = str | Callable[[T], object]
 """Of what a view keeps: the path of a field, as "spec.seedName", or a function that computes it."""
+Parts = Sequence[Part[Object]]
 
 
 def exists(change: Change[Any]) -> bool:

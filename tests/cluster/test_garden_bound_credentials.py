@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.credentials.controller import declare_secrets, declare_workload_identities
+from agent.controller_manager.credentials import declare_secrets, declare_workload_identities
 from agent.controller_manager.quota import declare as declare_quotas
 from gardener.api.garden import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, PROVIDER_LABEL_PREFIX

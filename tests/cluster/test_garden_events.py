@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.event.controller import declare
+from agent.controller_manager.event import declare
 from config.controller_manager.controllers import Controllers, Event
 from kit.eventually import soon
 from kit.garden import Garden

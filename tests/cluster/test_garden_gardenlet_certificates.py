@@ -11,8 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from agent.controller_manager.certificate_signing_request.controller import declare
-from agent.controller_manager.certificate_signing_request.rules import USAGES, token_id
+from agent.controller_manager.certificate_signing_request import USAGES, declare, token_id
 from gardener.api.garden import SEEDS
 from kit.eventually import soon
 from kit.garden import Garden

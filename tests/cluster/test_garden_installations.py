@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from agent.controller_manager.controller_registration.installations import controller as installations
-from agent.controller_manager.seed.secrets import controller as secrets
+from agent.controller_manager.seed import secrets
 from gardener.api.garden import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.project.activity.controller import declare
+from agent.controller_manager.project.activity import declare
 from gardener import keys
 from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.eventually import soon

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agent.controller_manager.seed.backup_buckets_check import controller as backup_buckets_check
-from agent.controller_manager.seed.extensions_check import controller as extensions_check
+from agent.controller_manager.seed import backup_buckets_check, extensions_check
 from config.controller_manager.controllers import ConditionThreshold, Controllers, SeedCheck
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS
 from kit.eventually import soon

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agent.controller_manager.seed.secrets.controller import declare
+from agent.controller_manager.seed.secrets import declare
 from gardener.api.garden import SEEDS
 from kit.eventually import soon
 from kit.garden import Garden

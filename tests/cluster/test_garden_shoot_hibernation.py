@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.shoot.hibernation.controller import declare
+from agent.controller_manager.shoot.hibernation import declare
 from gardener.api.garden import SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.shoot.quota.controller import declare
-from agent.controller_manager.shoot.quota.reconcile import REASON
+from agent.controller_manager.shoot.quota import REASON, declare
 from config.controller_manager.controllers import Controllers
 from gardener import keys
 from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS

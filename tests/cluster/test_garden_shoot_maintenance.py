@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from agent.controller_manager.shoot.maintenance.controller import declare
+from agent.controller_manager.shoot.maintenance import declare
 from config.controller_manager.controllers import Controllers
 from gardener.api.garden import CLOUD_PROFILES, SHOOTS
 from kit.eventually import soon

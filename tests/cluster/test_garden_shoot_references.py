@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.controller_manager.shoot.reference.controller import declare
+from agent.controller_manager.shoot.reference import declare
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from kit.eventually import soon

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.shoot.retry.controller import declare
-from agent.controller_manager.shoot.retry.rules import MOST_RETRIES
+from agent.controller_manager.shoot.retry import MOST_RETRIES, declare
 from config.controller_manager.controllers import Controllers, ShootRetry
 from gardener.api.garden import SHOOTS
 from kit.eventually import soon

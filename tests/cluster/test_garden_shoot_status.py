@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.shoot.conditions.controller import declare as conditions
-from agent.controller_manager.shoot.status_label.controller import declare as labels
+from agent.controller_manager.shoot.conditions import declare as conditions
+from agent.controller_manager.shoot.status_label import declare as labels
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden

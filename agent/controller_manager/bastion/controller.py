@@ -7,7 +7,6 @@ Shoots     that are deleted or move: their Bastions
 from datetime import timedelta
 from functools import partial
 
-from agent.controller_manager.bastion import rules
 from agent.controller_manager.bastion.reconcile import Reconciler
 from agent.controller_manager.bastion.rules import Bastion
 from agent.controller_manager.common.api import SHOOTS_VIEW
@@ -16,11 +15,15 @@ from gardener.api.garden import BASTIONS
 from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, updated, went
 from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
 _BY_SHOOT = "shoot"
 _PATIENCE_SECONDS = 1.0
+
+
+moves_or_goes: Predicate[Object] = any_of(went, all_of(updated, changed("metadata.deletionTimestamp", "spec.seedName")))
 
 
 def _shoot_of(bastion: Bastion) -> tuple[Key, ...]:
@@ -34,7 +37,7 @@ def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.bastion, context.garden
     loop = ControlLoop("bastion", kind=BASTIONS, workers=settings.concurrent_syncs)
     bastions = loop.watch(garden.caches, _BASTIONS_VIEW, _enqueue_changed)
-    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_bastions_of, bastions), when=_matters))
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_bastions_of, bastions), when=moves_or_goes))
     return loop.reconciled_by(
         Reconciler(
             client=garden.client,
@@ -58,10 +61,6 @@ def _enqueue_changed(queue: Queue, change: Change[Bastion]) -> None:
         queue.add_after(change.key, _PATIENCE_SECONDS, CHANGE)
     else:
         queue.add(change.key, CHANGE)
-
-
-def _matters(change: Change[Object]) -> bool:
-    return rules.shoot_matters(change.old, change.new)
 
 
 def _bastions_of(bastions: Store[Bastion], change: Change[Object]) -> list[Key]:

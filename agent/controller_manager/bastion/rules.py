@@ -61,14 +61,3 @@ def end(bastion: Bastion, *, max_lifetime: timedelta) -> datetime | None:
     """When it is to be deleted at the latest, as far as that is known."""
     too_old = bastion.created + max_lifetime if bastion.created is not None else None
     return min((time for time in (too_old, bastion.expires) if time is not None), default=None)
-
-
-def shoot_matters(old: Object | None, new: Object | None) -> bool:
-    """Whether a change of a Shoot may concern its Bastions."""
-    if new is None:
-        return True
-    return old is not None and _concerns(old) != _concerns(new)
-
-
-def _concerns(shoot: Object) -> tuple[bool, str]:
-    return is_deleting(shoot), text(spec(shoot).get("seedName"))

@@ -4,8 +4,8 @@
     Protection(context, exposure_classes, users=(shoots,), held_by=..., event="Normal", reporter=...)
 
 Objects get a finalizer. Of one in deletion an Event names the users, once for each list of them. Users are watched, so
-nothing is tried again and again: with the last user the finalizer goes. Watches of several kinds tell things in any
-order. So the API server is asked for users that the caches have not heard of yet, at the begin of a deletion, and
+nothing is tried again and again: with the last user the finalizer goes. Watches of several kinds report changes in
+any order. So the API server is asked for users that the caches have not heard of yet, at the begin of a deletion, and
 before the finalizer goes: nothing brings back what has gone.
 """
 
@@ -23,6 +23,7 @@ from kube.runtime.controller import Done, Result
 from kube.runtime.events import EventType
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
+from kube.runtime.predicates import any_of, now, went
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -60,7 +61,7 @@ class Users:
         self._by_name = by_name
         self._nearby = nearby
         self._references = dict(view.indexes)[index]
-        self._store = loop.watch(caches, view, enqueue_mapped(self._concerned))
+        self._store = loop.watch(caches, view, enqueue_mapped(self._referred))
 
     def of(self, used: Key) -> list[Key]:
         """Those that refer to an object, in their order."""
@@ -74,7 +75,7 @@ class Users:
     def _value(self, used: Key) -> Hashable:
         return used.name if self._by_name else used
 
-    def _concerned(self, change: Change[Object]) -> list[Key]:
+    def _referred(self, change: Change[Object]) -> list[Key]:
         """What an object refers to since the change, and what it does not refer to any more."""
         old, new = (set() if obj is None else set(self._references(obj)) for obj in (change.old, change.new))
         return [value if isinstance(value, Key) else Key("", str(value)) for value in old ^ new]
@@ -87,7 +88,7 @@ class Protection:
         store: of the objects.
         users: all who may refer to them.
         held_by: why an object in deletion may not go yet, naming its users; empty: it may.
-        event: type of the Event that tells it; None: it is only logged.
+        event: type of the Event that says so; None: it is only logged.
         reporter: of the Events.
     """
 
@@ -134,14 +135,14 @@ class Protection:
             for users in self._users:
                 await users.look(self._client, name)
         if reason := self._held_by(name):
-            self._tell(obj, reason)
+            self._report(obj, reason)
             return
         left = await remove_finalizer(self._client, self._resource, obj, self._finalizer)
         self._reported.forget(name)
         if left is not None:
             self._store.observe(left)
 
-    def _tell(self, obj: Object, reason: str) -> None:
+    def _report(self, obj: Object, reason: str) -> None:
         if not self._reported.news(key(obj), [(uid(obj), reason)]):
             return
         log.info("The deletion waits for users", reason=reason)
@@ -152,8 +153,7 @@ class Protection:
 def enqueue_unprotected(finalizer: str = GARDENER_FINALIZER) -> EventHandler[Object]:
     """Objects that lack the finalizer, are being deleted or have gone."""
 
-    def concerns(change: Change[Object]) -> bool:
-        obj = change.new
-        return obj is None or is_deleting(obj) or finalizer not in finalizers(obj)
+    def lacks_finalizer(obj: Object) -> bool:
+        return finalizer not in finalizers(obj)
 
-    return enqueue(when=concerns)
+    return enqueue(when=any_of(went, now(is_deleting), now(lacks_finalizer)))

@@ -13,23 +13,12 @@ from gardener.garden.seeds import phase_of
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import NotFound
 from kube.objects import Object, condition, mapping
-from kube.runtime.cache import Change, Store
+from kube.runtime.cache import Store
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.predicates import Predicate
 from kube.runtime.status import Compute, StatusWriter
 
 _SOON = 0.05
 """Seconds after a limit is reached until it is exceeded."""
-
-
-def condition_changed(kind: str) -> Predicate[Object]:
-    """Of Seeds: that it is another one, whoever has written it."""
-
-    def is_another(change: Change[Object]) -> bool:
-        old, new = change.old, change.new
-        return old is not None and new is not None and condition(old, kind) != condition(new, kind)
-
-    return is_another
 
 
 class SeedConditions:
@@ -58,7 +47,7 @@ class SeedConditions:
         return await self._update(seed, compute)
 
     async def sum_up(self, seed: Object) -> None:
-        """Puts the phase right: somebody may have written conditions who does not know of it. Raises KubeError."""
+        """Corrects the phase: somebody may have written conditions who does not know of it. Raises KubeError."""
         await self._update(seed, lambda status: status)
 
     async def soften_and_write(self, seed: Object, found: Condition) -> Result:

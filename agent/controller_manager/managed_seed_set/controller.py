@@ -1,10 +1,10 @@
 """The controller `managedseedset`: a set is looked at when one of its replicas changes in what counts for it.
 
 Shoots and ManagedSeeds name their set as owner, Seeds are found by the name of the replica. A Shoot that comes onto a
-Seed, or leaves it, concerns the set of that Seed: it may have waited for one that is empty.
+Seed, or leaves it, leads to a pass over the set of that Seed: it may have waited for one that is empty.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 
 from agent.controller_manager.common.api import (
     BY_NAMESPACE,
@@ -24,26 +24,20 @@ from gardener.garden.shoots import seeds_of
 from kube.objects import (
     Key,
     Object,
-    annotations,
     controller_of,
-    finalizers,
-    is_deleting,
     labels,
     matches_label_selector,
     metadata,
     spec,
     text,
-    uid,
 )
 from kube.runtime.cache import Change, Store
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import Predicate
+from kube.runtime.predicates import Parts, annotation, any_of, changed, listed
 from kube.runtime.status import StatusWriter
 
 _LONGEST_PASS = 180.0
 _GARDEN = "garden"
-_READ = (keys.OPERATION, keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)
-"""Annotations of replicas."""
 
 
 def declare(context: Context) -> ControlLoop:
@@ -54,13 +48,15 @@ def declare(context: Context) -> ControlLoop:
         workers=settings.concurrent_syncs,
         time_limit=min(_LONGEST_PASS, settings.sync_period),
     )
-    sets = loop.watch(caches, MANAGED_SEED_SETS_VIEW, enqueue(when=_differs(_of_set)))
+    sets = loop.watch(caches, MANAGED_SEED_SETS_VIEW, enqueue(when=any_of(listed, changed(*_SET_PARTS))))
     owners = _Owners(sets)
-    shoots = owners.shoots = loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(owners.of_shoot, when=_differs(_of_shoot)))
-    managed_seeds = owners.managed_seeds = loop.watch(
-        caches, MANAGED_SEEDS_VIEW, enqueue_mapped(owners.of_replica, when=_differs(_of_managed_seed))
+    shoots = owners.shoots = loop.watch(
+        caches, SHOOTS_VIEW, enqueue_mapped(owners.of_shoot, when=changed(*_SHOOT_PARTS))
     )
-    seeds = loop.watch(caches, SEEDS_VIEW, enqueue_mapped(owners.of_seed, when=_differs(_of_seed)))
+    managed_seeds = owners.managed_seeds = loop.watch(
+        caches, MANAGED_SEEDS_VIEW, enqueue_mapped(owners.of_replica, when=changed(*_MANAGED_SEED_PARTS))
+    )
+    seeds = loop.watch(caches, SEEDS_VIEW, enqueue_mapped(owners.of_seed, when=changed("metadata.uid", is_seed_ready)))
     garden = Garden(
         client=context.garden.client,
         status=StatusWriter(context.garden.client, sets),
@@ -82,58 +78,34 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-# --- what counts of a change
+# --- which changes count
 
 
-def _differs(facts: Callable[[Object], Hashable]) -> Predicate[Object]:
-    """Also for what comes and goes; a set is looked at in resyncs, too."""
-
-    def predicate(change: Change[Object]) -> bool:
-        if change.old is None or change.new is None:
-            return True
-        if change.initial:
-            return facts is _of_set
-        return facts(change.old) != facts(change.new)
-
-    return predicate
+def _owner_uid(shoot: Object) -> object:
+    return (controller_of(shoot) or {}).get("uid")
 
 
-def _of_set(seed_set: Object) -> Hashable:
-    return (
-        uid(seed_set),
-        metadata(seed_set).get("generation"),
-        is_deleting(seed_set),
-        tuple(finalizers(seed_set)),
-    )
+_READ = tuple(map(annotation, (keys.OPERATION, keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)))
+"""Annotations of replicas."""
+_SET_PARTS: Parts = (
+    "metadata.uid",
+    "metadata.generation",
+    "metadata.deletionTimestamp",
+    "metadata.finalizers",
+)
+_SHOOT_PARTS: Parts = (
+    "metadata.uid",
+    _owner_uid,
+    "metadata.labels",
+    *_READ,
+    shoot_state,
+    health_of,
+    seeds_of,
+)
+_MANAGED_SEED_PARTS: Parts = ("metadata.uid", "metadata.labels", *_READ, managed_seed_state)
 
 
-def _of_shoot(shoot: Object) -> Hashable:
-    owner = controller_of(shoot) or {}
-    return (
-        uid(shoot),
-        owner.get("uid"),
-        tuple(sorted(labels(shoot).items())),
-        tuple(annotations(shoot).get(name) for name in _READ),
-        shoot_state(shoot),
-        health_of(shoot),
-        tuple(seeds_of(shoot)),
-    )
-
-
-def _of_managed_seed(managed_seed: Object) -> Hashable:
-    return (
-        uid(managed_seed),
-        tuple(sorted(labels(managed_seed).items())),
-        tuple(annotations(managed_seed).get(name) for name in _READ),
-        managed_seed_state(managed_seed),
-    )
-
-
-def _of_seed(seed: Object) -> Hashable:
-    return uid(seed), is_seed_ready(seed)
-
-
-# --- whom it concerns
+# --- which sets they lead to
 
 
 class _Owners:

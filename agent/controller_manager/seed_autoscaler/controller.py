@@ -10,7 +10,7 @@ Changes are gathered for a moment, as Shoots often come in numbers. A timer runs
 a cool-down, the grace period of a Shoot, or the next query of usage that is measured elsewhere.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -36,12 +36,12 @@ from gardener.garden.managed_seed_sets import health_of, is_seed_ready, managed_
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy, reports_failure, waits
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.shoots import seeds_of
-from kube.objects import Key, Object, annotations, controller_of, is_deleting, key, mapping, metadata, text, uid
-from kube.paths import at
+from kube.objects import Key, Object, annotations, controller_of, key, text
+from kube.paths import mapping_at
 from kube.resources import CONFIG_MAPS
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.loop import ControlLoop, enqueue_mapped
-from kube.runtime.predicates import Predicate
+from kube.runtime.predicates import Part, Parts, annotation, any_of, changed, listed
 from kube.runtime.status import StatusWriter
 
 _GATHER_SECONDS = 5.0
@@ -49,6 +49,8 @@ _READ = (keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)
 """Annotations of replicas."""
 
 REGION_CONFIGS_VIEW = View(CONFIG_MAPS, RegionConfig.of, label_selector=f"{PURPOSE}={REGION_CONFIG}", most=2 << 20)
+
+Keys = Callable[[Change[Object]], Iterator[Key]]
 
 
 def declare(context: Context) -> ControlLoop:
@@ -59,26 +61,28 @@ def declare(context: Context) -> ControlLoop:
         workers=settings.concurrent_syncs,
         max_backoff=settings.sync_period,
     )
-    concerned = _Concerned()
-    autoscalers = concerned.autoscalers = loop.watch(
-        caches, SEED_AUTOSCALERS_VIEW, enqueue_mapped(concerned.by_autoscaler, when=_differs(_of_autoscaler))
+    scalers = _Scalers()
+    autoscalers = scalers.autoscalers = loop.watch(
+        caches,
+        SEED_AUTOSCALERS_VIEW,
+        enqueue_mapped(scalers.by_autoscaler, when=any_of(listed, changed(*_AUTOSCALER_PARTS))),
     )
 
-    def watch(view: View[Object], keys_of: Callable[[Change[Object]], Iterator[Key]], facts: Facts) -> Store[Object]:
-        return loop.watch(caches, view, enqueue_mapped(keys_of, when=_differs(facts), after=_GATHER_SECONDS))
+    def watch(view: View[Object], keys_of: Keys, *parts: Part[Object]) -> Store[Object]:
+        return loop.watch(caches, view, enqueue_mapped(keys_of, when=changed(*parts), after=_GATHER_SECONDS))
 
-    sets = watch(MANAGED_SEED_SETS_VIEW, concerned.by_set, _of_set)
-    managed_seeds = watch(MANAGED_SEEDS_VIEW, concerned.by_replica, _of_managed_seed)
-    shoots = watch(SHOOTS_VIEW, concerned.by_shoot, _of_shoot)
-    seeds = watch(SEEDS_VIEW, concerned.all, _of_seed)
-    profiles = watch(CLOUD_PROFILES_VIEW, concerned.all, _of_profile)
-    own_profiles = watch(NAMESPACED_CLOUD_PROFILES_VIEW, concerned.all, _of_own_profile)
-    concerned.shoots = shoots
+    sets = watch(MANAGED_SEED_SETS_VIEW, scalers.by_set, *_SET_PARTS)
+    managed_seeds = watch(MANAGED_SEEDS_VIEW, scalers.by_replica, *_MANAGED_SEED_PARTS)
+    shoots = watch(SHOOTS_VIEW, scalers.by_shoot, *_SHOOT_PARTS)
+    seeds = watch(SEEDS_VIEW, scalers.all, *_SEED_PARTS)
+    profiles = watch(CLOUD_PROFILES_VIEW, scalers.all, "spec.seedSelector")
+    own_profiles = watch(NAMESPACED_CLOUD_PROFILES_VIEW, scalers.all, "spec.parent")
+    scalers.shoots = shoots
     period = timedelta(seconds=settings.sync_period)
     strategy = Strategy(settings.candidate_determination_strategy)
     regions = None
     if strategy is Strategy.MINIMAL_DISTANCE:
-        regions = loop.watch(caches, REGION_CONFIGS_VIEW, enqueue_mapped(concerned.all, after=_GATHER_SECONDS))
+        regions = loop.watch(caches, REGION_CONFIGS_VIEW, enqueue_mapped(scalers.all, after=_GATHER_SECONDS))
     garden = Garden(
         client=context.garden.client,
         autoscalers=autoscalers,
@@ -102,78 +106,66 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-# --- what counts of a change
-
-Facts = Callable[[Object], Hashable]
+# --- which changes count
 
 
-def _differs(facts: Facts) -> Predicate[Object]:
-    """Also for what comes and goes."""
-
-    def predicate(change: Change[Object]) -> bool:
-        if change.old is None or change.new is None:
-            return True
-        if change.initial:
-            return facts is _of_autoscaler
-        return facts(change.old) != facts(change.new)
-
-    return predicate
+def _pending_replica(seed_set: Object) -> object:
+    pending = mapping_at(seed_set, "status", "pendingReplica")
+    return pending.get("name"), pending.get("reason")
 
 
-def _of_autoscaler(autoscaler: Object) -> Hashable:
-    paused = annotations(autoscaler).get(keys.AUTOSCALING_PAUSED)
-    return uid(autoscaler), metadata(autoscaler).get("generation"), is_deleting(autoscaler), paused
+def _replica_state(shoot: Object) -> object:
+    """Of one that belongs to a set."""
+    owner = controller_of(shoot)
+    read = (annotations(shoot).get(name) for name in _READ)
+    return (owner.get("uid"), shoot_state(shoot), health_of(shoot), *read) if owner else None
 
 
-def _of_set(seed_set: Object) -> Hashable:
-    status = mapping(seed_set.get("status"))
-    counts = ("observedGeneration", "replicas", "readyReplicas", "currentRevision", "updateRevision")
-    pending = mapping(status.get("pendingReplica"))
-    return (
-        uid(seed_set),
-        metadata(seed_set).get("generation"),
-        is_deleting(seed_set),
-        *(status.get(each) for each in counts),
-        *(pending.get(each) for each in ("name", "reason")),
-    )
+def _waits_in_vain(shoot: Object) -> bool:
+    return waits(shoot) and reports_failure(shoot)
 
 
-def _of_managed_seed(managed_seed: Object) -> Hashable:
-    read = tuple(annotations(managed_seed).get(name) for name in _READ)
-    return uid(managed_seed), managed_seed_state(managed_seed), read
-
-
-def _of_shoot(shoot: Object) -> Hashable:
-    owner = controller_of(shoot) or {}
-    return (
-        uid(shoot),
-        is_deleting(shoot),
-        tuple(seeds_of(shoot)),
-        waits(shoot) and reports_failure(shoot),
-        owner.get("uid"),
-        (shoot_state(shoot), health_of(shoot), *(annotations(shoot).get(name) for name in _READ)) if owner else None,
-    )
-
-
-def _of_seed(seed: Object) -> Hashable:
+def _scheduling_inputs(seed: Object) -> object:
     info = SeedInfo.of(seed)
-    amounts = tuple(str(at(seed, "status", field)) for field in ("allocatable", "capacity"))
-    return uid(seed), is_seed_ready(seed), amounts, tuple(info.labels.items()), info.problem, info.taints, info.networks
+    return info.labels, info.problem, info.taints, info.networks
 
 
-def _of_profile(profile: Object) -> Hashable:
-    return str(at(profile, "spec", "seedSelector"))
+_AUTOSCALER_PARTS: Parts = (
+    "metadata.uid",
+    "metadata.generation",
+    "metadata.deletionTimestamp",
+    annotation(keys.AUTOSCALING_PAUSED),
+)
+_SET_PARTS: Parts = (
+    "metadata.uid",
+    "metadata.generation",
+    "metadata.deletionTimestamp",
+    *(f"status.{field}" for field in ("observedGeneration", "replicas", "readyReplicas")),
+    *(f"status.{field}" for field in ("currentRevision", "updateRevision")),
+    _pending_replica,
+)
+_MANAGED_SEED_PARTS: Parts = ("metadata.uid", managed_seed_state, *map(annotation, _READ))
+_SHOOT_PARTS: Parts = (
+    "metadata.uid",
+    "metadata.deletionTimestamp",
+    seeds_of,
+    _waits_in_vain,
+    _replica_state,
+)
+_SEED_PARTS: Parts = (
+    "metadata.uid",
+    is_seed_ready,
+    "status.allocatable",
+    "status.capacity",
+    _scheduling_inputs,
+)
 
 
-def _of_own_profile(profile: Object) -> Hashable:
-    return str(at(profile, "spec", "parent"))
+# --- which SeedAutoscalers they lead to
 
 
-# --- whom it concerns
-
-
-class _Concerned:
-    """The SeedAutoscalers for which a change may matter."""
+class _Scalers:
+    """The SeedAutoscalers that may decide otherwise since a change."""
 
     autoscalers: Store[Object]
     shoots: Store[Object]

@@ -8,15 +8,15 @@ from agent.controller_manager.cloud_profile import declare as declare_profile
 from agent.controller_manager.controller_deployment import declare as declare_deployment
 from agent.controller_manager.controller_registration.finalizers import declare_registrations, declare_seeds
 from agent.controller_manager.controller_registration.installations.controller import declare as declare_installations
-from agent.controller_manager.credentials.controller import declare_secrets, declare_workload_identities
+from agent.controller_manager.credentials import declare_secrets, declare_workload_identities
 from agent.controller_manager.credentials_binding import declare as declare_credentials_binding
 from agent.controller_manager.exposure_class import declare as declare_exposure_class
 from agent.controller_manager.namespaced_cloud_profile import declare as declare_child
 from agent.controller_manager.quota import declare as declare_quota
 from agent.controller_manager.secret_binding import declare as declare_secret_binding
 from agent.controller_manager.seed.lifecycle.controller import declare as declare_lifecycle
-from agent.controller_manager.seed.secrets.controller import declare as declare_seed_secrets
-from agent.controller_manager.shoot.conditions.controller import declare as declare_conditions
+from agent.controller_manager.seed.secrets import declare as declare_seed_secrets
+from agent.controller_manager.shoot.conditions import declare as declare_conditions
 from config.controller_manager.controllers import Controllers, Seed
 from gardener.api.garden import (
     CLOUD_PROFILES,

@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 from agent.controller_manager.bastion.controller import declare as declare_bastion
-from agent.controller_manager.event.controller import declare as declare_event
-from agent.controller_manager.shoot.hibernation.controller import declare as declare_hibernation
-from agent.controller_manager.shoot.maintenance.controller import declare as declare_maintenance
-from agent.controller_manager.shoot.quota.controller import declare as declare_quota
-from agent.controller_manager.shoot.reference.controller import declare as declare_reference
-from agent.controller_manager.shoot.retry.controller import declare as declare_retry
-from agent.controller_manager.shoot.status_label.controller import declare as declare_status_label
+from agent.controller_manager.event import declare as declare_event
+from agent.controller_manager.shoot.hibernation import declare as declare_hibernation
+from agent.controller_manager.shoot.maintenance import declare as declare_maintenance
+from agent.controller_manager.shoot.quota import declare as declare_quota
+from agent.controller_manager.shoot.reference import declare as declare_reference
+from agent.controller_manager.shoot.retry import declare as declare_retry
+from agent.controller_manager.shoot.status_label import declare as declare_status_label
 from config.controller_manager.controllers import Controllers, Event, ShootRetry
 from gardener import keys
 from gardener.api.garden import BASTIONS, CLOUD_PROFILES, QUOTAS, SECRET_BINDINGS, SHOOTS

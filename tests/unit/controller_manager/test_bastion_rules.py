@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.bastion.rules import Bastion, end, shoot_matters, why_useless
+from agent.controller_manager.bastion.controller import moves_or_goes
+from agent.controller_manager.bastion.rules import Bastion, end, why_useless
 from gardener import keys
 from gardener.api.garden import BASTIONS
 from kit.garden_objects import garden_object, shoot
 from kube.clock import format_time
 from kube.objects import Key, Object
+from kube.runtime.cache import Change
 
 TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -63,7 +65,7 @@ def test_it_belongs_to_a_shoot_of_its_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "matters"),
+    ("old", "new", "expected"),
     [
         (None, on("one"), False),
         (on("one"), on("one", labels={"a": "b"}), False),
@@ -72,8 +74,8 @@ def test_it_belongs_to_a_shoot_of_its_namespace() -> None:
         (on("one"), None, True),
     ],
 )
-def test_a_shoot_that_moves_or_goes_matters(old: Object | None, new: Object | None, matters: bool) -> None:
-    assert shoot_matters(old, new) is matters
+def test_a_shoot_that_moves_or_goes_is_seen(old: Object | None, new: Object | None, expected: bool) -> None:
+    assert moves_or_goes(Change(Key("ns", "s"), old, new, initial=False)) is expected
 
 
 @given(status=st.dictionaries(st.sampled_from(["expirationTimestamp", "lastHeartbeatTimestamp"]), st.text()))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.controller_manager.common.rules.bindings import Bound, changes_of_labels
 from agent.controller_manager.common.rules.credentials import Credentials
-from agent.controller_manager.credentials.rules import needed_changes
+from agent.controller_manager.credentials import needed_changes
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, SECRET_BINDING_REFERENCE
 from kube.objects import Object
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.controller_registration.installations.changes import installation_matters
+from agent.controller_manager.controller_registration.installations.controller import installation_triggers
 from agent.controller_manager.controller_registration.installations.desired import (
     POD_SECURITY,
     Deployment,
@@ -105,18 +105,18 @@ def test_pod_security_is_copied_and_removed() -> None:
         (("metadata", "annotations"), {POD_SECURITY: "privileged"}),
     ],
 )
-def test_what_is_changed_by_hand_is_seen_and_put_right(path: tuple[str, ...], value: Any) -> None:
+def test_what_is_changed_by_hand_is_seen_and_corrected(path: tuple[str, ...], value: Any) -> None:
     changed = with_value(copy.deepcopy(stored()), path, value)
-    assert installation_matters(Change(Key("", "r-12345"), old=stored(), new=changed, initial=False))
+    assert installation_triggers(Change(Key("", "r-12345"), old=stored(), new=changed, initial=False))
     patch = DESIRED.patch(changed)
     if patch is not None:  # without its version, a reference is as good as before
         right = merged(changed, patch)
         assert DESIRED.patch(right) is None
 
 
-def test_a_status_does_not_matter() -> None:
+def test_a_status_is_no_trigger() -> None:
     reported = {**stored(), "status": {"conditions": [{"type": "Healthy", "status": "True"}]}}
-    assert not installation_matters(Change(Key("", "r-12345"), old=stored(), new=reported, initial=False))
+    assert not installation_triggers(Change(Key("", "r-12345"), old=stored(), new=reported, initial=False))
 
 
 def test_deployments_of_other_types() -> None:

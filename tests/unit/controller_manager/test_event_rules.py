@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.event.rules import last_seen
+from agent.controller_manager.event import last_seen
 from kube.objects import Object
 
 

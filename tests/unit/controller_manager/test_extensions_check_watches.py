@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent.controller_manager.common.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
-from agent.controller_manager.seed.extensions_check.watched import Watched
+from agent.controller_manager.seed.extensions_check import Triggers
 from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store
 from kube.runtime.watch import Deleted, ListBegins, ListEnds, Present
@@ -16,14 +16,14 @@ class Watches:
 
     def __init__(self) -> None:
         seeds, installations = Store(SEEDS_VIEW), Store(CONTROLLER_INSTALLATIONS_VIEW)
-        watched = Watched(seeds=seeds, installations=installations)
+        triggers = Triggers(seeds=seeds, installations=installations)
         self._seeds, self._installations = seeds.source(""), installations.source("")
         self.found: list[str] = []
         for source in (self._seeds, self._installations):
             source.apply(ListBegins(1))
             source.apply(ListEnds(1))
-        seeds.subscribe(self._enqueue(watched.by_seed))
-        installations.subscribe(self._enqueue(watched.by_installation))
+        seeds.subscribe(self._enqueue(triggers.by_seed))
+        installations.subscribe(self._enqueue(triggers.by_installation))
 
     def seed(self, version: int, **conditions: str) -> list[str]:
         self._seeds.apply(Present(_object("a", version, **conditions)))

@@ -8,7 +8,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.certificate_signing_request.rules import (
+from agent.controller_manager.certificate_signing_request import (
     USAGES,
     is_made_for,
     review,

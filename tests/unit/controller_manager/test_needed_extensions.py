@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.controller_registration.installations.counted import Counted
+from agent.controller_manager.controller_registration.installations.demand import Counted
 from agent.controller_manager.controller_registration.installations.needs import (
     Extension,
     ShootNeeds,

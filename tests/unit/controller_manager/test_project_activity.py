@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from agent.controller_manager.common.rules.credentials import Credentials
-from agent.controller_manager.project.activity.reconcile import Moments
-from agent.controller_manager.project.activity.rules import is_news, of_credentials, of_objects, of_quotas
+from agent.controller_manager.project.activity import Moments, is_news, of_credentials, of_objects, of_quotas
 from kit.garden_objects import shoot
 from kube.clock import format_time
 from kube.objects import Object

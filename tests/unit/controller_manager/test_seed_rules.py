@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
-from agent.controller_manager.seed.backup_buckets_check import rules as backup_buckets
-from agent.controller_manager.seed.extensions_check import rules as extensions
+from agent.controller_manager.seed import backup_buckets_check as backup_buckets
+from agent.controller_manager.seed import extensions_check as extensions
 from agent.controller_manager.seed.lifecycle import rules as lifecycle
-from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
+from agent.controller_manager.seed.secrets import copy_of, has_to_be_made_anew, updated
 from gardener.api.garden import SHOOTS
 from kit.garden_objects import garden_object
 from kube.conditions import Condition

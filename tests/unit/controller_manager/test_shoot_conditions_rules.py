@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.shoot.conditions.rules import OWN, merged
+from agent.controller_manager.shoot.conditions import OWN, merged
 from kube.objects import Object
 
 TYPES = st.sampled_from([*sorted(OWN), "GardenletReady", "ExtensionsReady", "Foreign"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.shoot.quota.rules import announcement, next_look
+from agent.controller_manager.shoot.quota import announcement, next_look
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
 from gardener.garden.lifetimes import binding_of, end, first_end, lifetime
 from kit.garden_objects import shoot

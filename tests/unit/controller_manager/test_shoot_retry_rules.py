@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.shoot.retry.rules import MOST_RETRIES, due, is_over
+from agent.controller_manager.shoot.retry import MOST_RETRIES, due, is_over
 from gardener.garden.shoots import met_rate_limit
 from kit.garden_objects import shoot
 from kube.clock import format_time

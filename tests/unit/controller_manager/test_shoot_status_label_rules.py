@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.shoot.status_label.rules import needed_labels, status
+from agent.controller_manager.shoot.status_label import needed_labels, status
 from kit.garden_objects import shoot
 from kube.objects import Object
 

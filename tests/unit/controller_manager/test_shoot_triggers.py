@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.shoot.hibernation.controller import concerns_schedules
-from agent.controller_manager.shoot.maintenance.controller import handler
+from agent.controller_manager.shoot.hibernation import triggers
+from agent.controller_manager.shoot.maintenance import handler
 from kit.garden_objects import shoot
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
@@ -51,8 +51,8 @@ def change(old: Object | None, new: Object | None, *, initial: bool = False) -> 
         (planned(NIGHT, possible="True"), planned(NIGHT), False),
     ],
 )
-def test_changes_that_concern_schedules(old: Object | None, new: Object | None, expected: bool) -> None:
-    assert concerns_schedules(change(old, new)) is expected
+def test_changes_that_lead_to_a_look_at_schedules(old: Object | None, new: Object | None, expected: bool) -> None:
+    assert triggers(change(old, new)) is expected
 
 
 def asked(operation: str = "maintain") -> Object:

@@ -12,6 +12,7 @@ Namespaces                the Seed
 
 from collections.abc import Iterable
 from functools import partial
+from operator import attrgetter
 
 from agent.controller_manager.common.api import (
     BACKUP_BUCKETS_VIEW,
@@ -25,51 +26,74 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.context import Context
-from agent.controller_manager.controller_registration.installations import changes
 from agent.controller_manager.controller_registration.installations.demand import Demand, Entry
 from agent.controller_manager.controller_registration.installations.desired import (
+    LABELS,
+    POD_SECURITY,
     Deployment,
     seed_of,
 )
+from agent.controller_manager.controller_registration.installations.needs import is_required
 from agent.controller_manager.controller_registration.installations.reconcile import Reconciler, Stores
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
 from gardener.garden import seeds as garden_seeds
-from kube.objects import Key, Object, spec, text
+from gardener.garden.domains import Domain
+from kube.objects import Key, Object, is_deleting, labels, spec, text
 from kube.runtime.cache import Change, View
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, annotation, any_of, came, changed, exists, listed, now, went
 
 _DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, Deployment.of)
 _ENTRIES_VIEW = View(BACKUP_ENTRIES, Entry.of)
+
+
+_seed_triggers: Predicate[Object] = all_of(
+    exists, any_of(listed, now(is_deleting), changed("spec", "metadata.labels", "metadata.annotations"))
+)
+"""Not that one is gone: before that, nothing was left that would belong to it."""
+_registration_triggers: Predicate[Object] = changed("spec", "metadata.deletionTimestamp", annotation(POD_SECURITY))
+
+
+def _own_labels(installation: Object) -> list[str | None]:
+    return [labels(installation).get(name) for name in LABELS]
+
+
+installation_triggers: Predicate[Object] = changed(
+    "spec", "metadata.deletionTimestamp", annotation(POD_SECURITY), is_required, _own_labels
+)
+"""Also if what this controller writes has been changed by hand."""
+
+
+def _role_and_domain(secret: GardenSecret | None) -> tuple[str, Domain | None] | None:
+    return None if secret is None else (secret.role, secret.domain)
 
 
 def declare(context: Context) -> ControlLoop:
     settings, caches = context.config.controllers.controller_registration, context.garden.caches
     loop = ControlLoop("controllerregistration-seed", kind=SEEDS, workers=settings.concurrent_syncs)
     known = Stores(
-        seeds=loop.watch(caches, SEEDS_VIEW, enqueue(when=changes.seed_matters)),
-        namespaces=loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(_of_namespace, when=changes.came_or_went)),
+        seeds=loop.watch(caches, SEEDS_VIEW, enqueue(when=_seed_triggers)),
+        namespaces=loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(_of_namespace, when=any_of(came, went))),
         secrets=loop.watch(caches, GARDEN_SECRETS_VIEW),
         registrations=loop.watch(caches, CONTROLLER_REGISTRATIONS_VIEW),
         deployments=loop.watch(caches, _DEPLOYMENTS_VIEW),
         installations=loop.watch(
-            caches, CONTROLLER_INSTALLATIONS_VIEW, enqueue_mapped(_of_installation, when=changes.installation_matters)
+            caches, CONTROLLER_INSTALLATIONS_VIEW, enqueue_mapped(_of_installation, when=installation_triggers)
         ),
         buckets=loop.watch(caches, BACKUP_BUCKETS_VIEW),
     )
     demand = Demand(secrets=known.secrets, shoots=loop.watch(caches, SHOOTS_VIEW))
     # These ask other stores, so they follow once all are there.
     loop.watch(
-        caches, GARDEN_SECRETS_VIEW, enqueue_mapped(partial(_of_secret, known, demand), when=changes.secret_matters)
+        caches, GARDEN_SECRETS_VIEW, enqueue_mapped(partial(_of_secret, known, demand), when=changed(_role_and_domain))
     )
     loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(lambda change: _keys(demand.shoot_changed(change))))
     loop.watch(caches, _ENTRIES_VIEW, enqueue_mapped(lambda change: _keys(demand.entry_changed(change))))
+    loop.watch(caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(partial(_all, known), when=_registration_triggers))
     loop.watch(
-        caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(partial(_all, known), when=changes.registration_matters)
+        caches, _DEPLOYMENTS_VIEW, enqueue_mapped(partial(_of_deployment, known), when=changed(attrgetter("hash")))
     )
-    loop.watch(
-        caches, _DEPLOYMENTS_VIEW, enqueue_mapped(partial(_of_deployment, known), when=changes.deployment_matters)
-    )
-    loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(partial(_of_bucket, demand), when=changes.bucket_matters))
+    loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(partial(_of_bucket, demand), when=changed("spec")))
     return loop.reconciled_by(Reconciler(client=context.garden.client, known=known, demand=demand))
 
 

@@ -1,17 +1,21 @@
 """What the objects of the garden need of each Seed, kept up to date with each change of one of them."""
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, TypeVar
 
 from agent.controller_manager.common.api import BY_NAMESPACE
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
-from agent.controller_manager.controller_registration.installations.counted import Counted
 from agent.controller_manager.controller_registration.installations.needs import ShootNeeds, needs_of_shoot
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain
+from gardener.garden.shoots import seeds_of
 from kube.objects import Key, Object, spec, text
-from kube.paths import at
 from kube.runtime.cache import Change, Store
+
+V = TypeVar("V", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,67 @@ class Entry:
     @classmethod
     def of(cls, entry: Object) -> "Entry":
         return cls(text(spec(entry).get("seedName")), text(spec(entry).get("bucketName")))
+
+
+@lru_cache(maxsize=4096)
+def _interned(value: V) -> V:
+    """The first one of those that are equal."""
+    return value
+
+
+class Counted(Generic[V]):
+    """Which different values the objects of a group have.
+
+    The Shoots of a Seed may be thousands, and most of them need the same extensions. Only which are needed at all is
+    asked, and that changes with few of them; so it is counted with each change, instead of being computed from all.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, Counter[V]] = {}
+        self._known: dict[Key, tuple[frozenset[str], V]] = {}
+
+    def of(self, group: str) -> Collection[V]:
+        """The different values in a group."""
+        return self._groups.get(group, Counter()).keys()
+
+    def groups_with(self, value: V) -> set[str]:
+        return {group for group, counter in self._groups.items() if value in counter}
+
+    def put(self, key: Key, groups: Iterable[str], value: V) -> set[str]:
+        """An object is in these groups and in no others. Returns the groups that have other values than before."""
+        wanted = frozenset(groups), _interned(value)
+        if self._known.get(key) == wanted:
+            return set()
+        gone = self._forget(key)
+        come: set[tuple[str, V]] = set()
+        if wanted[0]:
+            self._known[key] = wanted
+        for group in wanted[0]:
+            counter = self._groups.setdefault(group, Counter())
+            counter[value] += 1
+            if counter[value] == 1:
+                come.add((group, value))
+        return {group for group, _ in gone ^ come}
+
+    def remove(self, key: Key) -> set[str]:
+        """The object is gone."""
+        return {group for group, _ in self._forget(key)}
+
+    def _forget(self, key: Key) -> set[tuple[str, V]]:
+        """What ends with it."""
+        gone: set[tuple[str, V]] = set()
+        if key not in self._known:
+            return gone
+        groups, value = self._known.pop(key)
+        for group in groups:
+            counter = self._groups[group]
+            counter[value] -= 1
+            if not counter[value]:
+                del counter[value]
+                gone.add((group, value))
+            if not counter:
+                del self._groups[group]
+        return gone
 
 
 class Demand:
@@ -84,8 +149,3 @@ class Demand:
         for secret in self._secrets.values_by_index(BY_NAMESPACE, NAMESPACE):
             if secret is not None and secret.role == role and secret.domain is not None:
                 yield secret.domain
-
-
-def seeds_of(shoot: Object) -> set[str]:
-    """The Seed that it is on, and the one that it leaves."""
-    return {text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName"))} - {""}

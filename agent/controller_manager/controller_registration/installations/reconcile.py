@@ -12,7 +12,7 @@ import structlog
 
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
-from agent.controller_manager.controller_registration.installations.demand import Demand, seeds_of
+from agent.controller_manager.controller_registration.installations.demand import Demand
 from agent.controller_manager.controller_registration.installations.desired import (
     REGISTRATION_HASH,
     Deployment,
@@ -34,6 +34,7 @@ from agent.controller_manager.controller_registration.installations.needs import
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
+from gardener.garden.shoots import seeds_of
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, is_deleting, key, labels, metadata, spec, text, uid
 from kube.paths import at

@@ -14,18 +14,16 @@ from functools import partial
 from agent.controller_manager.common.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.project.lifecycle import quota
-from agent.controller_manager.project.lifecycle.events import Events
 from agent.controller_manager.project.lifecycle.rbac import Present, controlling_project
-from agent.controller_manager.project.lifecycle.reconcile import Reconciler, Stores
+from agent.controller_manager.project.lifecycle.reconcile import Events, Reconciler, Stores
 from agent.controller_manager.project.lifecycle.rights import BY_PROJECT, KINDS
 from gardener.api.garden import PROJECTS
 from gardener.keys import GARDENER_FINALIZER
-from kube.objects import Key, Object, finalizers, is_deleting, metadata
+from kube.objects import Key, Object, finalizers, is_deleting
 from kube.resources import RESOURCE_QUOTAS
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-
-_OF_METADATA = ("deletionTimestamp", "generation", "labels", "uid")
+from kube.runtime.predicates import Predicate, any_of, changed, listed, now, went
 
 
 def _project_of(present: Present | None) -> tuple[str, ...]:
@@ -41,7 +39,7 @@ _RIGHTS_VIEWS = {
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.project, context.garden
     loop = ControlLoop("project", kind=PROJECTS, workers=settings.concurrent_syncs)
-    projects = loop.watch(garden.caches, PROJECTS_VIEW, enqueue(when=_is_changed))
+    projects = loop.watch(garden.caches, PROJECTS_VIEW, enqueue(when=_triggers))
     in_namespace = partial(_with_namespace, projects)
     stores = Stores(
         projects=projects,
@@ -49,29 +47,24 @@ def declare(context: Context) -> ControlLoop:
         quotas=loop.watch(
             garden.caches, _QUOTAS_VIEW, enqueue_mapped(lambda change: in_namespace(change.key.namespace))
         ),
-        shoots=loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_waiting, projects), when=_is_gone)),
+        shoots=loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_waiting, projects), when=went)),
         rights={
             kind: loop.watch(garden.caches, view, enqueue_mapped(_controlling)) for kind, view in _RIGHTS_VIEWS.items()
         },
     )
-    reconciler = Reconciler(client=garden.client, stores=stores, told=Events(context.recorder), quotas=settings.quotas)
+    reconciler = Reconciler(
+        client=garden.client, stores=stores, events=Events(context.recorder), quotas=settings.quotas
+    )
     return loop.reconciled_by(reconciler)
 
 
-def _is_changed(change: Change[Object]) -> bool:
-    """Leaves out changes of the status, and what the first pass writes."""
-    old, new = change.old, change.new
-    if change.initial or old is None or new is None:
-        return True
-    return _changing(old) != _changing(new) or GARDENER_FINALIZER not in finalizers(new)
+def _lacks_finalizer(project: Object) -> bool:
+    return GARDENER_FINALIZER not in finalizers(project)
 
 
-def _changing(project: Object) -> Object:
-    return {field: metadata(project).get(field) for field in _OF_METADATA}
-
-
-def _is_gone(change: Change[Object]) -> bool:
-    return change.new is None
+_parts = (f"metadata.{field}" for field in ("deletionTimestamp", "generation", "labels", "uid"))
+_triggers: Predicate[Object] = any_of(listed, changed(*_parts), now(_lacks_finalizer))
+"""Without changes of the status, and what the first pass writes."""
 
 
 def _with_namespace(projects: Store[Object], namespace: str) -> list[Key]:

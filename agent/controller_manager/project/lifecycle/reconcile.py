@@ -5,17 +5,16 @@ its name and by the uid of the Project that it carries. A namespace is only dele
 server itself says that there is no Shoot in it. With the Project goes all that it owns, so its finalizer is not taken
 off before the API server itself says that the namespace is not among that.
 
-What cannot be put right is told by an Event and the phase `Failed`; a conflict with another writer is neither.
+What cannot be repaired leads to an Event and the phase `Failed`; a conflict with another writer leads to neither.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
 from agent.controller_manager.common.api import BY_NAMESPACE
-from agent.controller_manager.project.lifecycle import events, quota
-from agent.controller_manager.project.lifecycle.events import Events
+from agent.controller_manager.project.lifecycle import quota
 from agent.controller_manager.project.lifecycle.namespace import (
     RELEASED,
     WAITING,
@@ -34,10 +33,12 @@ from gardener.keys import GARDENER_FINALIZER
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
+from kube.repeats import Repeats
 from kube.resources import NAMESPACES, RESOURCE_QUOTAS, Resource
 from kube.runtime.cache import Store
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, ReconcileError, Result, TerminalError, failure_of, is_conflict
+from kube.runtime.events import EventRecorder, EventType
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 
@@ -55,11 +56,43 @@ class Stores:
     rights: Mapping[Resource, Store[Present | None]]
 
 
+REPORTER = "project-controller"
+
+RECONCILED = "NamespaceReconcileSuccessful"
+RECONCILE_FAILED = "NamespaceReconcileFailed"
+NOT_EMPTY = "NamespaceNotEmpty"
+MARKED_FOR_DELETION = "NamespaceMarkedForDeletion"
+DELETION_FAILED = "NamespaceDeletionFailed"
+
+
+class Events:
+    """About Projects."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._warned: Repeats[tuple[str, str]] = Repeats()
+
+    def report(self, project: Object, reason: str, message: str) -> None:
+        self._write(project, "Normal", reason, message)
+
+    def warn(self, project: Object, reason: str, messages: Iterable[str]) -> None:
+        """Warn of what the pass before has not warned of."""
+        for new in sorted(self._warned.news(key(project), ((reason, message) for message in messages))):
+            self._write(project, "Warning", *new)
+
+    def forget(self, own: Key) -> None:
+        """The Project is as it is to be, or gone."""
+        self._warned.forget(own)
+
+    def _write(self, project: Object, type_: EventType, reason: str, message: str) -> None:
+        self._recorder.event(project, type_, reason, message, reporter=REPORTER)
+
+
 class Reconciler:
-    def __init__(self, *, client: Client, stores: Stores, told: Events, quotas: Sequence[QuotaConfiguration]) -> None:
+    def __init__(self, *, client: Client, stores: Stores, events: Events, quotas: Sequence[QuotaConfiguration]) -> None:
         self._client = client
         self._stores = stores
-        self._events = told
+        self._events = events
         self._quotas = quotas
         self._rights = Rights(client=client, stores=stores.rights)
         self._status = StatusWriter(client, stores.projects)
@@ -84,13 +117,13 @@ class Reconciler:
             project = await self._write_phase(project, PENDING)
         name = namespace_of(project)
         try:
-            is_told = await self._ensure_namespace(project)
+            is_reported = await self._ensure_namespace(project)
             project = await self._name_namespace(project)
         except (KubeError, ReconcileError) as error:
-            await self._fail(project, events.RECONCILE_FAILED, [error])
+            await self._fail(project, RECONCILE_FAILED, [error])
         success = f'Successfully reconciled namespace "{name}" for project'
-        if is_told:
-            self._events.tell(project, events.RECONCILED, success)
+        if is_reported:
+            self._events.report(project, RECONCILED, success)
         outcomes = [
             await _attempt("Error while setting up ResourceQuota", self._ensure_quota, project, name),
             await _attempt(
@@ -102,9 +135,9 @@ class Reconciler:
         ]
         errors = [outcome for outcome in outcomes if outcome is not None]
         if errors:
-            await self._fail(project, events.RECONCILE_FAILED, errors)
-        if not is_told and at(project, "status", "phase") != READY:
-            self._events.tell(project, events.RECONCILED, success)
+            await self._fail(project, RECONCILE_FAILED, errors)
+        if not is_reported and at(project, "status", "phase") != READY:
+            self._events.report(project, RECONCILED, success)
         self._events.forget(key(project))
         await self._write_phase(project, READY)
 
@@ -166,7 +199,7 @@ class Reconciler:
             raise
         except KubeError as error:
             why = f'Failed to release project namespace "{name}": {error}'
-            await self._fail(project, events.DELETION_FAILED, [ReconcileError(why)])
+            await self._fail(project, DELETION_FAILED, [ReconcileError(why)])
         if is_free:
             # What was made for the Project goes with it, by its owner references.
             written = await remove_finalizer(self._client, PROJECTS, project, GARDENER_FINALIZER)
@@ -182,7 +215,7 @@ class Reconciler:
             step = release(namespace, project)
         if shoots := await self._shoots_in(name, asks=step is not WAITING):
             why = f'Cannot release namespace "{name}" because it still contains Shoots: {users.listed(shoots)}'
-            self._events.warn(project, events.NOT_EMPTY, [why])
+            self._events.warn(project, NOT_EMPTY, [why])
         elif step.is_done:
             with suppress(NotFound):
                 await self._change_namespace(namespace or {}, step.change)
@@ -193,7 +226,7 @@ class Reconciler:
                     await self._client.delete(NAMESPACES, name, uid=uid(namespace))
             if step.deletes or at(project, "status", "phase") != TERMINATING:
                 message = f'Successfully marked project namespace "{name}" for deletion'
-                self._events.tell(project, events.MARKED_FOR_DELETION, message)
+                self._events.report(project, MARKED_FOR_DELETION, message)
         await self._write_phase(project, TERMINATING)
         return False
 

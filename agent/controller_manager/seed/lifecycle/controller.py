@@ -19,10 +19,10 @@ from gardener.garden.domains import NAMESPACE
 from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
 from kube.conditions import conditions_of
 from kube.objects import Key, Object, condition
-from kube.paths import at
 from kube.resources import LEASES
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
 
 _LEASES_VIEW = View(LEASES, rules.renewal_of, namespace=LEASE_NAMESPACE)
 
@@ -32,7 +32,7 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop(
         "seed-lifecycle", kind=SEEDS, workers=settings.concurrent_syncs, max_backoff=settings.sync_period
     )
-    seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=_seed_matters))
+    seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=_triggers))
     leases = loop.watch(caches, _LEASES_VIEW, enqueue_mapped(partial(_of_lease, seeds)))
     managed_seeds = loop.watch(caches, MANAGED_SEEDS_VIEW, enqueue_mapped(partial(_of_managed_seed, seeds)))
     shoots = loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(partial(_of_shoot, context, seeds)))
@@ -41,19 +41,18 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-def _seed_matters(change: Change[Object]) -> bool:
-    old, new = change.old, change.new
-    return new is not None and (old is None or change.initial or _kept(old) != _kept(new))
+def _gardenlet_ready(seed: Object) -> Object | None:
+    return condition(seed, conditions.GARDENLET_READY)
 
 
-def _kept(seed: Object) -> tuple[object, ...]:
-    return (
-        rules.is_reported(seed),
-        condition(seed, conditions.GARDENLET_READY),
-        rules.certificate_expires(seed),
-        at(seed, "status", "phase"),
-        phase_of(conditions_of(seed)),
-    )
+def _summed_up(seed: Object) -> str:
+    return phase_of(conditions_of(seed))
+
+
+_triggers: Predicate[Object] = all_of(
+    exists,
+    any_of(listed, changed(rules.is_reported, _gardenlet_ready, rules.certificate_expires, "status.phase", _summed_up)),
+)
 
 
 def _is_unknown(seeds: Store[Object], name: str) -> bool:

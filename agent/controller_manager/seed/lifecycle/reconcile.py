@@ -1,9 +1,9 @@
 """One pass over a Seed: whether its Lease is renewed in time, and what follows if it is not.
 
-Nobody polls. While all is well, a timer goes off when the Lease as it was known last would lapse, and is set again if
-it has been renewed meanwhile; that is all that renewals cost. Before a Seed is said to be lost, the API server is asked
-for its Lease: that a watch tells of no renewal does not mean that there was none. A Seed that is lost is looked at when
-its Lease is renewed, when its Shoots change, and at the times from which more is to be done about it.
+Nothing is polled. While all is well, a timer goes off when the Lease as it was known last would lapse, and is set again
+if it has been renewed meanwhile; that is all that renewals cost. Before a Seed is said to be lost, the API server is
+asked for its Lease: that a watch reports no renewal does not mean that there was none. A Seed that is lost is looked at
+when its Lease is renewed, when its Shoots change, and at the times from which more is to be done about it.
 """
 
 import asyncio

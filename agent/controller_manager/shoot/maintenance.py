@@ -1,6 +1,7 @@
-"""One pass over a Shoot: maintenance, if it is time for it; then it waits for the next occurrence of the window.
+"""The controller `shoot-maintenance`: it looks at a Shoot at a random time of its window, each day.
 
-What is written, in this order:
+It looks at once if a user asks for maintenance, and if the window changes, which may include the present time then.
+What a pass writes, in this order:
 
     status.lastMaintenance   what is about to change; it marks the Shoot as maintained in this occurrence of the window
     the Shoot                versions, operation, tasks; in a pass without changes it is reconciled all the same
@@ -10,28 +11,83 @@ Changes are tried in a dry run before: what the API server refuses then is not t
 conflict is no refusal: what was planned is planned anew.
 """
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
 
+from agent.controller_manager.common.api import CLOUD_PROFILES_VIEW, NAMESPACED_CLOUD_PROFILES_VIEW, SHOOTS_VIEW
+from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.maintenance.report import MAINTENANCE_FAILED, begun, description, ended, messages, refused
-from gardener.garden.maintenance.schedule import Uniform, is_asked_for, is_due, seconds_until_next
+from gardener.garden.maintenance.schedule import (
+    Uniform,
+    is_asked_for,
+    is_due,
+    seconds_at_start,
+    seconds_until_next,
+    time_window,
+)
 from gardener.garden.profiles import chosen_from, profile_of
 from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge, refusal_of
 from kube.objects import Key, Object, is_deleting, key, metadata, spec
 from kube.paths import mapping_at
 from kube.resources import Resource
-from kube.runtime.cache import Store
+from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop, EventHandler, Queue
+from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 from kube.write_mode import WriteMode
+
+
+def declare(context: Context, uniform: Uniform = random.uniform) -> ControlLoop:
+    settings, caches = context.config.controllers.shoot_maintenance, context.garden.caches
+    loop = ControlLoop("shoot-maintenance", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(caches, SHOOTS_VIEW, handler(context.clock, uniform))
+    profiles = {
+        view.resource: loop.watch(caches, view) for view in (CLOUD_PROFILES_VIEW, NAMESPACED_CLOUD_PROFILES_VIEW)
+    }
+    return loop.reconciled_by(
+        Reconciler(
+            client=context.garden.client,
+            status=StatusWriter(context.garden.client, shoots),
+            shoots=shoots,
+            profiles=profiles,
+            recorder=context.recorder,
+            clock=context.clock,
+            uniform=uniform,
+            restarts=Restarts(
+                control_plane=settings.enable_shoot_control_plane_restarter,
+                core_addons=settings.enable_shoot_core_addon_restarter,
+            ),
+            dry_run=context.dry_run,
+        )
+    )
+
+
+def handler(clock: Callable[[], datetime], uniform: Uniform) -> EventHandler[Object]:
+    def handle(queue: Queue, change: Change[Object]) -> None:
+        old, new = change.old, change.new
+        if new is None or is_deleting(new):
+            return
+        if old is None and change.initial:
+            queue.add_after(change.key, seconds_at_start(new, clock(), uniform), RESYNC)
+        elif old is None or _is_asked_anew(old, new) or time_window(old) != time_window(new):
+            queue.add(change.key, CHANGE)
+
+    return handle
+
+
+def _is_asked_anew(old: Object, new: Object) -> bool:
+    return is_asked_for(new) and not is_asked_for(old)
+
 
 _REPORTER = "shoot-maintenance-controller"
 _REFUSALS = (BadRequest, Forbidden, Invalid, TooLarge)
@@ -143,5 +199,5 @@ def _is_written(present: Object, maintained: Object) -> bool:
 
 
 def _log_plan(drawn: Plan) -> None:
-    told = description(drawn) if drawn.is_change else "no changes but for a reconciliation"
-    log.info("The Shoot would be maintained", changes=told)
+    changes = description(drawn) if drawn.is_change else "no changes but for a reconciliation"
+    log.info("The Shoot would be maintained", changes=changes)

@@ -1,15 +1,55 @@
-"""The labels of a Shoot that follow from its status: how it is, and the Seeds that it is on or leaves.
+"""The controller `shoot-statuslabel`: keeps the labels of Shoots that follow from their status.
 
-The webhooks keep the labels of Seeds when a Shoot is written; a write of its status can't change labels.
+They say how a Shoot is, and which Seeds it is on or leaves. The webhooks keep the labels of Seeds when a Shoot is
+written; a write of its status can't change labels.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from agent.controller_manager.common.api import SHOOTS_VIEW
+from agent.controller_manager.context import Context
 from gardener import keys
+from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import SUCCEEDED, last_errors, last_operation
+from kube.errors import NotFound
 from kube.names import label_name_problems
-from kube.objects import Object, labels, mappings, spec, text
+from kube.objects import Key, Object, labels, mappings, metadata, spec, text
 from kube.paths import at
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, Result
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import now
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.shoot_status_label, context.garden
+    loop = ControlLoop("shoot-statuslabel", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue(when=now(needed_labels)))
+    return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots))
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """One pass over a Shoot: its labels, in one patch."""
+
+    client: Client
+    shoots: Store[Object]
+
+    async def reconcile(self, key: Key) -> Result:
+        shoot = self.shoots.get(key)
+        changes = needed_labels(shoot) if shoot is not None else {}
+        if shoot is None or not changes:
+            return Done()
+        meta = {"resourceVersion": metadata(shoot)["resourceVersion"], "labels": changes}
+        try:
+            written = await self.client.patch(SHOOTS, key.name, {"metadata": meta}, namespace=key.namespace)
+        except NotFound:
+            return Done()
+        self.shoots.observe(written)
+        return Done()
+
 
 _WORST_FIRST = ("unhealthy", "unknown", "progressing", "healthy")
 _OF_CONDITION = {"True": "healthy", "Progressing": "progressing", "Unknown": "unknown", "False": "unhealthy"}

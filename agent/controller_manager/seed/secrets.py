@@ -1,23 +1,60 @@
-"""One pass over a Seed: its namespace, and the copies in it."""
+"""The controller `seed-secrets`: a Seed has a namespace in the garden, with copies of the garden's Secrets in it.
+
+Seeds        that come
+Secrets      of the garden: all Seeds; copies: their Seed
+Namespaces   of Seeds, if they go or have been changed
+"""
 
 import contextlib
 from collections.abc import Awaitable, Iterable, Mapping
+from functools import partial
 
 import structlog
 
-from agent.controller_manager.common.api import BY_NAMESPACE
-from agent.controller_manager.common.rules.garden_secrets import GardenSecret
-from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
+from agent.controller_manager.common.api import BY_NAMESPACE, GARDEN_SECRETS_VIEW, NAMESPACES_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret, copied
+from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.seeds import namespace_of
+from gardener.garden.seeds import namespace_of, seed_of
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, controller_of, is_deleting, key, labels, metadata, uid
 from kube.resources import NAMESPACES, SECRETS
-from kube.runtime.cache import Store
+from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, Result
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, any_of, came, changed, listed
+
+_WORKERS = 5
+
+_is_other_namespace: Predicate[Object] = changed(
+    "metadata.labels", "metadata.ownerReferences", "metadata.deletionTimestamp"
+)
+
+
+def declare(context: Context) -> ControlLoop:
+    caches = context.garden.caches
+    loop = ControlLoop("seed-secrets", kind=SEEDS, workers=_WORKERS)
+    seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=any_of(came, listed)))
+    secrets = loop.watch(caches, GARDEN_SECRETS_VIEW, enqueue_mapped(partial(_of_secret, seeds)))
+    namespaces = loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(_of_namespace, when=_is_other_namespace))
+    return loop.reconciled_by(
+        Reconciler(client=context.garden.client, seeds=seeds, secrets=secrets, namespaces=namespaces)
+    )
+
+
+def _of_secret(seeds: Store[Object], change: Change[GardenSecret | None]) -> list[Key]:
+    if name := seed_of(change.key.namespace):
+        return [Key("", name)]
+    return list(seeds.all_keys())
+
+
+def _of_namespace(change: Change[Object]) -> list[Key]:
+    name = seed_of(change.key.name)
+    return [Key("", name)] if name else []
+
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -143,3 +180,28 @@ def _namespace(name: str, seed: Object) -> Object:
             "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
         },
     }
+
+
+def copy_of(source: GardenSecret, namespace: str) -> Object:
+    content = dict(source.content or {})
+    meta = {
+        "name": source.name,
+        "namespace": namespace,
+        "labels": content.pop("labels", {}),
+        "annotations": content.pop("annotations", {}),
+    }
+    return {"apiVersion": SECRETS.api_version, "kind": SECRETS.kind, "metadata": meta, **content}
+
+
+def has_to_be_made_anew(present: Object, wanted: Object) -> bool:
+    """Whether the API server would refuse the change: of a type, or of what is immutable."""
+    is_other_type = copied(present)["type"] != wanted["type"]
+    is_frozen = present.get("immutable") is True
+    return is_other_type or (is_frozen and (copied(present)["data"] != wanted["data"] or not wanted.get("immutable")))
+
+
+def updated(present: Object, wanted: Object) -> Object:
+    """The present copy with the content of its source; the rest of its metadata stays."""
+    meta = {name: value for name, value in metadata(present).items() if name != "managedFields"}
+    taken = {name: metadata(wanted)[name] for name in ("labels", "annotations")}
+    return {**wanted, "metadata": {**meta, **taken}}

@@ -1,4 +1,7 @@
-"""One pass over a Shoot with schedules: what was due is done, and the next time is waited for."""
+"""The controller `shoot-hibernation`: it looks at a Shoot with schedules when the next of them is due.
+
+It looks at once if the schedules change, and when the cluster may be hibernated again that could not be.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,8 +9,20 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from agent.controller_manager.common.api import SHOOTS_VIEW
+from agent.controller_manager.context import Context
 from gardener.api.garden import SHOOTS
-from gardener.garden.hibernation import Activation, Entry, due, earliest, entries, gives_up, upcoming
+from gardener.garden.hibernation import (
+    Activation,
+    Entry,
+    due,
+    earliest,
+    entries,
+    gives_up,
+    is_possible,
+    schedules,
+    upcoming,
+)
 from kube.clock import format_time
 from kube.errors import Forbidden, Invalid, NotFound, refusal_of
 from kube.objects import Key, Object, is_deleting, key, metadata
@@ -16,7 +31,30 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import Predicate, all_of, changed, now
 from kube.runtime.status import StatusWriter
+from process.version import version
+
+triggers: Predicate[Object] = all_of(now(schedules), changed(schedules, is_possible))
+
+
+def declare(context: Context) -> ControlLoop:
+    settings = context.config.controllers.shoot_hibernation
+    loop = ControlLoop("shoot-hibernation", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(context.garden.caches, SHOOTS_VIEW, enqueue(when=triggers))
+    return loop.reconciled_by(
+        Reconciler(
+            client=context.garden.client,
+            status=StatusWriter(context.garden.client, shoots),
+            shoots=shoots,
+            recorder=context.recorder,
+            clock=context.clock,
+            deadline=timedelta(seconds=settings.trigger_deadline_duration),
+            version=version(),
+        )
+    )
+
 
 _REPORTER = "shoot-hibernation-controller"
 _HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to schedule")

@@ -1,4 +1,4 @@
-"""The controller `event`: Events that are not about Shoots are deleted some time after they were told last.
+"""The controller `event`: Events that are not about Shoots are deleted some time after they were reported last.
 
 It runs only if the configuration says how long. The API server deletes Events as well (`--event-ttl`), so that has to
 be longer.
@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.controller_manager.context import Context
-from agent.controller_manager.event.rules import last_seen
 from config.controller_manager.controllers import Event
+from gardener.api.garden import CORE_GROUP, SHOOTS
+from kube.clock import time_or_none
 from kube.errors import NotFound
-from kube.objects import Key
+from kube.objects import Key, Object, group_of, mapping, metadata, text
+from kube.paths import at
 from kube.resources import EVENTS
 from kube.runtime.cache import Store, View
 from kube.runtime.client import Client
@@ -20,13 +22,11 @@ from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import exists
 
-_EVENTS_VIEW = View(EVENTS, last_seen, streams=True)
-
 
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.event or Event(), context.garden
     loop = ControlLoop("event", kind=EVENTS, workers=settings.concurrent_syncs)
-    events = loop.watch(garden.caches, _EVENTS_VIEW, enqueue(when=exists))
+    events = loop.watch(garden.caches, View(EVENTS, last_seen, streams=True), enqueue(when=exists))
     lifetime = timedelta(seconds=settings.ttl_non_shoot_events)
     return loop.reconciled_by(Reconciler(client=garden.client, events=events, lifetime=lifetime, clock=context.clock))
 
@@ -54,3 +54,15 @@ class Reconciler:
         except NotFound:
             pass
         return Done()
+
+
+def last_seen(event: Object) -> datetime | None:
+    """What is kept of an Event: when it was reported last; None for those of Shoots, which are left alone.
+
+    Events of the newer API have no `lastTimestamp`, and say in `series` when they were repeated.
+    """
+    involved = mapping(event.get("involvedObject"))
+    if involved.get("kind") == SHOOTS.kind and group_of(text(involved.get("apiVersion"))) == CORE_GROUP:
+        return None
+    times = (at(event, "series", "lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return time_or_none(next(filter(None, times), metadata(event).get("creationTimestamp")))

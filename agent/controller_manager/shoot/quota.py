@@ -1,29 +1,94 @@
-"""One pass over a Shoot: how long it may live, and its deletion when that is over.
+"""The controller `shoot-quota`: Shoots are deleted when the lifetime that their Quotas allow has ended.
+
+Shoots    that come, or get another binding or another time in the annotation; and a timer
+Bindings  that change: the Shoots that use them
+Quotas    that change: the Shoots whose bindings name them
 
 What was announced is kept in memory: a new leader announces it once more.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 
-from agent.controller_manager.common.api import BY_NAMESPACE
+from agent.controller_manager.common.api import (
+    BY_CREDENTIALS_BINDING,
+    BY_NAMESPACE,
+    BY_QUOTA,
+    BY_SECRET_BINDING,
+    CREDENTIALS_BINDINGS_VIEW,
+    PROJECTS_VIEW,
+    QUOTAS_VIEW,
+    SECRET_BINDINGS_VIEW,
+    SHOOTS_VIEW,
+)
 from agent.controller_manager.common.confirmed_deletion import delete_confirmed
-from agent.controller_manager.shoot.quota import rules
+from agent.controller_manager.context import Context
 from gardener import keys
-from gardener.api.garden import QUOTAS, SHOOTS
+from gardener.api.garden import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from gardener.garden import dual_approval, lifetimes, users
-from kube.clock import format_time
+from kube.clock import format_time, parse_time
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata
 from kube.repeats import Repeats
 from kube.resources import Resource
-from kube.runtime.cache import Store
+from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
 from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, annotation, any_of, changed, happened, listed
+
+_BINDINGS = {BY_CREDENTIALS_BINDING: CREDENTIALS_BINDINGS_VIEW, BY_SECRET_BINDING: SECRET_BINDINGS_VIEW}
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, caches = context.config.controllers.shoot_quota, context.garden.caches
+    loop = ControlLoop("shoot-quota", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(caches, SHOOTS_VIEW, enqueue(when=_triggers))
+    bindings = {
+        index: loop.watch(caches, view, enqueue_mapped(partial(_users_of_binding, shoots, index), when=_is_later))
+        for index, view in _BINDINGS.items()
+    }
+    quotas = loop.watch(caches, QUOTAS_VIEW, enqueue_mapped(partial(_users_of_quota, shoots, bindings), when=_is_later))
+    stores = {
+        CREDENTIALS_BINDINGS: bindings[BY_CREDENTIALS_BINDING],
+        SECRET_BINDINGS: bindings[BY_SECRET_BINDING],
+        QUOTAS: quotas,
+    }
+    return loop.reconciled_by(
+        Reconciler(
+            client=context.garden.client,
+            shoots=shoots,
+            projects=loop.watch(caches, PROJECTS_VIEW),
+            stores=stores,
+            recorder=context.recorder,
+            sync_period=timedelta(seconds=settings.sync_period),
+            clock=context.clock,
+            dry_run=context.dry_run,
+        )
+    )
+
+
+_triggers: Predicate[Object] = any_of(
+    listed, changed(lifetimes.binding_of, annotation(keys.SHOOT_EXPIRATION), "metadata.deletionTimestamp")
+)
+_is_later: Predicate[Object] = all_of(happened, changed())
+"""At the start all Shoots are looked at anyway."""
+
+
+def _users_of_binding(shoots: Store[Object], index: str, change: Change[Object]) -> list[Key]:
+    return shoots.keys_by_index(index, change.key)
+
+
+def _users_of_quota(shoots: Store[Object], bindings: dict[str, Store[Object]], change: Change[Object]) -> Iterator[Key]:
+    for index, store in bindings.items():
+        for binding in store.keys_by_index(BY_QUOTA, change.key):
+            yield from shoots.keys_by_index(index, binding)
+
 
 REASON = "ClusterLifetimeExpiring"
 _REPORTER = "shoot-quota-controller"
@@ -66,7 +131,7 @@ class Reconciler:
         if now > until:
             return await self._expire(shoot)
         self._announce(key, shoot, until, now)
-        return RequeueAfter(rules.next_look(until, now, sync_period=self.sync_period).total_seconds())
+        return RequeueAfter(next_look(until, now, sync_period=self.sync_period).total_seconds())
 
     # --- what it may
 
@@ -124,12 +189,12 @@ class Reconciler:
         return until is not None and self.clock() > until and await self._lifetime(shoot, self._live) is not None
 
     def _announce(self, key: Key, shoot: Object, until: datetime, now: datetime) -> None:
-        before = rules.announcement(shoot, until, now)
+        before = announcement(shoot, until, now)
         if before is None or self.dry_run or not self.announced.news(key, [(until, before)]):
             return
-        told = f"The lifetime of the cluster ends in less than {_UNITS[before]}, at {format_time(until)};"
+        end = f"The lifetime of the cluster ends in less than {_UNITS[before]}, at {format_time(until)};"
         remedy = f"it is deleted then, unless the annotation {keys.SHOOT_EXPIRATION} is set to a later time"
-        self.recorder.event(shoot, "Warning", REASON, f"{told} {remedy}", reporter=_REPORTER)
+        self.recorder.event(shoot, "Warning", REASON, f"{end} {remedy}", reporter=_REPORTER)
 
 
 def _is_confirmed(shoot: Object) -> bool:
@@ -149,3 +214,22 @@ async def _demand(read: Read, resource: Resource, key: Key) -> Object:
     if found is None:
         raise ReconcileError(f"{resource.kind} {key}, which says how long the Shoot may live, does not exist")
     return found
+
+
+ANNOUNCED_BEFORE = (timedelta(hours=1), timedelta(days=1), timedelta(days=7))
+
+
+def announcement(shoot: Object, until: datetime, now: datetime) -> timedelta | None:
+    """How long before its end a Shoot has just been, or is about to be, announced; None: not yet.
+
+    Not what was so from the start: users know how long a new Shoot lives.
+    """
+    created = parse_time(metadata(shoot)["creationTimestamp"])
+    passed = (before for before in ANNOUNCED_BEFORE if created < until - before <= now)
+    return min(passed, default=None)
+
+
+def next_look(until: datetime, now: datetime, *, sync_period: timedelta) -> timedelta:
+    """When the Shoot has expired or is to be announced, but after the period in any case."""
+    moments = (until, *(until - before for before in ANNOUNCED_BEFORE))
+    return min(sync_period, *(moment - now for moment in moments if moment > now), timedelta.max)

@@ -1,4 +1,7 @@
-"""One pass over a Shoot: what it refers to is protected, and what no Shoot of its namespace refers to is released.
+"""The controller `shoot-reference`: what Shoots refer to gets a finalizer, and loses it with the last of them.
+
+Shoots                  that come, go, refer to something else, or whose finalizers change
+Secrets and ConfigMaps  that change: the Shoots that refer to them
 
 Before something in deletion is released, the API server is asked for its Shoots: nothing brings back what has gone.
 """
@@ -7,18 +10,53 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE
+from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE, SECRETS_VIEW, SHOOTS_VIEW, protected_in
 from agent.controller_manager.common.protection import look
 from agent.controller_manager.common.rules.credentials import Credentials
+from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import is_abandoned, references
-from kube.objects import Key, Object, is_deleting, metadata
-from kube.resources import Resource
-from kube.runtime.cache import Store
-from kube.runtime.client import Client
+from kube.objects import Key, Object, finalizers, is_deleting, metadata
+from kube.resources import CONFIG_MAPS, Resource
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Client, Form
 from kube.runtime.controller import Done, ReconcileError, Result
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, any_of, changed, listed
+
+_CONFIG_MAPS_VIEW = View(
+    CONFIG_MAPS, Credentials.of, form=Form.METADATA, indexes=((BY_PROTECTED, protected_in),), streams=True
+)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.shoot_reference, context.garden
+    loop = ControlLoop("shoot-reference", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue(when=triggers))
+    referable = {
+        view.resource: loop.watch(garden.caches, view, enqueue_mapped(partial(_users, shoots, view.resource)))
+        for view in (SECRETS_VIEW, _CONFIG_MAPS_VIEW)
+    }
+    return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots, referable=referable))
+
+
+def _referred(shoot: Object) -> object:
+    return frozenset(references(shoot))
+
+
+def _is_finalized(shoot: Object) -> object:
+    return keys.REFERENCE_PROTECTION in finalizers(shoot)
+
+
+triggers: Predicate[Object] = any_of(listed, changed(_referred, is_abandoned, _is_finalized))
+
+
+def _users(shoots: Store[Object], resource: Resource, change: Change[Credentials]) -> list[Key]:
+    if change.initial:
+        return []  # all Shoots are looked at at the start
+    return shoots.keys_by_index(BY_REFERENCE, (resource, change.key))
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -39,7 +77,7 @@ class Reconciler:
             raise ExceptionGroup("not all is protected or released", problems)
         return Done()
 
-    # --- what nobody refers to
+    # --- what no Shoot refers to
 
     async def _release(self, namespace: str) -> list[ReconcileError]:
         problems = []

@@ -1,10 +1,16 @@
-"""The controllers of what bindings refer to, of which only metadata are watched.
+"""The controllers of credentials that bindings refer to, of which only metadata are watched.
 
 Secrets, WorkloadIdentities   that have labels of bindings, or should have
 bindings of both kinds        that come, change or go: what they refer to
+
+The credentials get labels of the kinds of bindings that refer to them, and of the providers that these name; and a
+finalizer while there is any binding. When there is no binding any more, the label of a kind of bindings shows, together
+with the finalizer, that there was one. Others put the same finalizer, or users the label, on Secrets that no binding
+refers to; they are left alone there.
 """
 
 from functools import partial
+from itertools import chain
 
 import structlog
 
@@ -17,13 +23,17 @@ from agent.controller_manager.common.api import (
     WORKLOAD_IDENTITIES_VIEW,
 )
 from agent.controller_manager.common.protection import look
-from agent.controller_manager.common.rules.bindings import Bound
+from agent.controller_manager.common.rules.bindings import Bound, changes_of_labels, reference_labels
 from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.context import Context
-from agent.controller_manager.credentials.rules import needed_changes
 from gardener.garden import users
 from gardener.garden.users import References, provider_types
-from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
+from gardener.keys import (
+    CREDENTIALS_BINDING_REFERENCE,
+    CREDENTIALS_FINALIZER,
+    PROVIDER_LABEL_PREFIX,
+    SECRET_BINDING_REFERENCE,
+)
 from kube.errors import NotFound
 from kube.objects import Key, Object, metadata
 from kube.runtime.cache import Caches, Change, Store, View
@@ -128,3 +138,21 @@ class Reconciler:
         except NotFound:
             return
         self._credentials.observe({"metadata": metadata(answer)})
+
+
+def needed_changes(credentials: Credentials, bound: Bound[Object]) -> Object:
+    """Changes of the metadata; empty: none."""
+    bindings = list(chain.from_iterable(bound.values()))
+    has_finalizer = CREDENTIALS_FINALIZER in credentials.finalizers
+    were_bound = credentials.were_referred_to and has_finalizer
+    if not (bindings or were_bound) or (credentials.is_deleting and not has_finalizer):
+        return {}
+    providers = {f"{PROVIDER_LABEL_PREFIX}{each}" for binding in bindings for each in provider_types(binding)}
+    wanted = reference_labels(bound) | providers
+    changes: Object = {}
+    if changed := changes_of_labels(credentials.labels, wanted, owned=credentials.labels):
+        changes["labels"] = changed
+    if has_finalizer != bool(bindings):
+        kept = [each for each in credentials.finalizers if each != CREDENTIALS_FINALIZER]
+        changes["finalizers"] = [*kept, CREDENTIALS_FINALIZER] if bindings else kept or None
+    return changes

@@ -5,20 +5,21 @@ ManagedSeeds   that come, go or name another Shoot
 Seeds          that come, go or get other conditions
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from agent.controller_manager.common.api import BY_SHOOT, MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
 from agent.controller_manager.context import Context
-from agent.controller_manager.shoot.conditions.rules import merged
 from gardener.api.garden import SHOOTS
+from gardener.conditions import SHOOT_CONDITIONS
 from gardener.garden.domains import NAMESPACE
 from kube.objects import Key, Object, mappings
 from kube.paths import at
 from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Done, ReconcileError, Result
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.predicates import changed
 from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
@@ -31,7 +32,9 @@ def declare(context: Context) -> ControlLoop:
     shoots = loop.watch(garden.caches, SHOOTS_VIEW, _enqueue_new)
     managed_seeds = loop.watch(garden.caches, MANAGED_SEEDS_VIEW, enqueue_mapped(_shoots_of))
     seeds = loop.watch(
-        garden.caches, SEEDS_VIEW, enqueue_mapped(partial(_shoot_of_seed, managed_seeds), when=_has_other_conditions)
+        garden.caches,
+        SEEDS_VIEW,
+        enqueue_mapped(partial(_shoot_of_seed, managed_seeds), when=changed("status.conditions")),
     )
     return loop.reconciled_by(
         Reconciler(status=StatusWriter(garden.client, shoots), shoots=shoots, managed_seeds=managed_seeds, seeds=seeds)
@@ -47,12 +50,6 @@ def _enqueue_new(queue: Queue, change: Change[Object]) -> None:
 
 def _shoots_of(change: Change[Object]) -> set[Key]:
     return {managed_shoot(managed_seed) for managed_seed in (change.old, change.new) if managed_seed is not None}
-
-
-def _has_other_conditions(change: Change[Object]) -> bool:
-    if change.old is None or change.new is None:
-        return True
-    return _conditions(change.old) != _conditions(change.new)
 
 
 def _shoot_of_seed(managed_seeds: Store[Object], change: Change[Object]) -> Iterator[Key]:
@@ -89,3 +86,17 @@ class Reconciler:
             raise ReconcileError(f"found more than one ManagedSeed objects for shoot {shoot}")
         seeds = (self.seeds.get(Key("", key.name)) for key in managed_seeds)
         return [condition for seed in seeds if seed is not None for condition in _conditions(seed)]
+
+
+OWN = frozenset(SHOOT_CONDITIONS)
+
+
+def merged(present: Sequence[Object], of_seed: Sequence[Object]) -> list[Object]:
+    """What a Shoot shows, given the conditions of its Seed: each in its place, new ones at the end, no others."""
+    added = {each.get("type"): each for each in of_seed}
+    result = [
+        added.pop(kind) if kind in added else condition
+        for condition in present
+        if (kind := condition.get("type")) in OWN or kind in added
+    ]
+    return [*result, *added.values()]

@@ -1,0 +1,185 @@
+"""The controller `csr-autoapprove`: approves the client certificates of gardenlets.
+
+It approves a client certificate that makes a gardenlet one of the seeds, and nothing else: the signer puts into the
+certificate what was asked for, whatever it is. Nothing is ever denied, since many others use the same signer.
+
+Any bootstrap token of gardenlets is good for a new Seed. Who asks in the name of a Seed that exists would become that
+Seed, so the request must come from its gardenlet, or with credentials made for it: the bootstrap token whose id derives
+from the name, or the ServiceAccount that is called after it. Gardenlets make both in this way for their ManagedSeeds.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent.controller_manager.context import Context
+from gardener import keys
+from gardener.api.garden import SEEDS
+from gardener.garden.domains import NAMESPACE
+from kube import access_reviews
+from kube.access_reviews import attributes, is_allowed
+from kube.clock import parse_time
+from kube.errors import NotFound
+from kube.names import dns_subdomain_problems
+from kube.objects import Key, Object, mapping, metadata, spec, text, texts
+from kube.paths import at
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
+from kube.runtime.cache import Store, View, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, Result, TerminalError
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import exists
+from kube.signing_requests import (
+    APPROVED,
+    KUBE_APISERVER_CLIENT,
+    Asked,
+    MalformedRequestError,
+    SigningRequest,
+    is_pending,
+    parse,
+    signer_of,
+    with_decision,
+)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.certificate_signing_request, context.garden
+    loop = ControlLoop("csr-autoapprove", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
+    requests = loop.watch(garden.caches, View(CERTIFICATE_SIGNING_REQUESTS, pending), enqueue(when=exists))
+    return loop.reconciled_by(Reconciler(client=garden.client, requests=requests, clock=context.clock))
+
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def pending(csr: Object) -> Object | None:
+    """What is kept of a request: the whole of it while there is something to decide."""
+    if signer_of(csr) != KUBE_APISERVER_CLIENT or not is_pending(csr):
+        return None
+    return without_managed_fields(csr)
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    client: Client
+    requests: Store[Object | None]
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, key: Key) -> Result:
+        csr = self.requests.get(key)
+        if csr is None or self.clock() - parse_time(metadata(csr)["creationTimestamp"]) > OLDEST:
+            return Done()
+        try:
+            request = parse(csr)
+        except MalformedRequestError as error:
+            raise TerminalError(f"unable to parse csr: {error}") from error
+        if reason := why_not(request):
+            log.info("A request for a client certificate is not that of a gardenlet", reason=reason)
+            return Done()
+        await self._check_right(csr)
+        if await self._is_taken(request):
+            return Done()
+        await self._approve(csr)
+        return Done()
+
+    async def _is_taken(self, request: SigningRequest) -> bool:
+        """Whether somebody else is that Seed. The API server is asked: it may have been registered a moment ago."""
+        seed = seed_of(request)
+        if is_made_for(seed, request.username) or dns_subdomain_problems(seed):
+            return False
+        if await self.client.find(SEEDS, seed) is None:
+            return False
+        log.warning(
+            "The certificate of a Seed that exists is asked for with credentials that were not made for it",
+            seed=seed,
+            user=request.username,
+            remedy=f'use a bootstrap token with the id "{token_id(seed)}"',
+        )
+        return True
+
+    async def _check_right(self, csr: Object) -> None:
+        """Raises ReconcileError: the right may still be given."""
+        answer = await self.client.create(SUBJECT_ACCESS_REVIEWS, review(csr))
+        if not is_allowed(answer):
+            reason = text(at(answer, "status", "reason"))
+            raise ReconcileError(f"recognized CSR but SubjectAccessReview was not allowed: {reason}")
+
+    async def _approve(self, csr: Object) -> None:
+        approved = with_decision(csr, APPROVED, REASON, MESSAGE)
+        try:
+            # Its resourceVersion makes sure that this is the request that was looked at, still undecided.
+            written = await self.client.replace(CERTIFICATE_SIGNING_REQUESTS, approved, subresource="approval")
+        except NotFound:
+            return
+        self.requests.observe(written)
+        log.info("Approved the client certificate of a gardenlet", user=text(at(csr, "spec", "username")))
+
+
+USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
+REASON = "AutoApproved"
+MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
+_TOKENS = "system:bootstrap:"
+_SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:gardenlet-bootstrap-"
+OLDEST = timedelta(hours=1)
+"""Age at which no gardenlet waits for an approval any more: by then it asks anew."""
+
+
+def why_not(request: SigningRequest) -> str:
+    """Why it is not the request of a gardenlet; empty: it is."""
+    asked = request.asked
+    if asked.organizations != (keys.SEEDS_GROUP,):
+        return f'its organization is not "{keys.SEEDS_GROUP}" alone: {_listed(asked.organizations)}'
+    if names := _alternative_names(asked):
+        return f"it asks for more than a subject: {_listed(names)}"
+    if sorted(request.usages) != sorted(USAGES):
+        return f"its usages are not {_listed(sorted(USAGES))}: {_listed(request.usages)}"
+    if len(asked.common_names) != 1 or not asked.common_names[0].startswith(keys.SEED_USER_PREFIX):
+        return f'its common name does not begin with "{keys.SEED_USER_PREFIX}": {_listed(asked.common_names)}'
+    if keys.SEEDS_GROUP in request.groups and asked.common_names[0] != request.username:
+        return f"a gardenlet asks for the certificate of another one: {_listed(asked.common_names)}"
+    return ""
+
+
+def seed_of(request: SigningRequest) -> str:
+    """The name of the Seed that the certificate is for."""
+    return request.asked.common_names[0].removeprefix(keys.SEED_USER_PREFIX)
+
+
+def is_made_for(seed: str, username: str) -> bool:
+    """Whether a user can be no other than the gardenlet of this Seed."""
+    return username in {
+        f"{keys.SEED_USER_PREFIX}{seed}",
+        f"{_SERVICE_ACCOUNTS}{seed}",
+        f"{_TOKENS}{token_id(seed)}",
+        f"{_TOKENS}{token_id(f'{seed}{NAMESPACE}--{seed}')}",
+    }
+
+
+def token_id(name: str) -> str:
+    """Of the bootstrap token that is made for an object. Args: name: that of a Seed; for a ManagedSeed, more."""
+    return hashlib.sha256(name.encode()).hexdigest()[:6]
+
+
+def review(csr: Object) -> Object:
+    """The SubjectAccessReview: whether whoever made the request may have it approved like this."""
+    said = spec(csr)
+    return access_reviews.review(
+        attributes("create", CERTIFICATE_SIGNING_REQUESTS, subresource="seedclient"),
+        user=text(said.get("username")),
+        groups=texts(said.get("groups")),
+        uid=text(said.get("uid")),
+        extra=mapping(said.get("extra")),
+    )
+
+
+def _alternative_names(asked: Asked) -> list[str]:
+    names = [f"DNS:{name}" for name in asked.dns_names] + [f"IP:{address}" for address in asked.ip_addresses]
+    return sorted([*names, *asked.others])
+
+
+def _listed(names: Iterable[str]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)

@@ -1,1 +1,0 @@
-"""Approves the client certificates of gardenlets."""

@@ -1,1 +1,0 @@
-"""Labels of Secrets and WorkloadIdentities that bindings refer to, and the finalizer that keeps them."""

@@ -1,1 +1,0 @@
-"""Deletes Events before the API server does, but for those of Shoots."""

@@ -1,1 +1,0 @@
-"""The status of a Project tells when something in it was used last."""

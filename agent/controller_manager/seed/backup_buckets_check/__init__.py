@@ -1,1 +1,0 @@
-"""The condition BackupBucketsReady of Seeds says how their BackupBuckets are."""

@@ -1,1 +1,0 @@
-"""The condition ExtensionsReady of Seeds says how their ControllerInstallations are."""

@@ -1,1 +1,0 @@
-"""Hibernates and wakes Shoots by the schedules that users give them."""

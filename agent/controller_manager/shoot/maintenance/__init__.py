@@ -1,1 +1,0 @@
-"""Maintains Shoots in their time windows: versions, and a reconciliation once a day."""

@@ -1,1 +1,0 @@
-"""Shoots that use credentials with a Quota live as long as that allows."""

@@ -1,1 +1,0 @@
-"""Secrets and ConfigMaps that Shoots refer to are not deleted while they do."""

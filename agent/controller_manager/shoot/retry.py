@@ -1,0 +1,106 @@
+"""The controller `shoot-retry`: asks again for operations that failed because of a rate limit.
+
+A Shoot is retried after a period that doubles with each retry in a row. These are counted in memory: a new leader
+starts at one again.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent.controller_manager.common.api import SHOOTS_VIEW
+from agent.controller_manager.context import Context
+from gardenapi.api import GardenApi
+from gardener import keys
+from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import FAILED, RATE_LIMITED, SUCCEEDED, error_codes, last_operation, met_rate_limit
+from kube.clock import time_or_none
+from kube.errors import NotFound
+from kube.objects import Key, Object, annotations, metadata, uid
+from kube.runtime.cache import Store
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import any_of, changed, listed
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.shoot_retry, context.garden
+    loop = ControlLoop("shoot-retry", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue(when=any_of(listed, changed(progress))))
+    return loop.reconciled_by(
+        Reconciler(
+            api=context.api,
+            shoots=shoots,
+            period=timedelta(seconds=settings.retry_period),
+            jitter=settings.retry_jitter_period,
+            clock=context.clock,
+        )
+    )
+
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    api: GardenApi
+    shoots: Store[Object]
+    period: timedelta
+    jitter: float
+    """Seconds, at most; so that not all that met the same limit come back at once."""
+    clock: Callable[[], datetime]
+    retries: dict[Key, int] = field(default_factory=dict)
+
+    async def reconcile(self, key: Key) -> Result:
+        shoot = self.shoots.get(key)
+        if shoot is None or is_over(shoot):
+            self.retries.pop(key, None)
+        if shoot is None or not met_rate_limit(shoot):
+            return Done()
+        retries = self.retries.get(key, 0)
+        if retries >= MOST_RETRIES:
+            log.warning("A Shoot is not retried any more: it met a rate limit each time", retries=retries)
+            return Done()
+        when, now = due(shoot, retries=retries, period=self.period), self.clock()
+        if when is not None and when >= now:
+            return RequeueAfter((when - now).total_seconds() + random.uniform(0, self.jitter))  # noqa: S311
+        if annotations(shoot).get(keys.OPERATION) != keys.OPERATION_RETRY:
+            await self._retry(key, shoot)
+            self.retries[key] = retries + 1
+        return Done()
+
+    async def _retry(self, key: Key, shoot: Object) -> None:
+        version = metadata(shoot)["resourceVersion"]
+        try:
+            written = await self.api.operate(
+                SHOOTS, key.name, keys.OPERATION_RETRY, namespace=key.namespace, version=version
+            )
+        except NotFound:
+            return
+        self.shoots.observe(written)
+        log.info("Retried a Shoot that met a rate limit")
+
+
+MOST_RETRIES = 10
+"""In a row: whoever asks for ever keeps meeting the limit."""
+LONGEST_PERIOD = timedelta(hours=6)
+
+
+def is_over(shoot: Object) -> bool:
+    """Whether the operation has ended in another way, so that the next failure is the first one again."""
+    return last_operation(shoot).get("state") in {SUCCEEDED, FAILED} and RATE_LIMITED not in error_codes(shoot)
+
+
+def progress(shoot: Object) -> tuple[object, ...]:
+    """What has to change for a Shoot to be looked at again."""
+    failed_at = last_operation(shoot).get("lastUpdateTime") if met_rate_limit(shoot) else None
+    return uid(shoot), failed_at, is_over(shoot)
+
+
+def due(shoot: Object, *, retries: int, period: timedelta) -> datetime | None:
+    """When the next retry is due; None: at once, since it is not known when it failed."""
+    failed_at = time_or_none(last_operation(shoot).get("lastUpdateTime"))
+    return failed_at and failed_at + max(min(period * (1 << retries), LONGEST_PERIOD), period)

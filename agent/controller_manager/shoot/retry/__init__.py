@@ -1,1 +1,0 @@
-"""Operations of Shoots that met a rate limit of the infrastructure are retried."""

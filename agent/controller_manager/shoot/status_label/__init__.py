@@ -1,1 +1,0 @@
-"""Labels that sum up the state of a Shoot, and name its Seeds."""
