@@ -48,7 +48,7 @@ from kube.runtime.cache import Store, View
 
 _PREFIX = "controller_manager"
 _NONE = "None"
-"""The value for what is not told, and for what no controller has written."""
+"""The value for what is not known, and for what no controller has written."""
 
 _HELD: Sequence[View[Object]] = (
     CLOUD_PROFILES_VIEW,
@@ -114,10 +114,10 @@ _SUMS = (
 
 
 def _stale(projects: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
-    number = GaugeMetricFamily(f"{_PREFIX}_projects_stale", "Projects that nobody uses.")
+    number = GaugeMetricFamily(f"{_PREFIX}_projects_stale", "Projects that are not in use.")
     first = GaugeMetricFamily(
         f"{_PREFIX}_projects_first_deletion_timestamp_seconds",
-        "When the next Project is deleted because nobody uses it; only if there is one.",
+        "When the next Project is deleted because it is not in use; only if there is one.",
     )
     if projects is not None:
         number.add_metric((), projects.count(STALE, value=True))
@@ -165,8 +165,8 @@ def _of_seeds(seeds: Store[Object] | None, shoots: Store[Object] | None) -> Iter
 def _of_autoscalers(autoscalers: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
     """What the status of each says."""
     counts = {
-        field: GaugeMetricFamily(f"{_PREFIX}_seed_autoscaler_{name}", told, labels=("name",))
-        for field, name, told in (
+        field: GaugeMetricFamily(f"{_PREFIX}_seed_autoscaler_{name}", documentation, labels=("name",))
+        for field, name, documentation in (
             ("currentReplicas", "current_replicas", "Replicas that the set of a SeedAutoscaler has."),
             ("desiredReplicas", "desired_replicas", "Replicas that it is to have."),
             ("pendingShoots", "pending_shoots", "Shoots that wait for a Seed of it."),

@@ -74,7 +74,7 @@ BY_STATE = "state"
 HELD = "held"
 """The index of objects in deletion that others still use, under True."""
 STALE = "stale"
-"""Of Projects that nobody uses, under True."""
+"""Of unused Projects, under True."""
 
 
 def _seed(obj: Object) -> list[str]:

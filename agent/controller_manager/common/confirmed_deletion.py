@@ -1,6 +1,6 @@
 """Deletes what the API server gives up only after a confirmation: two annotations, then DELETE.
 
-Nobody can have back what is deleted here, so the decision is made once more just before, by what the API server says
+What is deleted here is lost for good, so the decision is made once more just before, by what the API server says
 itself. DELETE carries the uid, so that an object that was made anew under the same name stays. If this process ends
 between the two requests, the object is confirmed and still there; the next pass decides anew.
 """

@@ -14,9 +14,9 @@ from agent.controller_manager.common.api import (
     SHOOTS_VIEW,
 )
 from agent.controller_manager.context import Context
-from agent.controller_manager.managed_seed_set.garden import Garden
 from agent.controller_manager.managed_seed_set.history import Keeper
 from agent.controller_manager.managed_seed_set.reconcile import Reconciler
+from agent.controller_manager.managed_seed_set.set_objects import SetObjects
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS
 from gardener.garden.managed_seed_sets import health_of, is_seed_ready, managed_seed_state, shoot_state
@@ -57,7 +57,7 @@ def declare(context: Context) -> ControlLoop:
         caches, MANAGED_SEEDS_VIEW, enqueue_mapped(owners.of_replica, when=changed(*_MANAGED_SEED_PARTS))
     )
     seeds = loop.watch(caches, SEEDS_VIEW, enqueue_mapped(owners.of_seed, when=changed("metadata.uid", is_seed_ready)))
-    garden = Garden(
+    objects = SetObjects(
         client=context.garden.client,
         status=StatusWriter(context.garden.client, sets),
         api=context.api,
@@ -69,7 +69,7 @@ def declare(context: Context) -> ControlLoop:
     )
     return loop.reconciled_by(
         Reconciler(
-            garden=garden,
+            objects=objects,
             keeper=Keeper(client=context.garden.client),
             settings=settings,
             recorder=context.recorder,

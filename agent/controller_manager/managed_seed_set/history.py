@@ -92,7 +92,7 @@ def kept_templates(history: History | None, revision: str) -> Object | None:
 
 
 def templates_to_make(seed_set: Object, history: History | None, revision: str) -> tuple[Object, str]:
-    """The templates of a revision, with its name; those of the set, if nobody has kept them."""
+    """The templates of a revision, with its name; those of the set, if none are kept."""
     kept = kept_templates(history, revision)
     if kept is not None:
         return kept, revision

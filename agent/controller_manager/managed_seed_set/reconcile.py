@@ -9,21 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.controller_manager.managed_seed_set.garden import Garden, SetIsGone
 from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, kept_templates, templates_to_make
 from agent.controller_manager.managed_seed_set.rules.history import History, rollout_of
 from agent.controller_manager.managed_seed_set.rules.merging import updated
 from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
-from agent.controller_manager.managed_seed_set.rules.status import UNTRACKED, after, counted, of_revisions, with_said
+from agent.controller_manager.managed_seed_set.rules.status import (
+    UNTRACKED,
+    after,
+    conditions_after,
+    counted,
+    of_revisions,
+)
 from agent.controller_manager.managed_seed_set.rules.steps import (
     Action,
     Decision,
     Idle,
     NoneDeletable,
-    Situation,
+    SetObservation,
     Step,
     decide,
 )
+from agent.controller_manager.managed_seed_set.set_objects import SetIsGone, SetObjects
 from config.controller_manager.controllers import ManagedSeedSet
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS
@@ -58,7 +64,7 @@ class _UpdateRejected(ReconcileError):
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    garden: Garden
+    objects: SetObjects
     keeper: Keeper
     settings: ManagedSeedSet
     recorder: EventRecorder
@@ -66,13 +72,13 @@ class Reconciler:
     _reported: Repeats[tuple[Key, str, str, int]] = field(default_factory=Repeats)
 
     async def reconcile(self, own: Key) -> Result:
-        seed_set = self.garden.sets.get(own)
+        seed_set = self.objects.sets.get(own)
         if seed_set is None:
             self._reported.forget(own)
             return Done()
         if not is_deleting(seed_set):
-            seed_set = await ensure_finalizer(self.garden.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
-            self.garden.sets.observe(seed_set)
+            seed_set = await ensure_finalizer(self.objects.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
+            self.objects.sets.observe(seed_set)
         elif keys.GARDENER_FINALIZER not in finalizers(seed_set):
             return Done()
         self._reported.begin(own)
@@ -101,28 +107,28 @@ class Reconciler:
         if is_kept(seed_set) and not is_deleting(seed_set):
             history = await self.keeper.keep(seed_set)
             membership = await self._marked(seed_set, membership, history)
-        situation = self._situation(seed_set, [self.garden.replica(shoot) for shoot in membership.owned], history)
-        self._warn(seed_set, membership, situation.replicas)
-        decision = await self._decide(seed_set, membership, situation)
+        observed = self._observe(seed_set, [self.objects.replica(shoot) for shoot in membership.owned], history)
+        self._warn(seed_set, membership, observed.replicas)
+        decision = await self._decide(seed_set, membership, observed)
         if isinstance(decision, Idle) and is_deleting(seed_set):
             return await self._leave(seed_set)
         if isinstance(decision, Step):
-            if decision.action is not Action.WAIT or _is_new(decision, situation):
+            if decision.action is not Action.WAIT or _is_new(decision, observed):
                 self._event(seed_set, seed_set, "Normal", decision.event, decision.message, number=decision.retries)
             try:
-                seed_set = await self._carry_out(seed_set, situation, decision, history)
+                seed_set = await self._carry_out(seed_set, observed, decision, history)
             except (KubeError, ReconcileError) as error:
-                status = self._status(seed_set, situation, history)
+                status = self._status(seed_set, observed, history)
                 if refusal := _refusal(error, decision):
-                    status["conditions"] = with_said(seed_set, situation, decision, refusal=refusal)
-                await self.garden.write_status(seed_set, status)
+                    status["conditions"] = conditions_after(seed_set, observed, decision, refusal=refusal)
+                await self.objects.write_status(seed_set, status)
                 raise
-        status = self._status_after(seed_set, situation, history, decision)
-        await self.garden.write_status(seed_set, status)
+        status = self._status_after(seed_set, observed, history, decision)
+        await self.objects.write_status(seed_set, status)
         if isinstance(decision, NoneDeletable):
             raise ReconcileError("no deletable replicas found")
         if history is not None:
-            live = {revision for replica in situation.replicas for revision in replica.revisions}
+            live = {revision for replica in observed.replicas for revision in replica.revisions}
             await self.keeper.forget(seed_set, history, live | {history.update, status["currentRevision"]})
         again_after = decision.again_after if isinstance(decision, Step) else None
         return RequeueAfter(min(self.settings.sync_period, again_after or self.settings.sync_period))
@@ -130,112 +136,114 @@ class Reconciler:
     # --- looking
 
     async def _members(self, seed_set: Object) -> Membership:
-        membership = self.garden.membership(seed_set)
+        membership = self.objects.membership(seed_set)
         if is_deleting(seed_set) or not membership.adoptable:
             return membership
         for shoot in membership.adoptable:
-            await self.garden.adopt(seed_set, shoot)
-        return self.garden.membership(seed_set)
+            await self.objects.adopt(seed_set, shoot)
+        return self.objects.membership(seed_set)
 
     async def _marked(self, seed_set: Object, membership: Membership, history: History) -> Membership:
-        """Replicas that were made when nobody kept track of the templates count as made from the current ones."""
-        marked = [await self.garden.mark(self.garden.replica(shoot), history.current) for shoot in membership.owned]
-        return self.garden.membership(seed_set) if any(marked) else membership
+        """Replicas that were made before the templates were kept track of count as made from the current ones."""
+        marked = [await self.objects.mark(self.objects.replica(shoot), history.current) for shoot in membership.owned]
+        return self.objects.membership(seed_set) if any(marked) else membership
 
-    def _situation(self, seed_set: Object, replicas: list[Replica], history: History | None) -> Situation:
+    def _observe(self, seed_set: Object, replicas: list[Replica], history: History | None) -> SetObservation:
         own, status = key(seed_set), mapping(seed_set.get("status"))
         rollout = None if history is None else rollout_of(seed_set, history)
         is_free = rollout is None or rollout.max_unhealthy is None
-        return Situation(
+        return SetObservation(
             namespace=own.namespace,
             name=own.name,
             replicas=replicas,
             target=0 if is_deleting(seed_set) else integer(spec(seed_set).get("replicas")),
             pending=Pending.of(status),
             next_number=integer(status.get("nextReplicaNumber")),
-            used_seeds={replica.name for replica in replicas if self.garden.is_known_to_be_used(replica.name)},
+            used_seeds={replica.name for replica in replicas if self.objects.is_known_to_be_used(replica.name)},
             now=self.clock(),
             max_retries=self.settings.max_shoot_retries,
             pause=self.settings.sync_period,
-            is_asked=self.garden.api.needs_work(seed_set),
+            is_asked=self.objects.api.needs_work(seed_set),
             rollout=rollout,
-            scheduled={} if is_free else {replica.name: self.garden.scheduled(replica.name) for replica in replicas},
+            scheduled={} if is_free else {replica.name: self.objects.scheduled(replica.name) for replica in replicas},
         )
 
-    async def _decide(self, seed_set: Object, membership: Membership, situation: Situation) -> Decision:
+    async def _decide(self, seed_set: Object, membership: Membership, observed: SetObservation) -> Decision:
         """Decided by the caches; what can't be undone, once more by what the API server says.
 
         A pass before that the Seed is cordoned, so that none of the Shoots that wait comes onto it.
 
         Raises: _Behind; _Cordoned.
         """
-        decision = decide(situation)
+        decision = decide(observed)
         while isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED:
-            if await self.garden.cordon(seed_set, decision.name):
+            if await self.objects.cordon(seed_set, decision.name):
                 raise _Cordoned
-            if not await self.garden.is_used(decision.name):
+            if not await self.objects.is_used(decision.name):
                 break
-            situation = replace(situation, used_seeds={*situation.used_seeds, decision.name})
-            decision = decide(situation)
-        await self._uncordon(seed_set, situation, decision)
+            observed = replace(observed, used_seeds={*observed.used_seeds, decision.name})
+            decision = decide(observed)
+        await self._uncordon(seed_set, observed, decision)
         ends = isinstance(decision, Idle) and is_deleting(seed_set)
         counts = isinstance(decision, Step) and decision.action in _NUMBERED
-        if (ends or counts) and not await self.garden.knows_all(seed_set, membership):
+        if (ends or counts) and not await self.objects.knows_all(seed_set, membership):
             raise _Behind
         return decision
 
-    async def _uncordon(self, seed_set: Object, situation: Situation, decision: Decision) -> None:
+    async def _uncordon(self, seed_set: Object, observed: SetObservation, decision: Decision) -> None:
         """What is not removed after all."""
         removed = decision.name if isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED else ""
-        for replica in situation.replicas:
+        for replica in observed.replicas:
             if replica.managed_seed is not None and not replica.is_going and replica.name != removed:
-                await self.garden.uncordon(seed_set, replica.name)
+                await self.objects.uncordon(seed_set, replica.name)
 
     # --- acting
 
-    async def _carry_out(self, seed_set: Object, situation: Situation, step: Step, history: History | None) -> Object:
+    async def _carry_out(
+        self, seed_set: Object, observed: SetObservation, step: Step, history: History | None
+    ) -> Object:
         """The set, as it is after that."""
         if step.action is Action.CREATE_SHOOT:
-            return await self._create_shoot(seed_set, situation, step, history)
-        replica = next(each for each in situation.replicas if each.name == step.name)
-        await _execute(self.garden, seed_set, replica, step, history)
+            return await self._create_shoot(seed_set, observed, step, history)
+        replica = next(each for each in observed.replicas if each.name == step.name)
+        await _execute(self.objects, seed_set, replica, step, history)
         return seed_set
 
     async def _create_shoot(
-        self, seed_set: Object, situation: Situation, step: Step, history: History | None
+        self, seed_set: Object, observed: SetObservation, step: Step, history: History | None
     ) -> Object:
-        revision = situation.rollout.of_new(ordinal_of(step.name)) if situation.rollout is not None else ""
+        revision = observed.rollout.of_new(ordinal_of(step.name)) if observed.rollout is not None else ""
         shoot = shoot_of(seed_set, step.name, *templates_to_make(seed_set, history, revision))
-        noted = self._status_after(seed_set, situation, history, step)
+        noted = self._status_after(seed_set, observed, history, step)
         try:
-            await self.garden.try_to_create(shoot)
+            await self.objects.try_to_create(shoot)
         except AlreadyExists as error:
             # The next pass takes the next number.
-            await self.garden.write_status(seed_set, {"nextReplicaNumber": noted["nextReplicaNumber"]})
+            await self.objects.write_status(seed_set, {"nextReplicaNumber": noted["nextReplicaNumber"]})
             raise ReconcileError(f"shoot {key(shoot)} exists already and does not belong to the set") from error
-        seed_set = await self.garden.write_status(seed_set, noted)
-        await self.garden.create_shoot(shoot)
+        seed_set = await self.objects.write_status(seed_set, noted)
+        await self.objects.create_shoot(shoot)
         return seed_set
 
-    def _status(self, seed_set: Object, situation: Situation, history: History | None) -> Object:
+    def _status(self, seed_set: Object, observed: SetObservation, history: History | None) -> Object:
         """What holds whatever is done next."""
-        status = counted(seed_set, situation.replicas)
-        if self.garden.api.has_own_fields:
+        status = counted(seed_set, observed.replicas)
+        if self.objects.api.has_own_fields:
             status["selector"] = selector_text(mapping(spec(seed_set).get("selector")))
-        return status | (UNTRACKED if history is None else of_revisions(history, situation.replicas))
+        return status | (UNTRACKED if history is None else of_revisions(history, observed.replicas))
 
     def _status_after(
-        self, seed_set: Object, situation: Situation, history: History | None, decision: Decision
+        self, seed_set: Object, observed: SetObservation, history: History | None, decision: Decision
     ) -> Object:
-        status = self._status(seed_set, situation, history) | after(decision, situation)
-        is_told = history is not None or (is_deleting(seed_set) and conditions_of(seed_set))
-        status["conditions"] = with_said(seed_set, situation, decision) if is_told else None
+        status = self._status(seed_set, observed, history) | after(decision, observed)
+        has_conditions = history is not None or (is_deleting(seed_set) and conditions_of(seed_set))
+        status["conditions"] = conditions_after(seed_set, observed, decision) if has_conditions else None
         return status
 
     async def _leave(self, seed_set: Object) -> Result:
-        left = await remove_finalizer(self.garden.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
+        left = await remove_finalizer(self.objects.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
         if left is not None:
-            self.garden.sets.observe(left)
+            self.objects.sets.observe(left)
         return Done()
 
     # --- Events
@@ -259,9 +267,9 @@ class Reconciler:
             self.recorder.event(about, type_, reason, message, reporter=_REPORTER)
 
 
-def _is_new(step: Step, situation: Situation) -> bool:
+def _is_new(step: Step, observed: SetObservation) -> bool:
     """Whether something else was waited for until now."""
-    before = situation.pending
+    before = observed.pending
     return before is None or (before.name, before.reason, before.retries) != (step.name, step.reason, step.retries)
 
 
@@ -279,23 +287,25 @@ def _objects(replicas: Sequence[Replica]) -> Iterator[Object]:
             yield replica.managed_seed
 
 
-async def _execute(garden: Garden, seed_set: Object, replica: Replica, step: Step, history: History | None) -> None:
+async def _execute(
+    objects: SetObjects, seed_set: Object, replica: Replica, step: Step, history: History | None
+) -> None:
     """All but the creation of a Shoot, of which the status has to know before. Raises: KubeError; ReconcileError."""
     match step.action:
         case Action.RETRY_SHOOT:
-            await garden.retry(replica.shoot)
+            await objects.retry(replica.shoot)
         case Action.CREATE_MANAGED_SEED:
             templates, revision = templates_to_make(seed_set, history, replica.revisions[0])
-            await garden.create_managed_seed(managed_seed_of(seed_set, step.name, templates, revision))
+            await objects.create_managed_seed(managed_seed_of(seed_set, step.name, templates, revision))
         case Action.UPDATE_SHOOT | Action.UPDATE_MANAGED_SEED if history is not None:
-            await _update(garden, seed_set, replica, step, history)
+            await _update(objects, seed_set, replica, step, history)
         case Action.DELETE_MANAGED_SEED if replica.managed_seed is not None:
-            await garden.delete_managed_seed(replica.managed_seed)
+            await objects.delete_managed_seed(replica.managed_seed)
         case Action.DELETE_SHOOT:
-            await garden.delete_shoot(replica.shoot)
+            await objects.delete_shoot(replica.shoot)
 
 
-async def _update(garden: Garden, seed_set: Object, replica: Replica, step: Step, history: History) -> None:
+async def _update(objects: SetObjects, seed_set: Object, replica: Replica, step: Step, history: History) -> None:
     """Raises _UpdateRejected."""
     is_shoot = step.action is Action.UPDATE_SHOOT or replica.managed_seed is None
     live = replica.shoot if is_shoot or replica.managed_seed is None else replica.managed_seed
@@ -309,6 +319,6 @@ async def _update(garden: Garden, seed_set: Object, replica: Replica, step: Step
         own_labels={REVISION_LABEL: revision},
     )
     try:
-        await garden.replace(SHOOTS if is_shoot else MANAGED_SEEDS, wanted)
+        await objects.replace(SHOOTS if is_shoot else MANAGED_SEEDS, wanted)
     except (Invalid, Forbidden) as error:
         raise _UpdateRejected(f"{step.message} was refused: {refusal_of(error)}") from error

@@ -26,7 +26,7 @@ from agent.controller_manager.common.api import (
     target_of,
 )
 from agent.controller_manager.context import Context
-from agent.controller_manager.seed_autoscaler.garden import Garden
+from agent.controller_manager.seed_autoscaler.inputs import ScalingInputs
 from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
 from agent.controller_manager.seed_autoscaler.reconcile import Reconciler
 from gardener import keys
@@ -83,7 +83,7 @@ def declare(context: Context) -> ControlLoop:
     regions = None
     if strategy is Strategy.MINIMAL_DISTANCE:
         regions = loop.watch(caches, REGION_CONFIGS_VIEW, enqueue_mapped(scalers.all, after=_GATHER_SECONDS))
-    garden = Garden(
+    inputs = ScalingInputs(
         client=context.garden.client,
         autoscalers=autoscalers,
         sets=sets,
@@ -97,7 +97,7 @@ def declare(context: Context) -> ControlLoop:
     )
     return loop.reconciled_by(
         Reconciler(
-            garden=garden,
+            inputs=inputs,
             statuses=StatusWriter(context.garden.client, autoscalers),
             recorder=context.recorder,
             clock=context.clock,

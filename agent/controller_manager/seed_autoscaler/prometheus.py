@@ -45,7 +45,7 @@ class Prometheus:
 
     @property
     def again_at(self) -> datetime | None:
-        """When there may be something new; None: nobody has asked yet."""
+        """When there may be something new; None: it was not asked for yet."""
         return None if self._asked_at is None else self._asked_at + self._period
 
     async def _ask(self) -> None:

@@ -1,4 +1,4 @@
-"""One pass over a SeedAutoscaler: it is decided how many replicas its set is to have, that is written, and told.
+"""One pass over a SeedAutoscaler: how many replicas its set is to have is decided, written and reported.
 
 What was seen before is kept in memory: a new leader looks on for a whole window before it gives up a Seed. Before that
 the API server itself is asked whether the Seeds are empty.
@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.controller_manager.common.api import target_of
-from agent.controller_manager.seed_autoscaler.garden import Garden
+from agent.controller_manager.seed_autoscaler.inputs import ScalingInputs
 from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
 from agent.controller_manager.seed_autoscaler.rules.decision import ABLE, ACTIVE, Decision, Memory, decide, impossible
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
-from agent.controller_manager.seed_autoscaler.rules.observing import observe, obstacle
+from agent.controller_manager.seed_autoscaler.rules.observation import observe, obstacle
 from agent.controller_manager.seed_autoscaler.rules.settings import Settings
 from agent.controller_manager.seed_autoscaler.rules.status import status_after
 from gardener import keys
+from gardener.api.garden import MANAGED_SEED_SETS
 from gardener.garden.users import listed
 from kube.clock import time_or_none
 from kube.conditions import Condition
 from kube.errors import Conflict, KubeError, NotFound, refusal_of
-from kube.objects import Key, Object, annotations, condition, is_deleting, is_truthy
+from kube.objects import Key, Object, annotations, condition, is_deleting, is_truthy, key, metadata
 from kube.paths import at
 from kube.runtime.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
@@ -32,7 +33,7 @@ _REPORTER = "seedautoscaler-controller"
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    garden: Garden
+    inputs: ScalingInputs
     statuses: StatusWriter
     recorder: EventRecorder
     clock: Callable[[], datetime]
@@ -41,13 +42,13 @@ class Reconciler:
     _memories: dict[Key, Memory] = field(default_factory=dict)
 
     async def reconcile(self, own: Key) -> Result:
-        autoscaler = self.garden.autoscalers.get(own)
+        autoscaler = self.inputs.autoscalers.get(own)
         if autoscaler is None or is_deleting(autoscaler):
             self._memories.pop(own, None)
             return Done()
         now, memory = self.clock(), self._memories.get(own, Memory())
         target = target_of(autoscaler)
-        seed_set = self.garden.sets.get(target)
+        seed_set = self.inputs.sets.get(target)
         hindrance = self._ambiguity(autoscaler) or obstacle(seed_set, target.name)
         if seed_set is None or hindrance is not None:
             await self._write(autoscaler, impossible(hindrance, memory), None, now)
@@ -55,15 +56,15 @@ class Reconciler:
         settings = Settings.of(autoscaler)
         sources = [source for source in self.sources if source.resource in settings.resources]
         measured = {source.resource: await source.measured(now) for source in sources}
-        pending = await self.garden.pending(autoscaler, now)
+        pending = await self.inputs.pending(autoscaler, now)
         try:
-            replicas = self.garden.replicas(seed_set)
+            replicas = self.inputs.replicas(seed_set)
         except ValueError as error:
             raise ReconcileError(f"the selector of ManagedSeedSet {target} can't be evaluated: {error}") from error
         seen = observe(
             seed_set,
             replicas,
-            self.garden.usage,
+            self.inputs.usage,
             measured=measured,
             pending=pending.count,
             last_scale_time=time_or_none(at(autoscaler, "status", "lastScaleTime")),
@@ -72,23 +73,23 @@ class Reconciler:
         seen, decision = await self._decide(autoscaler, settings, seen, memory)
         if decision.why:
             try:
-                await self.garden.scale(seed_set, decision.replicas)
+                await self._scale(seed_set, decision.replicas)
             except Conflict:
                 return Requeue()
             except KubeError as error:
-                await self._tell_failure(autoscaler, decision, error, now)
+                await self._report_failure(autoscaler, decision, error, now)
                 raise
-            self._tell(autoscaler, decision)
+            self._report(autoscaler, decision)
         self._memories[own] = decision.memory
         await self._write(autoscaler, decision, seen, now)
         return _next_look(now, decision.again_at, pending.more_at, *(source.again_at for source in sources))
 
     def _ambiguity(self, autoscaler: Object) -> Condition | None:
-        rivals = self.garden.rivals(autoscaler)
+        rivals = self.inputs.rivals(autoscaler)
         if not rivals:
             return None
-        told = f"ManagedSeedSet {target_of(autoscaler).name} is scaled by others, too: {listed(sorted(rivals))}"
-        return Condition(ACTIVE, "False", "AmbiguousTarget", f"{told}. None of them does anything.")
+        message = f"ManagedSeedSet {target_of(autoscaler).name} is scaled by others, too: {listed(sorted(rivals))}"
+        return Condition(ACTIVE, "False", "AmbiguousTarget", f"{message}. None of them does anything.")
 
     async def _decide(
         self, autoscaler: Object, settings: Settings, seen: Observation, memory: Memory
@@ -97,11 +98,23 @@ class Reconciler:
         paused = is_truthy(annotations(autoscaler).get(keys.AUTOSCALING_PAUSED))
         decision = decide(settings, seen, memory, paused=paused)
         if decision.replicas < seen.replicas:
-            seen = await self.garden.checked(seen)
+            seen = await self.inputs.checked(seen)
             decision = decide(settings, seen, memory, paused=paused)
         return seen, decision
 
-    # --- telling
+    # --- writing and reporting
+
+    async def _scale(self, seed_set: Object, replicas: int) -> None:
+        """Raises KubeError; Conflict: the set has changed."""
+        meta, own = metadata(seed_set), key(seed_set)
+        scale = {
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {field: meta[field] for field in ("name", "namespace", "uid", "resourceVersion")},
+            "spec": {"replicas": replicas},
+        }
+        path = MANAGED_SEED_SETS.path(namespace=own.namespace, name=own.name, subresource="scale")
+        await self.inputs.client.request("PUT", path, body=scale)
 
     async def _write(self, autoscaler: Object, decision: Decision, seen: Observation | None, now: datetime) -> None:
         def compute(status: Object) -> Object:
@@ -112,16 +125,16 @@ class Reconciler:
         except NotFound:
             return
 
-    def _tell(self, autoscaler: Object, decision: Decision) -> None:
+    def _report(self, autoscaler: Object, decision: Decision) -> None:
         reason = "ScaleInCancelled" if decision.is_cancelled else "SuccessfulRescale"
         message = f"New size: {decision.replicas}; reason: {decision.why}"
         self.recorder.event(autoscaler, "Normal", reason, message, reporter=_REPORTER)
 
-    async def _tell_failure(self, autoscaler: Object, decision: Decision, error: KubeError, now: datetime) -> None:
-        told = f"The number of replicas could not be set to {decision.replicas}: {refusal_of(error)}"
-        found = Condition(ABLE, "False", "FailedUpdateScale", told)
-        if (condition(autoscaler, ABLE) or {}).get("message") != told:
-            self.recorder.event(autoscaler, "Warning", "FailedRescale", told, reporter=_REPORTER)
+    async def _report_failure(self, autoscaler: Object, decision: Decision, error: KubeError, now: datetime) -> None:
+        message = f"The number of replicas could not be set to {decision.replicas}: {refusal_of(error)}"
+        found = Condition(ABLE, "False", "FailedUpdateScale", message)
+        if (condition(autoscaler, ABLE) or {}).get("message") != message:
+            self.recorder.event(autoscaler, "Warning", "FailedRescale", message, reporter=_REPORTER)
         await self._write(autoscaler, impossible(found, decision.memory), None, now)
 
 

@@ -1,8 +1,8 @@
 """Places that Shoots are about to take, so that no Seed gets more than it has room for.
 
 A place is taken before the binding is written, together with the decision. It is given back if the binding is refused,
-and is no assumption any more when the cache shows the Shoot on the Seed, so that it is counted there. If nobody knows
-what became of a write, the place stays taken for a while, in which either the cache shows it or nothing comes.
+and is no assumption any more when the cache shows the Shoot on the Seed, so that it is counted there. If the outcome
+of a write is not known, the place stays taken for a while, in which either the cache shows it or nothing comes.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 class Assumed:
-    """Args: on_free: called when places are given back that nobody has taken."""
+    """Args: on_free: called when places are given back that were not taken."""
 
     def __init__(self, *, on_free: Callable[[], None], seconds: float = SECONDS) -> None:
         self._on_free, self._seconds = on_free, seconds

@@ -84,11 +84,11 @@ def _of_shoot(waiting: Waiting, assumed: Assumed, queue: Queue, change: Change[O
         assumed.seen(new, on)
     if old is not None and not set(seeds_of(old)) <= set(on):
         waiting.wake_for_room()
-    if _matters(change):
+    if _is_trigger(change):
         queue.add(change.key, RESYNC if change.initial else CHANGE)
 
 
-def _matters(change: Change[Object]) -> bool:
+def _is_trigger(change: Change[Object]) -> bool:
     old, new = change.old, change.new
     did_wait, does_wait = old is not None and waits(old), new is not None and waits(new)
     if not does_wait:
@@ -112,14 +112,14 @@ class _RegionConfigs:
             return
         self._waiting.wake()
         if change.new is not None:
-            self._tell_of_others(change.new)
+            self._report_others(change.new)
 
-    def _tell_of_others(self, config: RegionConfig) -> None:
+    def _report_others(self, config: RegionConfig) -> None:
         """That more than one names a cloud profile, of which the first counts."""
         for profile in config.profiles:
             counting = min(each.key for each in self.all() if profile in each.profiles)
             if counting != config.key:
                 name = {"namespace": config.key.namespace, "name": config.key.name}
                 about = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, **name}
-                told = f"It does not count for cloud profile {profile}, which ConfigMap {counting} names, too"
-                self._recorder.event(about, "Warning", "RegionConfigIgnored", told)
+                message = f"It does not count for cloud profile {profile}, which ConfigMap {counting} names, too"
+                self._recorder.event(about, "Warning", "RegionConfigIgnored", message)

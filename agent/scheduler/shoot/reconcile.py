@@ -61,7 +61,7 @@ _OVERTAKEN = (Conflict, NotFound)
 """It has changed, or gone, since it was seen; what it has become is looked at."""
 _REFUSALS = (BadRequest, Forbidden, Invalid)
 _UNCERTAIN = (ServerFailure, Unreachable)
-"""Nobody knows what has become of the write."""
+"""It is not known what has become of the write."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -93,7 +93,7 @@ class Reconciler:
             return await self._bind(shoot, decision.seed)
         self.waiting.add(key, lacks_room=decision.lacks_room)
         self._count(metrics.UNSCHEDULABLE)
-        return await self._tell(shoot, decision.message)
+        return await self._report(shoot, decision.message)
 
     # --- deciding
 
@@ -138,7 +138,7 @@ class Reconciler:
             if isinstance(error, _OVERTAKEN):
                 return Requeue()
             if isinstance(error, _REFUSALS):
-                await self._tell(shoot, refusal_of(error))
+                await self._report(shoot, refusal_of(error))
             raise
         self._count(metrics.SCHEDULED)
         self.shoots.observe(bound)
@@ -146,20 +146,20 @@ class Reconciler:
         self._event(shoot, "Normal", "SchedulingSuccessful", f"Scheduled to seed '{seed}'")
         return await self._clear(bound)
 
-    async def _tell(self, shoot: Object, reason: str) -> Result:
+    async def _report(self, shoot: Object, reason: str) -> Result:
         """In status and Event, if they do not say it yet."""
         message = failed_to_schedule(reason)
         last = last_operation(shoot)
         if reports_failure(shoot) and last.get("description") == message:
             return RequeueAfter(LONGEST_WAIT)
-        told = {
+        operation = {
             "type": "Create",
             "state": "Pending",
             "progress": last.get("progress", 0),
             "description": message,
             "lastUpdateTime": format_time(self.clock()),
         }
-        await self.status.write(shoot, {"lastOperation": told})
+        await self.status.write(shoot, {"lastOperation": operation})
         self._event(shoot, "Warning", "SchedulingFailed", message)
         return RequeueAfter(LONGEST_WAIT)
 

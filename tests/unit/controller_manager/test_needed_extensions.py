@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.controller_registration.installations.demand import Counted
-from agent.controller_manager.controller_registration.installations.needs import (
+from agent.controller_manager.controller_registration.installations.requirements import (
     Extension,
-    ShootNeeds,
+    ShootRequirements,
     missing,
     needed_extensions,
-    needs_of_shoot,
     provided,
+    requirements_of_shoot,
     wanted_registrations,
 )
+from agent.controller_manager.controller_registration.installations.seed_requirements import DistinctValues
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.garden.domains import Domain
 from kit.garden_objects import garden_object, shoot
@@ -80,7 +80,7 @@ def registration(name: str, *provides: str, policy: str = "", selector: Object |
     ],
 )
 def test_needs_of_shoots(spec: Object, expected: set[str]) -> None:
-    assert texts(needs_of_shoot(valid(**spec), DEFAULT_DOMAINS).extensions) == expected
+    assert texts(requirements_of_shoot(valid(**spec), DEFAULT_DOMAINS).extensions) == expected
 
 
 def seed(**spec: object) -> Object:
@@ -90,7 +90,7 @@ def seed(**spec: object) -> Object:
 
 def needed(seed: Object, *shoots: Object, registrations: tuple[Object, ...] = (), **others: object) -> set[str]:
     arguments = {"buckets": (), "entries": (), "internal_domain": None, **others}
-    needs = {needs_of_shoot(each, DEFAULT_DOMAINS) for each in shoots}
+    needs = {requirements_of_shoot(each, DEFAULT_DOMAINS) for each in shoots}
     return texts(needed_extensions(seed, shoots=needs, registrations=registrations, **arguments))  # type: ignore[arg-type]
 
 
@@ -211,7 +211,7 @@ STEPS = st.lists(
 def test_counted_values_are_those_of_the_objects(
     steps: list[tuple[Key, tuple[frozenset[str], str] | None]],
 ) -> None:
-    counted: Counted[str] = Counted()
+    counted: DistinctValues[str] = DistinctValues()
     objects: dict[Key, tuple[frozenset[str], str]] = {}
 
     def values() -> dict[str, set[str]]:
@@ -236,7 +236,7 @@ def test_counted_values_are_those_of_the_objects(
 
 
 def test_many_shoots_of_one_kind_count_once() -> None:
-    counted: Counted[ShootNeeds] = Counted()
-    told = [counted.put(Key("n", f"s{i}"), {"seed"}, needs_of_shoot(valid(), ())) for i in range(50)]
+    counted: DistinctValues[ShootRequirements] = DistinctValues()
+    told = [counted.put(Key("n", f"s{i}"), {"seed"}, requirements_of_shoot(valid(), ())) for i in range(50)]
     assert told == [{"seed"}, *[set()] * 49]
     assert len(counted.of("seed")) == 1

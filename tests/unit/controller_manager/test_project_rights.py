@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.project.lifecycle.rbac import Present, Wanted, wanted_bindings, wanted_roles
+from agent.controller_manager.project.lifecycle.rbac import DesiredRight, PresentRight, wanted_bindings, wanted_roles
 from agent.controller_manager.project.lifecycle.rights import KINDS, Rights
 from kube.objects import Object
 from kube.resources import Resource
@@ -35,7 +35,7 @@ def project(*members: Object, owner: Object | None = None) -> Object:
     return {"metadata": {"name": "dev", "uid": "u1"}, "spec": spec}
 
 
-def roles(found: Object) -> dict[str, Wanted]:
+def roles(found: Object) -> dict[str, DesiredRight]:
     return {each.key.name: each for each in wanted_roles(found, "garden-dev")}
 
 
@@ -125,7 +125,7 @@ def test_a_subject_stands_in_a_binding_once(members: list[Object], expected: lis
 # --- what is there already
 
 
-def stored(wanted: Wanted, **metadata: Any) -> Object:
+def stored(wanted: DesiredRight, **metadata: Any) -> Object:
     body = wanted.body()
     return {**body, "metadata": {**body["metadata"], "uid": "x", "resourceVersion": "1", **metadata}}
 
@@ -134,36 +134,36 @@ EVERYTHING = [*wanted_roles(TEAM, "garden-dev"), *wanted_bindings(TEAM, "garden-
 
 
 @pytest.mark.parametrize("wanted", EVERYTHING, ids=lambda each: f"{each.resource.kind} {each.key}")
-def test_what_is_as_wanted_needs_no_change(wanted: Wanted) -> None:
-    present = Present.of(stored(wanted, annotations={"mine": "x"}, creationTimestamp="2026-01-01T00:00:00Z"))
+def test_what_is_as_wanted_needs_no_change(wanted: DesiredRight) -> None:
+    present = PresentRight.of(stored(wanted, annotations={"mine": "x"}, creationTimestamp="2026-01-01T00:00:00Z"))
     assert wanted.change_of(present) == {}
     assert present.project == "dev"
     assert not wanted.is_rebound(present)
 
 
 @pytest.mark.parametrize("wanted", EVERYTHING, ids=lambda each: f"{each.resource.kind} {each.key}")
-def test_owner_and_labels_are_replaced(wanted: Wanted) -> None:
+def test_owner_and_labels_are_replaced(wanted: DesiredRight) -> None:
     other = {**OWNER, "uid": "u0"}
-    change = wanted.change_of(Present.of(stored(wanted, labels={"old": "1"}, ownerReferences=[other])))
+    change = wanted.change_of(PresentRight.of(stored(wanted, labels={"old": "1"}, ownerReferences=[other])))
     assert change == {"metadata": {"labels": {"old": None, **wanted.labels}, "ownerReferences": [OWNER]}}
 
 
 def test_rules_that_kubernetes_has_put_together_are_nobody_elses() -> None:
     role = roles(TEAM)["gardener.cloud:extension:project:dev:foo"]
-    present = Present.of({**stored(role), "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]})
+    present = PresentRight.of({**stored(role), "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]})
     assert role.change_of(present) == {}
 
 
 def test_a_role_that_somebody_has_made_an_aggregated_one_gets_its_rules_back() -> None:
     role = roles(TEAM)["gardener.cloud:system:project:dev"]
-    present = Present.of({**stored(role), "aggregationRule": {"clusterRoleSelectors": [{}]}})
+    present = PresentRight.of({**stored(role), "aggregationRule": {"clusterRoleSelectors": [{}]}})
     assert role.change_of(present) == {**role.content, "aggregationRule": None}
 
 
 def test_another_role_in_a_binding_is_noticed() -> None:
     (binding, *_) = wanted_bindings(TEAM, "garden-dev")
     other = {**stored(binding), "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"}}
-    assert binding.is_rebound(Present.of(other))
+    assert binding.is_rebound(PresentRight.of(other))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_another_role_in_a_binding_is_noticed() -> None:
 )
 def test_nothing_is_kept_of_what_no_project_controls(owner: Object | None) -> None:
     owners = [owner] if owner else []
-    assert Present.of_project({"metadata": {"name": "r", "ownerReferences": owners}, "rules": []}) is None
+    assert PresentRight.of_project({"metadata": {"name": "r", "ownerReferences": owners}, "rules": []}) is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_nothing_is_kept_of_what_no_project_controls(owner: Object | None) -> No
 )
 def test_only_what_was_made_for_an_extension_role_of_this_project_is_removed(metadata: Object, expected: bool) -> None:
     role = roles(TEAM)["gardener.cloud:extension:project:dev:foo"]
-    assert Present.of(stored(role, **metadata)).is_extension_of(TEAM) is expected
+    assert PresentRight.of(stored(role, **metadata)).is_extension_of(TEAM) is expected
 
 
 _ROLES = st.sampled_from(["admin", "owner", "viewer", "uam", "serviceaccountmanager", "extension:a", "extension:b"])
@@ -229,7 +229,7 @@ class Counting:
 
 async def test_a_project_with_many_roles_leaves_the_connection_to_others() -> None:
     counting = Counting()
-    stores = {kind: Store(View(kind, Present.of_project)) for kind in KINDS}
+    stores = {kind: Store(View(kind, PresentRight.of_project)) for kind in KINDS}
     many = project(*(user("ann", f"extension:r{number}") for number in range(1000)))
     await Rights(client=cast("Any", counting), stores=stores).ensure(many, "garden-dev")
     assert counting.created > 2000

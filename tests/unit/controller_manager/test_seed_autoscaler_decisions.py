@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.controller_manager.seed_autoscaler.rules.decision import Decision, Memory, decide
 from agent.controller_manager.seed_autoscaler.rules.history import History
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation, SeedLoad, amount_of
-from agent.controller_manager.seed_autoscaler.rules.observing import unit_of
+from agent.controller_manager.seed_autoscaler.rules.observation import unit_of
 from agent.controller_manager.seed_autoscaler.rules.pending import new_seed
 from agent.controller_manager.seed_autoscaler.rules.settings import Direction, Metric, Settings
 from kube.objects import Object

@@ -15,7 +15,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
     Decision,
     Idle,
     Rollout,
-    Situation,
+    SetObservation,
     Step,
     decide,
 )
@@ -77,8 +77,8 @@ class Garden:
     given: list[str] = field(default_factory=list)
     """Names of Shoots, as they were created."""
 
-    def situation(self) -> Situation:
-        return Situation(
+    def observed(self) -> SetObservation:
+        return SetObservation(
             namespace="garden",
             name="set",
             replicas=[thing.replica(name) for name, thing in self.things.items()],
@@ -94,26 +94,26 @@ class Garden:
 
     def one_pass(self, *, writes: int = 9) -> Decision:
         """Args: writes: after so many the process dies."""
-        situation = self.situation()
-        decision = decide(situation)
+        observed = self.observed()
+        decision = decide(observed)
         if isinstance(decision, Step):
             parts = [self.act, self.note]
             if decision.action is Action.CREATE_SHOOT:
                 parts.reverse()  # the number is noted before it is used
             for part in parts[:writes]:
-                part(decision, situation)
+                part(decision, observed)
         elif isinstance(decision, Idle) and writes:
             self.pending = None
         return decision
 
-    def note(self, step: Step, situation: Situation) -> None:
+    def note(self, step: Step, observed: SetObservation) -> None:
         pending = Pending(name=step.name, reason=step.reason, since=NOW, retries=step.retries)
-        self.pending = pending.following(situation.pending)
+        self.pending = pending.following(observed.pending)
         if step.action is Action.CREATE_SHOOT:
             self.next_number = ordinal_of(step.name) + 1
 
-    def act(self, step: Step, situation: Situation) -> None:
-        name, rollout = step.name, situation.rollout
+    def act(self, step: Step, observed: SetObservation) -> None:
+        name, rollout = step.name, observed.rollout
         assert rollout is not None
         thing = self.things.get(name)
         if step.action is Action.CREATE_SHOOT:
@@ -130,8 +130,8 @@ class Garden:
             case Action.CREATE_MANAGED_SEED:
                 thing.managed_seed_revision = thing.shoot_revision
             case Action.UPDATE_SHOOT:
-                others = [each for each in situation.replicas if each.name != name]
-                ready_before = next(each for each in situation.replicas if each.name == name).is_ready
+                others = [each for each in observed.replicas if each.name != name]
+                ready_before = next(each for each in observed.replicas if each.name == name).is_ready
                 # One that is being updated already may get still newer templates, whatever becomes of others meanwhile.
                 begins = ready_before and thing.shoot_revision == thing.managed_seed_revision
                 assert not begins or all(each.is_ready for each in others), "two are not ready at once"

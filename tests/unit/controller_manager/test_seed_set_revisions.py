@@ -19,8 +19,8 @@ from agent.controller_manager.managed_seed_set.rules.history import (
 )
 from agent.controller_manager.managed_seed_set.rules.merging import merged, updated
 from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
-from agent.controller_manager.managed_seed_set.rules.status import of_revisions, with_said
-from agent.controller_manager.managed_seed_set.rules.steps import Decision, Idle, NoneDeletable, Situation, decide
+from agent.controller_manager.managed_seed_set.rules.status import conditions_after, of_revisions
+from agent.controller_manager.managed_seed_set.rules.steps import Decision, Idle, NoneDeletable, SetObservation, decide
 from gardener.garden.managed_seed_sets import Replica, owned, templates_in, templates_of
 from kit.seed_sets import managed_seed, ready, replica_shoot, seed
 from kube.objects import Object
@@ -242,7 +242,7 @@ NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def _said(*replicas: Replica, target: int, used: frozenset[str] = frozenset(), refusal: str = "") -> list[list[str]]:
-    situation = Situation(
+    observed = SetObservation(
         namespace="garden",
         name="test",
         replicas=replicas,
@@ -254,9 +254,9 @@ def _said(*replicas: Replica, target: int, used: frozenset[str] = frozenset(), r
         max_retries=0,
         pause=60.0,
     )
-    decision: Decision = decide(situation)
+    decision: Decision = decide(observed)
     assert isinstance(decision, Idle | NoneDeletable) or decision.name
-    conditions = with_said(SET, situation, decision, refusal=refusal)
+    conditions = conditions_after(SET, observed, decision, refusal=refusal)
     return [[each["status"], each["reason"], each["message"]] for each in conditions]
 
 

@@ -14,7 +14,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
     NoneDeletable,
     Rollout,
     Scheduled,
-    Situation,
+    SetObservation,
     Step,
     decide,
 )
@@ -25,7 +25,7 @@ from kube.objects import Object
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PRIORITY = "seedmanagement.gardener.cloud/priority"
 PROTECTED = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
-EMPTY = Situation(
+EMPTY = SetObservation(
     namespace="garden",
     name="test",
     replicas=(),
@@ -39,7 +39,7 @@ EMPTY = Situation(
 )
 
 
-def situation(*replicas: Replica, target: int | None = None, pending: str = "", **fields: Any) -> Situation:
+def observed(*replicas: Replica, target: int | None = None, pending: str = "", **fields: Any) -> SetObservation:
     """Args: pending: name, reason, and retries of the pending replica."""
     words = pending.split()
     waits = (
@@ -144,16 +144,16 @@ def test_what_a_replica_waits_for(
     for target in (1, 2):
         if target == 2 and not pending:
             continue  # one more is made first
-        made = step(decide(situation(replica, target=target, pending=pending)))
+        made = step(decide(observed(replica, target=target, pending=pending)))
         assert (made.action, made.name, made.reason) == (action, "test-0", reason)
         assert (made.event, made.message) == (event, message)
 
 
 def test_nothing_is_left_to_do() -> None:
-    assert decide(situation()) == Idle()
-    assert decide(situation(ready("test-0"), ready("test-1"))) == Idle()
-    assert decide(situation(ready("test-0"), pending="test-0 ShootNotHealthy")) == Idle()
-    assert decide(situation(ready("test-0"), pending="test-7 ShootDeleting")) == Idle()
+    assert decide(observed()) == Idle()
+    assert decide(observed(ready("test-0"), ready("test-1"))) == Idle()
+    assert decide(observed(ready("test-0"), pending="test-0 ShootNotHealthy")) == Idle()
+    assert decide(observed(ready("test-0"), pending="test-7 ShootDeleting")) == Idle()
 
 
 @pytest.mark.parametrize(
@@ -167,27 +167,27 @@ def test_nothing_is_left_to_do() -> None:
     ],
 )
 def test_a_set_grows_by_one(replicas: list[Replica], next_number: int, name: str) -> None:
-    made = step(decide(situation(*replicas, target=9, next_number=next_number)))
+    made = step(decide(observed(*replicas, target=9, next_number=next_number)))
     assert (made.action, made.name, made.reason) == (Action.CREATE_SHOOT, name, Reason.SHOOT_RECONCILING)
     assert (made.event, made.message) == ("CreatingShoot", f"Creating Shoot garden/{name}")
 
 
 def test_a_set_grows_although_one_that_was_ready_is_not_any_more_but_waits_for_a_new_one() -> None:
     unready, new = registered("test-0"), Replica(shoot=replica_shoot("test-1", ""))
-    assert done(decide(situation(unready, target=2, next_number=1)))[:2] == (Action.CREATE_SHOOT, "test-1")
-    waits = decide(situation(unready, new, target=3, pending="test-1 ShootReconciling"))
+    assert done(decide(observed(unready, target=2, next_number=1)))[:2] == (Action.CREATE_SHOOT, "test-1")
+    waits = decide(observed(unready, new, target=3, pending="test-1 ShootReconciling"))
     assert done(waits)[:2] == (Action.WAIT, "test-1")
 
 
 def test_those_that_are_not_ready_are_seen_to_by_their_numbers() -> None:
     replicas = [ready("test-10"), registered("test-9"), Replica(shoot=replica_shoot("test-2", "Create Failed"))]
-    assert done(decide(situation(*replicas)))[:2] == (Action.RETRY_SHOOT, "test-2")
-    assert done(decide(situation(*replicas[:2])))[:2] == (Action.WAIT, "test-9")
+    assert done(decide(observed(*replicas)))[:2] == (Action.RETRY_SHOOT, "test-2")
+    assert done(decide(observed(*replicas[:2])))[:2] == (Action.WAIT, "test-9")
 
 
 def test_the_pending_one_comes_first() -> None:
     replicas = [Replica(shoot=replica_shoot("test-0", "Create Failed")), registered("test-1")]
-    assert done(decide(situation(*replicas, pending="test-1 SeedNotReady")))[:2] == (Action.WAIT, "test-1")
+    assert done(decide(observed(*replicas, pending="test-1 SeedNotReady")))[:2] == (Action.WAIT, "test-1")
 
 
 # --- fewer
@@ -218,28 +218,28 @@ def test_what_is_done_to_one_too_many(replica: Replica, action: Action, reason: 
     if replica.is_going and not pending:
         # It is removed once more, which changes nothing.
         action, reason = Action.DELETE_SHOOT, Reason.SHOOT_DELETING
-    assert done(decide(situation(replica, target=0, pending=pending)))[:3] == (action, "test-0", reason)
+    assert done(decide(observed(replica, target=0, pending=pending)))[:3] == (action, "test-0", reason)
 
 
 def test_one_that_nobody_waits_for_yet_and_that_goes_already_is_taken() -> None:
     replicas = [ready("test-0"), Replica(shoot=replica_shoot("test-1", deleting=True))]
-    assert done(decide(situation(*replicas, target=1)))[:3] == (Action.DELETE_SHOOT, "test-1", Reason.SHOOT_DELETING)
+    assert done(decide(observed(*replicas, target=1)))[:3] == (Action.DELETE_SHOOT, "test-1", Reason.SHOOT_DELETING)
 
 
 def test_the_one_whose_removal_has_begun_goes_on_even_if_another_would_be_chosen_now() -> None:
     half = Replica(shoot=replica_shoot("test-1", "", annotations={PRIORITY: "9"}))
-    chosen = decide(situation(ready("test-0"), half, target=1, pending="test-1 ManagedSeedDeleting"))
+    chosen = decide(observed(ready("test-0"), half, target=1, pending="test-1 ManagedSeedDeleting"))
     assert done(chosen)[:2] == (Action.DELETE_SHOOT, "test-1")
     protected = Replica(shoot=replica_shoot("test-1", annotations=PROTECTED))
-    chosen = decide(situation(ready("test-0"), protected, target=1, pending="test-1 ManagedSeedDeleting"))
+    chosen = decide(observed(ready("test-0"), protected, target=1, pending="test-1 ManagedSeedDeleting"))
     assert done(chosen)[:2] == (Action.DELETE_SHOOT, "test-1")
     # One that had only come so far when the set was made smaller is as protected as any other.
-    chosen = decide(situation(ready("test-0"), protected, target=1, pending="test-1 ShootReconciling"))
+    chosen = decide(observed(ready("test-0"), protected, target=1, pending="test-1 ShootReconciling"))
     assert done(chosen)[:2] == (Action.DELETE_MANAGED_SEED, "test-0")
 
 
 def test_a_managed_seed_that_came_back_is_looked_at_anew() -> None:
-    back = decide(situation(ready("test-0"), target=0, pending="test-0 ManagedSeedDeleting", used_seeds={"test-0"}))
+    back = decide(observed(ready("test-0"), target=0, pending="test-0 ManagedSeedDeleting", used_seeds={"test-0"}))
     assert back == NoneDeletable(protected=[], in_use=["test-0"])
 
 
@@ -263,18 +263,18 @@ def _worked_example(**annotations: dict[str, str]) -> list[Replica]:
     ],
 )
 def test_who_goes(replicas: Sequence[Replica], target: int, expected: tuple[Action, str]) -> None:
-    assert done(decide(situation(*replicas, target=target, used_seeds={"test-0"})))[:2] == expected
+    assert done(decide(observed(*replicas, target=target, used_seeds={"test-0"})))[:2] == expected
 
 
 def test_none_goes_that_is_protected_or_in_use() -> None:
     replicas = [ready("test-0"), ready("test-2", annotations=PROTECTED)]
-    refused = decide(situation(*replicas, target=1, used_seeds={"test-0"}))
+    refused = decide(observed(*replicas, target=1, used_seeds={"test-0"}))
     assert refused == NoneDeletable(protected=["test-2"], in_use=["test-0"])
     by_shoot = Replica(shoot=replica_shoot("test-0", "", annotations=PROTECTED))
-    assert isinstance(decide(situation(by_shoot, target=0)), NoneDeletable)
+    assert isinstance(decide(observed(by_shoot, target=0)), NoneDeletable)
     # Both count as long as nobody has removed it already.
     going = ready("test-0", annotations=PROTECTED, deleting=True)
-    assert done(decide(situation(going, target=0, used_seeds={"test-0"})))[:2] == (
+    assert done(decide(observed(going, target=0, used_seeds={"test-0"})))[:2] == (
         Action.DELETE_MANAGED_SEED,
         "test-0",
     )
@@ -291,12 +291,12 @@ DELETE_FAILED = Replica(shoot=replica_shoot("test-0", "Delete Failed", deleting=
 def test_so_many_retries_and_then_a_pause() -> None:
     pending = ""
     for retries in (1, 2, 3):
-        again = decide(situation(FAILED, pending=pending))
+        again = decide(observed(FAILED, pending=pending))
         assert done(again) == (Action.RETRY_SHOOT, "test-0", Reason.SHOOT_RECONCILING, retries)
-        running = decide(situation(RUNNING, pending=f"test-0 ShootReconciling {retries}"))
+        running = decide(observed(RUNNING, pending=f"test-0 ShootReconciling {retries}"))
         assert done(running) == (Action.WAIT, "test-0", Reason.SHOOT_RECONCILING, retries)
         pending = f"test-0 ShootReconciling {retries}"
-    given_up = step(decide(situation(FAILED, pending=pending)))
+    given_up = step(decide(observed(FAILED, pending=pending)))
     assert done(given_up) == (Action.WAIT, "test-0", Reason.SHOOT_RECONCILE_FAILED, 3)
     assert given_up.event == "NotRetryingShootReconciliation"
     assert given_up.message == "Not retrying Shoot garden/test-0 reconciliation since max retries have been reached"
@@ -308,7 +308,7 @@ def test_so_many_retries_and_then_a_pause() -> None:
     [(3, 0, 1800), (3, 1799, 1), (3, 1800, None), (6, 1800, 1800), (6, 3600, None), (9, 7199, 1), (3000, 28799, 1)],
 )
 def test_pauses_grow(retries: int, waited: float, again_after: float | None) -> None:
-    given_up = situation(FAILED, pending=f"test-0 ShootReconcileFailed {retries}")
+    given_up = observed(FAILED, pending=f"test-0 ShootReconcileFailed {retries}")
     later = replace(given_up, now=NOW + timedelta(seconds=waited))
     if again_after is None:
         assert done(decide(later)) == (Action.RETRY_SHOOT, "test-0", Reason.SHOOT_RECONCILING, retries + 1)
@@ -318,15 +318,15 @@ def test_pauses_grow(retries: int, waited: float, again_after: float | None) -> 
 
 
 def test_a_new_round_is_asked_for() -> None:
-    given_up = situation(FAILED, pending="test-0 ShootReconcileFailed 3", is_asked=True)
+    given_up = observed(FAILED, pending="test-0 ShootReconcileFailed 3", is_asked=True)
     assert done(decide(given_up)) == (Action.RETRY_SHOOT, "test-0", Reason.SHOOT_RECONCILING, 4)
 
 
 def test_deletions_are_retried_alike_whether_the_set_shrinks_or_not() -> None:
     for target in (0, 1):
-        again = decide(situation(DELETE_FAILED, target=target, pending="test-0 ShootDeleting 2"))
+        again = decide(observed(DELETE_FAILED, target=target, pending="test-0 ShootDeleting 2"))
         assert done(again) == (Action.RETRY_SHOOT, "test-0", Reason.SHOOT_DELETING, 3)
-        given_up = step(decide(situation(DELETE_FAILED, target=target, pending="test-0 ShootDeleting 3")))
+        given_up = step(decide(observed(DELETE_FAILED, target=target, pending="test-0 ShootDeleting 3")))
         assert done(given_up) == (Action.WAIT, "test-0", Reason.SHOOT_DELETE_FAILED, 3)
         assert given_up.event == "NotRetryingShootDeletion"
         assert given_up.message == "Not retrying Shoot garden/test-0 deletion since max retries have been reached"
@@ -336,7 +336,7 @@ def test_deletions_are_retried_alike_whether_the_set_shrinks_or_not() -> None:
     "pending", ["", "test-1 ShootReconciling 2", "test-0 ShootDeleting 2", "test-0 SeedNotReady 2"]
 )
 def test_retries_of_something_else_do_not_count(pending: str) -> None:
-    assert done(decide(situation(FAILED, pending=pending))) == (
+    assert done(decide(observed(FAILED, pending=pending))) == (
         Action.RETRY_SHOOT,
         "test-0",
         Reason.SHOOT_RECONCILING,
@@ -345,18 +345,18 @@ def test_retries_of_something_else_do_not_count(pending: str) -> None:
 
 
 def test_without_retries_it_is_given_up_at_once_and_for_good() -> None:
-    given_up = step(decide(situation(FAILED, max_retries=0, is_asked=True)))
+    given_up = step(decide(observed(FAILED, max_retries=0, is_asked=True)))
     assert done(given_up) == (Action.WAIT, "test-0", Reason.SHOOT_RECONCILE_FAILED, 0)
     assert given_up.again_after is None
 
 
 def test_a_failed_shoot_is_not_retried_when_it_is_to_go() -> None:
-    gone = decide(situation(FAILED, target=0, pending="test-0 ShootReconciling 2"))
+    gone = decide(observed(FAILED, target=0, pending="test-0 ShootReconciling 2"))
     assert done(gone) == (Action.DELETE_SHOOT, "test-0", Reason.SHOOT_DELETING, 0)
 
 
 def test_one_that_was_repaired_by_hand_goes_on() -> None:
-    repaired = decide(situation(Replica(shoot=replica_shoot("test-0")), pending="test-0 ShootReconcileFailed 3"))
+    repaired = decide(observed(Replica(shoot=replica_shoot("test-0")), pending="test-0 ShootReconcileFailed 3"))
     assert done(repaired) == (Action.CREATE_MANAGED_SEED, "test-0", Reason.MANAGED_SEED_PREPARING, 0)
 
 
@@ -377,43 +377,43 @@ NEW = Rollout(current="r1", update="r2")
 
 def test_updates_begin_with_the_highest_number_and_keep_to_the_partition() -> None:
     replicas = [on("test-0", "r1"), on("test-1", "r1"), on("test-2", "r1"), on("test-10", "r2"), on("foreign", "r1")]
-    first = step(decide(situation(*replicas, rollout=NEW)))
+    first = step(decide(observed(*replicas, rollout=NEW)))
     assert (first.action, first.name, first.reason) == (Action.UPDATE_SHOOT, "test-2", Reason.SHOOT_RECONCILING)
     assert (first.event, first.message) == ("UpdatingShoot", "Updating Shoot garden/test-2")
-    assert decide(situation(*replicas, rollout=replace(NEW, partition=3))) == Idle()
-    assert decide(situation(*replicas)) == Idle()
+    assert decide(observed(*replicas, rollout=replace(NEW, partition=3))) == Idle()
+    assert decide(observed(*replicas)) == Idle()
     done_with_it = [on("test-0", "r1"), on("test-1", "r2"), on("foreign", "r1")]
-    assert decide(situation(*done_with_it, rollout=replace(NEW, partition=1))) == Idle()
+    assert decide(observed(*done_with_it, rollout=replace(NEW, partition=1))) == Idle()
 
 
 def test_an_update_takes_the_shoot_and_then_the_managed_seed() -> None:
     pending = "test-0 ShootReconciling"
     running = on("test-0", "r2", "r1", operation="Reconcile Processing")
-    assert done(decide(situation(running, pending=pending, rollout=NEW)))[:3] == (
+    assert done(decide(observed(running, pending=pending, rollout=NEW)))[:3] == (
         Action.WAIT,
         "test-0",
         Reason.SHOOT_RECONCILING,
     )
     failed = on("test-0", "r2", "r1", operation="Reconcile Failed")
-    assert done(decide(situation(failed, pending=pending, rollout=NEW)))[0] is Action.RETRY_SHOOT
+    assert done(decide(observed(failed, pending=pending, rollout=NEW)))[0] is Action.RETRY_SHOOT
     unhealthy = on("test-0", "r2", "r1", health="unhealthy")
-    assert done(decide(situation(unhealthy, pending=pending, rollout=NEW)))[2] is Reason.SHOOT_NOT_HEALTHY
-    updated = step(decide(situation(on("test-0", "r2", "r1"), pending=pending, rollout=NEW)))
+    assert done(decide(observed(unhealthy, pending=pending, rollout=NEW)))[2] is Reason.SHOOT_NOT_HEALTHY
+    updated = step(decide(observed(on("test-0", "r2", "r1"), pending=pending, rollout=NEW)))
     assert (updated.action, updated.reason) == (Action.UPDATE_MANAGED_SEED, Reason.MANAGED_SEED_PREPARING)
     assert (updated.event, updated.message) == ("UpdatingManagedSeed", "Updating ManagedSeed garden/test-0")
     # Also if nobody waits for it, as after the loss of the status.
-    assert done(decide(situation(on("test-0", "r2", "r1"), rollout=NEW)))[0] is Action.UPDATE_MANAGED_SEED
-    assert decide(situation(on("test-0", "r2"), pending="test-0 ManagedSeedPreparing", rollout=NEW)) == Idle()
+    assert done(decide(observed(on("test-0", "r2", "r1"), rollout=NEW)))[0] is Action.UPDATE_MANAGED_SEED
+    assert decide(observed(on("test-0", "r2"), pending="test-0 ManagedSeedPreparing", rollout=NEW)) == Idle()
 
 
 def test_no_update_while_another_replica_is_not_ready() -> None:
     unready = Replica(shoot=replica_shoot("test-0"), managed_seed=managed_seed("test-0"))
-    assert done(decide(situation(unready, on("test-1", "r1"), rollout=NEW)))[:2] == (Action.WAIT, "test-0")
+    assert done(decide(observed(unready, on("test-1", "r1"), rollout=NEW)))[:2] == (Action.WAIT, "test-0")
 
 
 def test_a_replica_that_is_to_go_half_updated_is_removed_only_if_it_may_be() -> None:
     half = on("test-0", "r2", "r1")
-    in_use = decide(situation(half, target=0, pending="test-0 ShootReconciling", rollout=NEW, used_seeds={"test-0"}))
+    in_use = decide(observed(half, target=0, pending="test-0 ShootReconciling", rollout=NEW, used_seeds={"test-0"}))
     assert isinstance(in_use, NoneDeletable)
 
 
@@ -432,15 +432,15 @@ BROKEN = {"operation": "Reconcile Failed", "health": "unhealthy"}
     ],
 )
 def test_a_mistake_in_the_templates_is_put_right_by_correcting_them(replica: Replica, rollout: Rollout) -> None:
-    corrected = decide(situation(replica, pending="test-0 ShootReconcileFailed 3", rollout=rollout))
+    corrected = decide(observed(replica, pending="test-0 ShootReconcileFailed 3", rollout=rollout))
     assert done(corrected)[:2] == (Action.UPDATE_SHOOT, "test-0")
-    kept = decide(situation(replica, pending="test-0 ShootReconcileFailed 3", rollout=replace(rollout, partition=1)))
+    kept = decide(observed(replica, pending="test-0 ShootReconcileFailed 3", rollout=replace(rollout, partition=1)))
     assert done(kept)[0] is not Action.UPDATE_SHOOT
 
 
 def test_one_that_is_only_not_healthy_waits_for_its_turn() -> None:
     replicas = [on("test-0", "r1", health="progressing"), on("test-1", "r1")]
-    assert done(decide(situation(*replicas, rollout=NEW)))[:2] == (Action.WAIT, "test-0")
+    assert done(decide(observed(*replicas, rollout=NEW)))[:2] == (Action.WAIT, "test-0")
 
 
 def test_new_replicas_above_the_partition_have_the_new_templates() -> None:
@@ -488,7 +488,7 @@ def test_the_next_replica_waits_for_the_shoots_on_those_that_were_updated(
         "test-0": Scheduled(total=9, unhealthy=9),  # these are not for this update to blame
         "test-2": Scheduled(total=total, unhealthy=unhealthy),
     }
-    found = situation(*replicas, rollout=replace(NEW, max_unhealthy=most), scheduled=there)
+    found = observed(*replicas, rollout=replace(NEW, max_unhealthy=most), scheduled=there)
     action, name, reason, _ = done(decide(found))
     expected = (Action.WAIT, "test-2", Reason.SHOOT_NOT_HEALTHY)
     assert (action, name, reason) == (expected if waits else (Action.UPDATE_SHOOT, "test-1", Reason.SHOOT_RECONCILING))

@@ -1,6 +1,6 @@
-"""Secrets, ConfigMaps and WorkloadIdentities, as far as it matters that bindings and Shoots refer to some of them.
+"""Secrets, ConfigMaps and WorkloadIdentities, as far as bindings and Shoots may refer to some of them.
 
-Most Secrets of a garden are nobody's credentials. Of these next to nothing is kept.
+Most Secrets of a garden are no credentials of a provider. Of these next to nothing is kept.
 """
 
 import functools

@@ -77,7 +77,7 @@ def account_labels(account: Object) -> dict[str, str] | None:
 
 
 def binding_of(role: Role, accounts: Iterable[Key]) -> Object:
-    """What is ours in it; all is replaced but `roleRef`, which nobody can change."""
+    """What is ours in it; all is replaced but `roleRef`, which can't be changed."""
     owner = CLUSTER_ROLES.reference(name=role.name, uid=role.uid)
     return {
         "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,

@@ -26,15 +26,15 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.context import Context
-from agent.controller_manager.controller_registration.installations.demand import Demand, Entry
 from agent.controller_manager.controller_registration.installations.desired import (
     LABELS,
     POD_SECURITY,
     Deployment,
     seed_of,
 )
-from agent.controller_manager.controller_registration.installations.needs import is_required
-from agent.controller_manager.controller_registration.installations.reconcile import Reconciler, Stores
+from agent.controller_manager.controller_registration.installations.reconcile import InstallationStores, Reconciler
+from agent.controller_manager.controller_registration.installations.requirements import is_required
+from agent.controller_manager.controller_registration.installations.seed_requirements import Entry, SeedRequirements
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import Domain
@@ -71,7 +71,7 @@ def _role_and_domain(secret: GardenSecret | None) -> tuple[str, Domain | None] |
 def declare(context: Context) -> ControlLoop:
     settings, caches = context.config.controllers.controller_registration, context.garden.caches
     loop = ControlLoop("controllerregistration-seed", kind=SEEDS, workers=settings.concurrent_syncs)
-    known = Stores(
+    known = InstallationStores(
         seeds=loop.watch(caches, SEEDS_VIEW, enqueue(when=_seed_triggers)),
         namespaces=loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(_of_namespace, when=any_of(came, went))),
         secrets=loop.watch(caches, GARDEN_SECRETS_VIEW),
@@ -82,26 +82,28 @@ def declare(context: Context) -> ControlLoop:
         ),
         buckets=loop.watch(caches, BACKUP_BUCKETS_VIEW),
     )
-    demand = Demand(secrets=known.secrets, shoots=loop.watch(caches, SHOOTS_VIEW))
+    requirements = SeedRequirements(secrets=known.secrets, shoots=loop.watch(caches, SHOOTS_VIEW))
     # These ask other stores, so they follow once all are there.
     loop.watch(
-        caches, GARDEN_SECRETS_VIEW, enqueue_mapped(partial(_of_secret, known, demand), when=changed(_role_and_domain))
+        caches,
+        GARDEN_SECRETS_VIEW,
+        enqueue_mapped(partial(_of_secret, known, requirements), when=changed(_role_and_domain)),
     )
-    loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(lambda change: _keys(demand.shoot_changed(change))))
-    loop.watch(caches, _ENTRIES_VIEW, enqueue_mapped(lambda change: _keys(demand.entry_changed(change))))
+    loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(lambda change: _keys(requirements.shoot_changed(change))))
+    loop.watch(caches, _ENTRIES_VIEW, enqueue_mapped(lambda change: _keys(requirements.entry_changed(change))))
     loop.watch(caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(partial(_all, known), when=_registration_triggers))
     loop.watch(
         caches, _DEPLOYMENTS_VIEW, enqueue_mapped(partial(_of_deployment, known), when=changed(attrgetter("hash")))
     )
-    loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(partial(_of_bucket, demand), when=changed("spec")))
-    return loop.reconciled_by(Reconciler(client=context.garden.client, known=known, demand=demand))
+    loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(partial(_of_bucket, requirements), when=changed("spec")))
+    return loop.reconciled_by(Reconciler(client=context.garden.client, known=known, requirements=requirements))
 
 
 def _keys(seeds: Iterable[str]) -> list[Key]:
     return [Key("", seed) for seed in sorted(seeds) if seed]
 
 
-def _all(known: Stores, _: Change[Object]) -> list[Key]:
+def _all(known: InstallationStores, _: Change[Object]) -> list[Key]:
     return list(known.seeds.all_keys())
 
 
@@ -113,18 +115,20 @@ def _of_installation(change: Change[Object]) -> list[Key]:
     return _keys({seed_of(installation) for installation in (change.old, change.new) if installation is not None})
 
 
-def _of_secret(known: Stores, demand: Demand, change: Change[GardenSecret | None]) -> list[Key]:
+def _of_secret(
+    known: InstallationStores, requirements: SeedRequirements, change: Change[GardenSecret | None]
+) -> list[Key]:
     if seed := garden_seeds.seed_of(change.key.namespace):
         return _keys([seed])
-    demand.domains_changed()
+    requirements.domains_changed()
     return list(known.seeds.all_keys())
 
 
-def _of_deployment(known: Stores, change: Change[Deployment]) -> list[Key]:
+def _of_deployment(known: InstallationStores, change: Change[Deployment]) -> list[Key]:
     is_named = known.registrations.count(BY_DEPLOYMENT, change.key)
     return list(known.seeds.all_keys()) if is_named else []
 
 
-def _of_bucket(demand: Demand, change: Change[Object]) -> list[Key]:
+def _of_bucket(requirements: SeedRequirements, change: Change[Object]) -> list[Key]:
     seeds = {text(spec(bucket).get("seedName")) for bucket in (change.old, change.new) if bucket is not None}
-    return _keys(seeds | demand.seeds_with_entries_in(change.key.name))
+    return _keys(seeds | requirements.seeds_with_entries_in(change.key.name))

@@ -12,7 +12,6 @@ import structlog
 
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
-from agent.controller_manager.controller_registration.installations.demand import Demand
 from agent.controller_manager.controller_registration.installations.desired import (
     REGISTRATION_HASH,
     Deployment,
@@ -24,13 +23,14 @@ from agent.controller_manager.controller_registration.installations.desired impo
     registration_of,
     seed_of,
 )
-from agent.controller_manager.controller_registration.installations.needs import (
-    ShootNeeds,
-    Wanted,
+from agent.controller_manager.controller_registration.installations.requirements import (
+    ChosenRegistrations,
+    ShootRequirements,
     is_required,
     needed_extensions,
     wanted_registrations,
 )
+from agent.controller_manager.controller_registration.installations.seed_requirements import SeedRequirements
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
@@ -46,7 +46,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class InstallationStores:
     """What is known of the garden."""
 
     seeds: Store[Object]
@@ -59,10 +59,10 @@ class Stores:
 
 
 class Reconciler:
-    def __init__(self, *, client: Client, known: Stores, demand: Demand) -> None:
+    def __init__(self, *, client: Client, known: InstallationStores, requirements: SeedRequirements) -> None:
         self._client = client
         self._known = known
-        self._demand = demand
+        self._requirements = requirements
 
     async def reconcile(self, key: Key) -> Result:
         seed = self._known.seeds.get(key)
@@ -73,7 +73,7 @@ class Reconciler:
             return Done()  # what is missing leads to a pass when it comes
         registrations = {found.name: registration for found, registration in self._known.registrations.items()}
         installations = self._known.installations.values_by_index(BY_SEED, key.name)
-        shoots, buckets = self._demand.of_shoots(key.name), self._demand.buckets_of_entries(key.name)
+        shoots, buckets = self._requirements.of_shoots(key.name), self._requirements.buckets_of_entries(key.name)
         wanted = self._wanted(seed, registrations, installations, shoots=shoots, buckets=buckets)
         errors: list[Exception] = [ReconcileError(problem) for problem in wanted.problems]
         errors += await self._deploy(seed, registrations, installations, wanted)
@@ -90,16 +90,16 @@ class Reconciler:
         registrations: Mapping[str, Object],
         installations: Iterable[Object],
         *,
-        shoots: Collection[ShootNeeds],
+        shoots: Collection[ShootRequirements],
         buckets: Collection[str],
-    ) -> Wanted:
+    ) -> ChosenRegistrations:
         needed = needed_extensions(
             seed,
             shoots=shoots,
             buckets=[_provider(bucket) for bucket in self._known.buckets.values_by_index(BY_SEED, key(seed).name)],
             entries=self._providers(buckets),
             registrations=registrations.values(),
-            internal_domain=self._demand.internal_domain,
+            internal_domain=self._requirements.internal_domain,
         )
         return wanted_registrations(
             seed,
@@ -121,7 +121,11 @@ class Reconciler:
     # --- making and changing
 
     async def _deploy(
-        self, seed: Object, registrations: Mapping[str, Object], installations: Iterable[Object], wanted: Wanted
+        self,
+        seed: Object,
+        registrations: Mapping[str, Object],
+        installations: Iterable[Object],
+        wanted: ChosenRegistrations,
     ) -> list[Exception]:
         """Returns what went wrong: one that can't be deployed does not stop the others."""
         errors: list[Exception] = []
@@ -188,7 +192,11 @@ class Reconciler:
     # --- removing
 
     async def _remove(
-        self, seed: Object, registrations: Mapping[str, Object], installations: Iterable[Object], wanted: Wanted
+        self,
+        seed: Object,
+        registrations: Mapping[str, Object],
+        installations: Iterable[Object],
+        wanted: ChosenRegistrations,
     ) -> list[Exception]:
         """Returns what went wrong."""
         unwanted = [
@@ -222,7 +230,7 @@ class Reconciler:
                 errors.append(error)
         return errors
 
-    async def _wanted_now(self, seed: Object, registrations: Mapping[str, Object]) -> Wanted:
+    async def _wanted_now(self, seed: Object, registrations: Mapping[str, Object]) -> ChosenRegistrations:
         """The same as from caches, from what the API server has."""
         name = key(seed).name
         shoots: dict[Key, Object] = {}
@@ -236,7 +244,7 @@ class Reconciler:
             seed,
             registrations,
             installations,
-            shoots={self._demand.of_shoot(shoot) for shoot in shoots.values()},
+            shoots={self._requirements.of_shoot(shoot) for shoot in shoots.values()},
             buckets={text(spec(entry).get("bucketName")) for entry in entries},
         )
 
@@ -250,7 +258,7 @@ def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSe
     return all(source.name in copies for source in secrets.keys_by_index(BY_NAMESPACE, NAMESPACE))
 
 
-def _may_have_provided(registration: Object, installation: Object, wanted: Wanted) -> bool:
+def _may_have_provided(registration: Object, installation: Object, wanted: ChosenRegistrations) -> bool:
     """Whether something is needed that none provides any more, and this one may have, before it was changed."""
     return not wanted.is_complete and labels(installation).get(REGISTRATION_HASH) != hash_of(spec(registration))
 

@@ -80,7 +80,7 @@ class History:
     collisions: int | None = None
 
     def templates(self, name: str) -> Object | None:
-        """None: nobody has kept them."""
+        """None: they were not kept."""
         found = next((each for each in self.revisions if key(each).name == name), None)
         return None if found is None else templates_in(found)
 

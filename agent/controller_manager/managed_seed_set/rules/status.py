@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 
 from agent.controller_manager.managed_seed_set.rules.history import History
-from agent.controller_manager.managed_seed_set.rules.steps import Action, Decision, Idle, NoneDeletable, Situation, Step
+from agent.controller_manager.managed_seed_set.rules.steps import (
+    Action,
+    Decision,
+    Idle,
+    NoneDeletable,
+    SetObservation,
+    Step,
+)
 from gardener import conditions
 from gardener.garden.managed_seed_sets import Pending, Reason, Replica, ordinal_of
 from gardener.garden.users import listed
@@ -24,25 +31,25 @@ def counted(seed_set: Object, replicas: Sequence[Replica]) -> Object:
     }
 
 
-def after(decision: Decision, situation: Situation) -> Object:
+def after(decision: Decision, observed: SetObservation) -> Object:
     """The fields that are different once it is done."""
     if isinstance(decision, Idle):
         return {"pendingReplica": None}
     if isinstance(decision, NoneDeletable):
-        replica = situation.pending_replica
+        replica = observed.pending_replica
         return {} if replica is not None and not replica.is_ready else {"pendingReplica": None}
-    changed: Object = {"pendingReplica": _pending_after(decision, situation).as_json()}
+    changed: Object = {"pendingReplica": _pending_after(decision, observed).as_json()}
     if decision.action is Action.CREATE_SHOOT:
-        changed |= {"replicas": len(situation.replicas) + 1, "nextReplicaNumber": ordinal_of(decision.name) + 1}
+        changed |= {"replicas": len(observed.replicas) + 1, "nextReplicaNumber": ordinal_of(decision.name) + 1}
     if decision.action is Action.DELETE_MANAGED_SEED:
-        ready = sum(replica.is_ready for replica in situation.replicas if replica.name != decision.name)
+        ready = sum(replica.is_ready for replica in observed.replicas if replica.name != decision.name)
         changed["readyReplicas"] = ready or None
     return changed
 
 
-def _pending_after(step: Step, situation: Situation) -> Pending:
-    pending = Pending(name=step.name, reason=step.reason, since=situation.now, retries=step.retries)
-    return pending.following(situation.pending)
+def _pending_after(step: Step, observed: SetObservation) -> Pending:
+    pending = Pending(name=step.name, reason=step.reason, since=observed.now, retries=step.retries)
+    return pending.following(observed.pending)
 
 
 # --- of sets that keep track of their templates
@@ -73,20 +80,22 @@ def rejected(action: Action) -> str:
     return "DeletionRejected" if action in {Action.DELETE_SHOOT, Action.DELETE_MANAGED_SEED} else "UpdateRejected"
 
 
-def with_said(seed_set: Object, situation: Situation, decision: Decision, *, refusal: str = "") -> list[Object]:
+def conditions_after(
+    seed_set: Object, observed: SetObservation, decision: Decision, *, refusal: str = ""
+) -> list[Object]:
     """The conditions. Args: refusal: why what was decided is not possible."""
-    wanted = [_available(situation), _progressing(situation, decision, refusal)]
-    return with_conditions(conditions_of(seed_set), wanted, now=situation.now)
+    wanted = [_available(observed), _progressing(observed, decision, refusal)]
+    return with_conditions(conditions_of(seed_set), wanted, now=observed.now)
 
 
-def _available(situation: Situation) -> Condition:
-    ready, wanted = sum(replica.is_ready for replica in situation.replicas), situation.target
-    if ready == len(situation.replicas) == wanted:
+def _available(observed: SetObservation) -> Condition:
+    ready, wanted = sum(replica.is_ready for replica in observed.replicas), observed.target
+    if ready == len(observed.replicas) == wanted:
         return Condition(AVAILABLE, "True", "AllReplicasReady", f"All {wanted} replicas are ready.")
     return Condition(AVAILABLE, "False", "ReplicasNotReady", f"{ready}/{wanted} replicas are ready.")
 
 
-def _progressing(situation: Situation, decision: Decision, refusal: str) -> Condition:
+def _progressing(observed: SetObservation, decision: Decision, refusal: str) -> Condition:
     kind = conditions.PROGRESSING
     if refusal:
         reason = rejected(decision.action) if isinstance(decision, Step) else "UpdateRejected"
@@ -95,7 +104,7 @@ def _progressing(situation: Situation, decision: Decision, refusal: str) -> Cond
         return Condition(kind, "False", "Idle", "There is nothing to do.")
     if isinstance(decision, NoneDeletable):
         return Condition(kind, "False", "NoDeletableReplicas", _why_none(decision))
-    pending = _pending_after(decision, situation)
+    pending = _pending_after(decision, observed)
     message = f"replica {pending.name}: {pending.reason} since {format_time(pending.since)}"
     if decision.reason in _GIVEN_UP:
         return Condition(kind, "False", "RetriesExhausted", message)

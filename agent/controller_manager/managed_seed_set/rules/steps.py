@@ -45,7 +45,7 @@ class Step:
     name: str
     reason: Reason
     event: str
-    """Reason of the Event that tells of it."""
+    """Reason of the Event about it."""
     message: str
     retries: int = 0
     again_after: float | None = None
@@ -134,7 +134,7 @@ _DELETION = _Operation(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class SetObservation:
     """All that a decision depends on.
 
     Attributes:
@@ -175,110 +175,110 @@ class Situation:
         return next((replica for replica in self.replicas if replica.name == name), None)
 
 
-def decide(situation: Situation) -> Decision:
-    pending = situation.pending_replica
-    if pending is not None and (step := _handled(situation, pending)):
+def decide(observed: SetObservation) -> Decision:
+    pending = observed.pending_replica
+    if pending is not None and (step := _handled(observed, pending)):
         return step
-    if len(situation.replicas) < situation.target:
-        return _creation(situation)
-    if situation.is_scaling_in:
-        return _scaled_in(situation)
-    by_ordinal = sorted(situation.replicas, key=lambda replica: replica.ordinal)
+    if len(observed.replicas) < observed.target:
+        return _creation(observed)
+    if observed.is_scaling_in:
+        return _scaled_in(observed)
+    by_ordinal = sorted(observed.replicas, key=lambda replica: replica.ordinal)
     for replica in by_ordinal:
-        if replica is not pending and (step := _handled(situation, replica)):
+        if replica is not pending and (step := _handled(observed, replica)):
             return step
     for replica in reversed(by_ordinal):
-        if step := _updated(situation, replica):
-            return _harmed(situation) or step
+        if step := _updated(observed, replica):
+            return _harmed(observed) or step
     return Idle()
 
 
-def _handled(situation: Situation, replica: Replica) -> Step | None:
+def _handled(observed: SetObservation, replica: Replica) -> Step | None:
     """What a replica waits for or needs; None: nothing, or the set is to shrink and it may be removed as it is."""
     match replica.state:
         case ReplicaState.SHOOT_DELETE_FAILED:
-            return _after_failure(situation, replica, _DELETION)
+            return _after_failure(observed, replica, _DELETION)
         case ReplicaState.SHOOT_DELETING:
-            return _under_way(situation, replica, _DELETION, "WaitingForShootDeleted", "deleted")
+            return _under_way(observed, replica, _DELETION, "WaitingForShootDeleted", "deleted")
         case ReplicaState.MANAGED_SEED_DELETING:
-            waits = f"Waiting for ManagedSeed {_full(situation, replica)} to be deleted"
+            waits = f"Waiting for ManagedSeed {_full(observed, replica)} to be deleted"
             return _wait(replica, Reason.MANAGED_SEED_DELETING, "WaitingForManagedSeedDeleted", waits)
-    if situation.is_scaling_in:
-        return _removal(situation, replica) if _is_half_removed(situation, replica) else None
-    step = _lacking(situation, replica)
-    return (_correction(situation, replica) or step) if step else None
+    if observed.is_scaling_in:
+        return _removal(observed, replica) if _is_half_removed(observed, replica) else None
+    step = _lacking(observed, replica)
+    return (_correction(observed, replica) or step) if step else None
 
 
-def _lacking(situation: Situation, replica: Replica) -> Step | None:
+def _lacking(observed: SetObservation, replica: Replica) -> Step | None:
     """What a replica lacks to be ready. While the Shoot is ahead of its ManagedSeed in an update, the Shoot counts."""
-    is_ahead = situation.rollout is not None and len(set(replica.revisions)) > 1
+    is_ahead = observed.rollout is not None and len(set(replica.revisions)) > 1
     match shoot_state(replica.shoot) if is_ahead else replica.state:
         case ReplicaState.SHOOT_RECONCILE_FAILED:
-            return _after_failure(situation, replica, _RECONCILIATION)
+            return _after_failure(observed, replica, _RECONCILIATION)
         case ReplicaState.SHOOT_RECONCILING:
-            return _under_way(situation, replica, _RECONCILIATION, "WaitingForShootReconciled", "reconciled")
+            return _under_way(observed, replica, _RECONCILIATION, "WaitingForShootReconciled", "reconciled")
         case ReplicaState.SHOOT_RECONCILED if is_ahead:
-            return _unhealthy(situation, replica) or _managed_seed_update(situation, replica)
+            return _unhealthy(observed, replica) or _managed_seed_update(observed, replica)
         case ReplicaState.SHOOT_RECONCILED:
             return Step(
                 action=Action.CREATE_MANAGED_SEED,
                 name=replica.name,
                 reason=Reason.MANAGED_SEED_PREPARING,
                 event="CreatingManagedSeed",
-                message=f"Creating ManagedSeed {_full(situation, replica)}",
+                message=f"Creating ManagedSeed {_full(observed, replica)}",
             )
         case ReplicaState.MANAGED_SEED_PREPARING:
-            waits = f"Waiting for ManagedSeed {_full(situation, replica)} to be registered"
+            waits = f"Waiting for ManagedSeed {_full(observed, replica)} to be registered"
             return _wait(replica, Reason.MANAGED_SEED_PREPARING, "WaitingForManagedSeedRegistered", waits)
     if not replica.is_seed_ready:
         waits = f"Waiting for Seed {replica.name} to be ready"
         return _wait(replica, Reason.SEED_NOT_READY, "WaitingForSeedReady", waits)
-    return _unhealthy(situation, replica)
+    return _unhealthy(observed, replica)
 
 
-def _full(situation: Situation, replica: Replica) -> str:
-    return f"{situation.namespace}/{replica.name}"
+def _full(observed: SetObservation, replica: Replica) -> str:
+    return f"{observed.namespace}/{replica.name}"
 
 
 def _wait(replica: Replica, reason: Reason, event: str, message: str) -> Step:
     return Step(action=Action.WAIT, name=replica.name, reason=reason, event=event, message=message)
 
 
-def _unhealthy(situation: Situation, replica: Replica) -> Step | None:
+def _unhealthy(observed: SetObservation, replica: Replica) -> Step | None:
     if replica.health is ShootHealth.HEALTHY:
         return None
-    waits = f"Waiting for Shoot {_full(situation, replica)} to be healthy"
+    waits = f"Waiting for Shoot {_full(observed, replica)} to be healthy"
     return _wait(replica, Reason.SHOOT_NOT_HEALTHY, "WaitingForShootHealthy", waits)
 
 
 # --- retries
 
 
-def _retries(situation: Situation, replica: Replica, operation: _Operation) -> int:
+def _retries(observed: SetObservation, replica: Replica, operation: _Operation) -> int:
     """So far, of this operation; they count until it has succeeded."""
-    pending = situation.pending
+    pending = observed.pending
     known = {operation.running, operation.failed}
     return pending.retries if pending and pending.name == replica.name and pending.reason in known else 0
 
 
-def _under_way(situation: Situation, replica: Replica, operation: _Operation, event: str, participle: str) -> Step:
+def _under_way(observed: SetObservation, replica: Replica, operation: _Operation, event: str, participle: str) -> Step:
     return Step(
         action=Action.WAIT,
         name=replica.name,
         reason=operation.running,
         event=event,
-        message=f"Waiting for Shoot {_full(situation, replica)} to be {participle}",
-        retries=_retries(situation, replica, operation),
+        message=f"Waiting for Shoot {_full(observed, replica)} to be {participle}",
+        retries=_retries(observed, replica, operation),
     )
 
 
-def _after_failure(situation: Situation, replica: Replica, operation: _Operation) -> Step:
+def _after_failure(observed: SetObservation, replica: Replica, operation: _Operation) -> Step:
     """Tries again, so many times; then a round pauses, longer each time, until the next begins."""
-    retries, limit = _retries(situation, replica, operation), situation.max_retries
-    full = _full(situation, replica)
-    left = 0.0 if limit and (situation.is_asked or retries % limit or not retries) else None
+    retries, limit = _retries(observed, replica, operation), observed.max_retries
+    full = _full(observed, replica)
+    left = 0.0 if limit and (observed.is_asked or retries % limit or not retries) else None
     if left is None and limit:
-        left = _left_of_pause(situation, operation, rounds=retries // limit)
+        left = _left_of_pause(observed, operation, rounds=retries // limit)
     if left is not None and left <= 0:
         return Step(
             action=Action.RETRY_SHOOT,
@@ -299,55 +299,55 @@ def _after_failure(situation: Situation, replica: Replica, operation: _Operation
     )
 
 
-def _left_of_pause(situation: Situation, operation: _Operation, *, rounds: int) -> float:
+def _left_of_pause(observed: SetObservation, operation: _Operation, *, rounds: int) -> float:
     """Seconds; of a pause that begins now, all."""
-    pause = min(situation.pause * 2.0 ** min(rounds - 1, 30), _LONGEST_PAUSE)
-    pending = situation.pending
+    pause = min(observed.pause * 2.0 ** min(rounds - 1, 30), _LONGEST_PAUSE)
+    pending = observed.pending
     if pending is None or pending.reason != operation.failed:
         return pause
-    return pause - (situation.now - pending.since) / timedelta(seconds=1)
+    return pause - (observed.now - pending.since) / timedelta(seconds=1)
 
 
 # --- more and fewer
 
 
-def _creation(situation: Situation) -> Step:
-    ordinal = next_ordinal(situation.next_number, (replica.name for replica in situation.replicas))
-    name = name_of(situation.name, ordinal)
+def _creation(observed: SetObservation) -> Step:
+    ordinal = next_ordinal(observed.next_number, (replica.name for replica in observed.replicas))
+    name = name_of(observed.name, ordinal)
     return Step(
         action=Action.CREATE_SHOOT,
         name=name,
         reason=Reason.SHOOT_RECONCILING,
         event="CreatingShoot",
-        message=f"Creating Shoot {situation.namespace}/{name}",
+        message=f"Creating Shoot {observed.namespace}/{name}",
     )
 
 
-def _scaled_in(situation: Situation) -> Step | NoneDeletable:
+def _scaled_in(observed: SetObservation) -> Step | NoneDeletable:
     candidates = [
         replica
-        for replica in situation.replicas
-        if replica.is_going or not (replica.is_protected or replica.name in situation.used_seeds)
+        for replica in observed.replicas
+        if replica.is_going or not (replica.is_protected or replica.name in observed.used_seeds)
     ]
     if candidates:
-        return _removal(situation, min(candidates, key=removal_order))
+        return _removal(observed, min(candidates, key=removal_order))
     return NoneDeletable(
-        protected=sorted(replica.name for replica in situation.replicas if replica.is_protected),
-        in_use=sorted(replica.name for replica in situation.replicas if replica.name in situation.used_seeds),
+        protected=sorted(replica.name for replica in observed.replicas if replica.is_protected),
+        in_use=sorted(replica.name for replica in observed.replicas if replica.name in observed.used_seeds),
     )
 
 
-def _is_half_removed(situation: Situation, replica: Replica) -> bool:
+def _is_half_removed(observed: SetObservation, replica: Replica) -> bool:
     """Whether only the Shoot is left, or is all that there was. A protection does not stop what has begun."""
     if replica.managed_seed is not None:
         return False
-    pending = situation.pending
+    pending = observed.pending
     has_begun = pending is not None and pending.name == replica.name and pending.reason == Reason.MANAGED_SEED_DELETING
     return has_begun or (replica.state is ReplicaState.SHOOT_RECONCILED and not replica.is_protected)
 
 
-def _removal(situation: Situation, replica: Replica) -> Step:
-    full = _full(situation, replica)
+def _removal(observed: SetObservation, replica: Replica) -> Step:
+    full = _full(observed, replica)
     if replica.managed_seed is not None:
         return Step(
             action=Action.DELETE_MANAGED_SEED,
@@ -372,26 +372,26 @@ def _removal(situation: Situation, replica: Replica) -> Step:
 # --- updates
 
 
-def _updated(situation: Situation, replica: Replica) -> Step | None:
+def _updated(observed: SetObservation, replica: Replica) -> Step | None:
     """The next step to the present templates; None: it has them, or keeps the ones that it has."""
-    if situation.rollout is None or replica.ordinal < 0:
+    if observed.rollout is None or replica.ordinal < 0:
         return None
-    if situation.rollout.lacks_update(replica.revisions[0], replica.ordinal):
+    if observed.rollout.lacks_update(replica.revisions[0], replica.ordinal):
         return Step(
             action=Action.UPDATE_SHOOT,
             name=replica.name,
             reason=Reason.SHOOT_RECONCILING,
             event="UpdatingShoot",
-            message=f"Updating Shoot {_full(situation, replica)}",
+            message=f"Updating Shoot {_full(observed, replica)}",
         )
-    return _managed_seed_update(situation, replica)
+    return _managed_seed_update(observed, replica)
 
 
-def _harmed(situation: Situation) -> Step | None:
+def _harmed(observed: SetObservation) -> Step | None:
     """Waiting for the Shoots on a Seed that was updated, before the next one is."""
-    rollout = situation.rollout
-    for replica in situation.replicas:
-        scheduled = situation.scheduled.get(replica.name)
+    rollout = observed.rollout
+    for replica in observed.replicas:
+        scheduled = observed.scheduled.get(replica.name)
         if rollout is None or scheduled is None or set(replica.revisions) != {rollout.update}:
             continue
         if not rollout.tolerates(scheduled):
@@ -401,27 +401,27 @@ def _harmed(situation: Situation) -> Step | None:
     return None
 
 
-def _managed_seed_update(situation: Situation, replica: Replica) -> Step | None:
+def _managed_seed_update(observed: SetObservation, replica: Replica) -> Step | None:
     """A ManagedSeed follows its Shoot, whatever the templates have become meanwhile."""
-    if situation.rollout is None or replica.managed_seed is None or len(set(replica.revisions)) == 1:
+    if observed.rollout is None or replica.managed_seed is None or len(set(replica.revisions)) == 1:
         return None
     return Step(
         action=Action.UPDATE_MANAGED_SEED,
         name=replica.name,
         reason=Reason.MANAGED_SEED_PREPARING,
         event="UpdatingManagedSeed",
-        message=f"Updating ManagedSeed {_full(situation, replica)}",
+        message=f"Updating ManagedSeed {_full(observed, replica)}",
     )
 
 
-def _correction(situation: Situation, replica: Replica) -> Step | None:
+def _correction(observed: SetObservation, replica: Replica) -> Step | None:
     """The update of a replica that may never become ready as it is: what it has was given up, or has failed.
 
-    Without it, a mistake in the templates could not be put right by correcting them.
+    Without it, a mistake in the templates could not be repaired by correcting them.
     """
-    rollout, revision = situation.rollout, replica.revisions[0]
+    rollout, revision = observed.rollout, replica.revisions[0]
     if rollout is None or not rollout.lacks_update(revision, replica.ordinal):
         return None
     is_given_up = revision not in {rollout.current, ""}
     has_failed = shoot_state(replica.shoot) is ReplicaState.SHOOT_RECONCILE_FAILED
-    return _updated(situation, replica) if is_given_up or has_failed else None
+    return _updated(observed, replica) if is_given_up or has_failed else None

@@ -14,8 +14,8 @@ from functools import partial
 from agent.controller_manager.common.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.project.lifecycle import quota
-from agent.controller_manager.project.lifecycle.rbac import Present, controlling_project
-from agent.controller_manager.project.lifecycle.reconcile import Events, Reconciler, Stores
+from agent.controller_manager.project.lifecycle.rbac import PresentRight, controlling_project
+from agent.controller_manager.project.lifecycle.reconcile import Events, ProjectStores, Reconciler
 from agent.controller_manager.project.lifecycle.rights import BY_PROJECT, KINDS
 from gardener.api.garden import PROJECTS
 from gardener.keys import GARDENER_FINALIZER
@@ -26,13 +26,13 @@ from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, any_of, changed, listed, now, went
 
 
-def _project_of(present: Present | None) -> tuple[str, ...]:
+def _project_of(present: PresentRight | None) -> tuple[str, ...]:
     return () if present is None else (present.project,)
 
 
 _QUOTAS_VIEW = View(RESOURCE_QUOTAS, quota.limits_only, field_selector=f"metadata.name={quota.NAME}")
 _RIGHTS_VIEWS = {
-    kind: View(kind, Present.of_project, indexes=((BY_PROJECT, _project_of),), most=64 << 10) for kind in KINDS
+    kind: View(kind, PresentRight.of_project, indexes=((BY_PROJECT, _project_of),), most=64 << 10) for kind in KINDS
 }
 
 
@@ -41,7 +41,7 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("project", kind=PROJECTS, workers=settings.concurrent_syncs)
     projects = loop.watch(garden.caches, PROJECTS_VIEW, enqueue(when=_triggers))
     in_namespace = partial(_with_namespace, projects)
-    stores = Stores(
+    stores = ProjectStores(
         projects=projects,
         namespaces=loop.watch(garden.caches, NAMESPACES_VIEW, enqueue_mapped(partial(_of_namespace, projects))),
         quotas=loop.watch(
@@ -82,5 +82,5 @@ def _waiting(projects: Store[Object], change: Change[Object]) -> Iterator[Key]:
             yield own
 
 
-def _controlling(change: Change[Present | None]) -> set[Key]:
+def _controlling(change: Change[PresentRight | None]) -> set[Key]:
     return {Key("", each.project) for each in (change.old, change.new) if each is not None}

@@ -3,7 +3,7 @@
 Rights in the namespace come from ClusterRoles that the garden has, by RoleBindings to them. Rights to the Project
 itself and to see its namespace come from ClusterRoles that are made for each Project. An extension may bring a role of
 its own, `extension:NAME`: that ClusterRole is put together by Kubernetes from those with a label, so its rules
-are nobody else's.
+are its alone.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _SYSTEM = "gardener.cloud:system"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DesiredRight:
     """A role or binding as it is to be."""
 
     resource: Resource
@@ -46,7 +46,7 @@ class Wanted:
         meta = {"name": self.key.name, **place, **marks, "ownerReferences": [self.owner]}
         return {"apiVersion": self.resource.api_version, "kind": self.resource.kind, "metadata": meta, **self.content}
 
-    def change_of(self, present: "Present") -> Object:
+    def change_of(self, present: "PresentRight") -> Object:
         """A merge patch without resourceVersion; empty if all is as it is to be."""
         meta: Object = {}
         if present.labels != self.labels:
@@ -58,13 +58,13 @@ class Wanted:
             change |= {**dict.fromkeys(present.content.keys() - self.content.keys()), **self.content}
         return change
 
-    def is_rebound(self, present: "Present") -> bool:
+    def is_rebound(self, present: "PresentRight") -> bool:
         """Whether what is there refers to another role, which cannot be changed."""
         return present.content.get("roleRef") != self.content.get("roleRef")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class PresentRight:
     """What is kept of a role or binding that is there."""
 
     uid: str
@@ -74,7 +74,7 @@ class Present:
     content: Object
 
     @classmethod
-    def of(cls, obj: Object) -> "Present":
+    def of(cls, obj: Object) -> "PresentRight":
         """Rules that Kubernetes puts together are left out."""
         if "roleRef" in obj:
             content: Object = {"roleRef": mapping(obj["roleRef"]), "subjects": mappings(obj.get("subjects"))}
@@ -92,7 +92,7 @@ class Present:
         )
 
     @classmethod
-    def of_project(cls, obj: Object) -> "Present | None":
+    def of_project(cls, obj: Object) -> "PresentRight | None":
         """Nothing is kept of what no Project controls."""
         return cls.of(obj) if controlling_project(obj) else None
 
@@ -116,7 +116,7 @@ def controlling_project(obj: Object) -> str:
 # --- what is to be there
 
 
-def wanted_roles(project: Object, namespace: str) -> Iterator[Wanted]:
+def wanted_roles(project: Object, namespace: str) -> Iterator[DesiredRight]:
     """ClusterRoles; `wanted_bindings` refer to them."""
     name, owner = key(project).name, owner_reference(project, blocks=False)
     see = _rule(NAMESPACES, namespace, "get")
@@ -127,10 +127,10 @@ def wanted_roles(project: Object, namespace: str) -> Iterator[Wanted]:
         ("project-viewer", [see, _rule(PROJECTS, name, "get")]),
     ):
         own = Key("", f"{_SYSTEM}:{suffix}:{name}")
-        yield Wanted(resource=CLUSTER_ROLES, key=own, content={"rules": rules}, owner=owner)
+        yield DesiredRight(resource=CLUSTER_ROLES, key=own, content={"rules": rules}, owner=owner)
     for role in extension_roles(spec(project)):
         selector = {"matchLabels": {keys.AGGREGATE_TO_EXTENSION_ROLE: role}}
-        yield Wanted(
+        yield DesiredRight(
             resource=CLUSTER_ROLES,
             key=Key("", extension_role_name(project, role)),
             content={"aggregationRule": {"clusterRoleSelectors": [selector]}},
@@ -139,7 +139,7 @@ def wanted_roles(project: Object, namespace: str) -> Iterator[Wanted]:
         )
 
 
-def wanted_bindings(project: Object, namespace: str) -> Iterator[Wanted]:
+def wanted_bindings(project: Object, namespace: str) -> Iterator[DesiredRight]:
     name, owner = key(project).name, owner_reference(project, blocks=False)
     owners = [_subject(each)] if (each := mapping(spec(project).get("owner"))) else []
     admins, viewers = _holders(project, ADMIN, OWNER), _holders(project, VIEWER)
@@ -187,7 +187,7 @@ def _rule(resource: Resource, name: str, verbs: str) -> Object:
     }
 
 
-def _binding(resource: Resource, own: Key, subjects: list[Object], owner: Object, **marks: str) -> Wanted:
+def _binding(resource: Resource, own: Key, subjects: list[Object], owner: Object, **marks: str) -> DesiredRight:
     """To the ClusterRole of the same name; a subject stands in it once."""
     unique: dict[object, Object] = {}
     for each in subjects:
@@ -196,7 +196,7 @@ def _binding(resource: Resource, own: Key, subjects: list[Object], owner: Object
         "roleRef": {"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": own.name},
         "subjects": list(unique.values()),
     }
-    return Wanted(resource=resource, key=own, content=content, labels=marks, owner=owner)
+    return DesiredRight(resource=resource, key=own, content=content, labels=marks, owner=owner)
 
 
 def _extension_labels(project: Object) -> dict[str, str]:

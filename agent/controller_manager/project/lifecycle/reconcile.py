@@ -24,7 +24,7 @@ from agent.controller_manager.project.lifecycle.namespace import (
     release,
     taking,
 )
-from agent.controller_manager.project.lifecycle.rbac import Present
+from agent.controller_manager.project.lifecycle.rbac import PresentRight
 from agent.controller_manager.project.lifecycle.rights import Rights
 from config.controller_manager.controllers import QuotaConfiguration
 from gardener.api.garden import PROJECTS, SHOOTS
@@ -46,14 +46,14 @@ PENDING, READY, FAILED, TERMINATING = "Pending", "Ready", "Failed", "Terminating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class ProjectStores:
     """What is watched: Projects, and what is made for them."""
 
     projects: Store[Object]
     namespaces: Store[Object]
     quotas: Store[Object]
     shoots: Store[Object]
-    rights: Mapping[Resource, Store[Present | None]]
+    rights: Mapping[Resource, Store[PresentRight | None]]
 
 
 REPORTER = "project-controller"
@@ -89,7 +89,9 @@ class Events:
 
 
 class Reconciler:
-    def __init__(self, *, client: Client, stores: Stores, events: Events, quotas: Sequence[QuotaConfiguration]) -> None:
+    def __init__(
+        self, *, client: Client, stores: ProjectStores, events: Events, quotas: Sequence[QuotaConfiguration]
+    ) -> None:
         self._client = client
         self._stores = stores
         self._events = events

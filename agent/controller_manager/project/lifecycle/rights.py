@@ -1,7 +1,7 @@
 """Writes roles and bindings: creates what is missing, changes what differs, removes what no member needs any more.
 
-What is right costs no request. Each object is written for itself, so one that fails keeps nobody else from his rights.
-A Project has few requests under way at once: what others ask for over the same connection comes between them.
+What is right costs no request. Each object is written for itself, so one that fails keeps no other member from its
+rights. A Project has few requests under way at once: what others ask for over the same connection comes between them.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 
-from agent.controller_manager.project.lifecycle.rbac import Present, Wanted, wanted_bindings, wanted_roles
+from agent.controller_manager.project.lifecycle.rbac import DesiredRight, PresentRight, wanted_bindings, wanted_roles
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Key, Object, key
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, Resource
@@ -25,7 +25,7 @@ _AT_ONCE = 4
 class Rights:
     """Args: stores: of what Projects control, for each of `KINDS`."""
 
-    def __init__(self, *, client: Client, stores: Mapping[Resource, Store[Present | None]]) -> None:
+    def __init__(self, *, client: Client, stores: Mapping[Resource, Store[PresentRight | None]]) -> None:
         self._client = client
         self._stores = stores
 
@@ -43,12 +43,12 @@ class Rights:
             stale = [(own, each) for own, each in found if (resource, own) not in wanted]
             await _all(partial(self._delete, resource, *each) for each in stale)
 
-    def _extensions(self, resource: Resource, project: Object) -> Iterator[tuple[Key, Present]]:
+    def _extensions(self, resource: Resource, project: Object) -> Iterator[tuple[Key, PresentRight]]:
         for own, present in self._stores[resource].by_index(BY_PROJECT, key(project).name):
             if present is not None and present.is_extension_of(project):
                 yield own, present
 
-    async def _write(self, wanted: Wanted) -> None:
+    async def _write(self, wanted: DesiredRight) -> None:
         present = self._stores[wanted.resource].get(wanted.key)
         if present is None:
             try:
@@ -56,7 +56,7 @@ class Rights:
                 return
             except AlreadyExists:  # what no Project controls yet, or what is too new to be known
                 live = await self._client.get(wanted.resource, wanted.key.name, namespace=wanted.key.namespace)
-                present = Present.of(live)
+                present = PresentRight.of(live)
         if wanted.is_rebound(present):
             await self._delete(wanted.resource, wanted.key, present)
             await self._create(wanted)
@@ -66,10 +66,10 @@ class Rights:
             written = await self._client.patch(wanted.resource, wanted.key.name, body, namespace=wanted.key.namespace)
             self._stores[wanted.resource].observe(written)
 
-    async def _create(self, wanted: Wanted) -> None:
+    async def _create(self, wanted: DesiredRight) -> None:
         self._stores[wanted.resource].observe(await self._client.create(wanted.resource, wanted.body()))
 
-    async def _delete(self, resource: Resource, own: Key, present: Present) -> None:
+    async def _delete(self, resource: Resource, own: Key, present: PresentRight) -> None:
         with suppress(NotFound):
             await self._client.delete(resource, own.name, namespace=own.namespace, uid=present.uid)
 

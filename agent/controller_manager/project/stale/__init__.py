@@ -1,1 +1,1 @@
-"""Projects that nobody uses are marked, and deleted after a long time."""
+"""Unused Projects are marked, and deleted after a long time."""

@@ -4,7 +4,7 @@
     created or ------------------> stale ------> `auto` ---------------------------> deleted
     last activity                  `since`
 
-What is used is not stale, whatever its age. The time of deletion, once told, never moves closer.
+What is used is not stale, whatever its age. The time of deletion, once written, never moves closer.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def decide(project: Object, settings: Project, *, is_kept: bool, now: datetime) 
     if grace_ends > now:
         return Decision(since=since, due=grace_ends)
     expires = parse_time(since) + timedelta(days=settings.stale_expiration_time_days)
-    told = text(at(project, "status", AUTO_DELETE))
-    auto_delete = told if told and parse_time(told) >= expires else format_time(expires)
+    stored = text(at(project, "status", AUTO_DELETE))
+    auto_delete = stored if stored and parse_time(stored) >= expires else format_time(expires)
     ends = parse_time(auto_delete)
     return Decision(since=since, auto_delete=auto_delete, deletes=ends <= now, due=ends)

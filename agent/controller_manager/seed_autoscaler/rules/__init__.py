@@ -3,7 +3,7 @@
 settings     what the spec says
 loads        what Seeds carry and have room for
 prometheus   what is measured of other resources than Shoots
-demand       what each metric asks for
+recommendation  what each metric asks for
 history      what was asked for in the windows of stabilization
 decision     the number of replicas, and why it is so
 observing    from objects to what is decided by

@@ -8,16 +8,16 @@
     decision.again_at      when it may be another one though nothing changes
 
 What is safe comes first. Nothing that is not known leads to fewer Seeds; a Seed is given up only when fewer were wanted
-for a whole window, the set is at rest, no Shoot waits, and there is a Seed without Shoots. More Seeds are made at once.
+for a whole window, the set is settled, no Shoot waits, and there is a Seed without Shoots. More Seeds are made at once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from agent.controller_manager.seed_autoscaler.rules.demand import Demand, Measured, demand
 from agent.controller_manager.seed_autoscaler.rules.history import History
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
+from agent.controller_manager.seed_autoscaler.rules.recommendation import Measured, Recommendation, recommend
 from agent.controller_manager.seed_autoscaler.rules.settings import Settings
 from kube.clock import format_time
 from kube.conditions import Condition
@@ -61,7 +61,7 @@ class Decision:
 def decide(settings: Settings, seen: Observation, memory: Memory, *, paused: bool = False) -> Decision:
     if seen.replicas == 0:
         return _switched_off(memory)
-    asked = demand(settings, seen)
+    asked = recommend(settings, seen)
     decider = _Decider(settings, seen, _remembered(settings, seen, memory, asked), asked)
     return decider.paused() if paused else decider.decide()
 
@@ -72,13 +72,13 @@ def impossible(why: Condition | None, memory: Memory) -> Decision:
 
 
 def _switched_off(memory: Memory) -> Decision:
-    told = "The set has 0 replicas: scaling is switched off. Set replicas to 1 or more to switch it on."
-    conditions = (Condition(ACTIVE, "False", "ScalingDisabled", told),)
+    message = "The set has 0 replicas: scaling is switched off. Set replicas to 1 or more to switch it on."
+    conditions = (Condition(ACTIVE, "False", "ScalingDisabled", message),)
     return Decision(replicas=0, desired=0, conditions=conditions, memory=replace(memory, history=History()))
 
 
-def _remembered(settings: Settings, seen: Observation, memory: Memory, asked: Demand) -> Memory:
-    """What nobody knows counts as a wish for no change."""
+def _remembered(settings: Settings, seen: Observation, memory: Memory, asked: Recommendation) -> Memory:
+    """What is not known asks for no change."""
     wanted = seen.replicas if asked.wanted is None else _bounded(settings, asked.wanted)
     longest = max(settings.scale_in.window, settings.scale_out.window)
     history = memory.history.recorded(wanted, seen.now, keep=longest)
@@ -99,14 +99,14 @@ def _bounded(settings: Settings, replicas: int) -> int:
 
 
 class _Decider:
-    def __init__(self, settings: Settings, seen: Observation, memory: Memory, asked: Demand) -> None:
+    def __init__(self, settings: Settings, seen: Observation, memory: Memory, asked: Recommendation) -> None:
         self._settings, self._seen, self._memory, self._asked = settings, seen, memory, asked
         self._present = seen.replicas
         self._desired = _bounded(settings, seen.replicas if asked.wanted is None else asked.wanted)
 
     def paused(self) -> Decision:
-        told = "Scaling is paused by an annotation of the SeedAutoscaler."
-        return self._stay(limited=self._bounds(), able=Condition(ABLE, "False", "Paused", told))
+        message = "Scaling is paused by an annotation of the SeedAutoscaler."
+        return self._stay(limited=self._bounds(), able=Condition(ABLE, "False", "Paused", message))
 
     def decide(self) -> Decision:
         if self._present < self._settings.min_replicas:
@@ -125,8 +125,8 @@ class _Decider:
         direction, history = self._settings.scale_out, self._memory.history
         agreed = history.more_from(self._present, direction.window) or self._seen.now
         if self._seen.now < agreed:
-            told = f"More replicas have to be wanted until {format_time(agreed)}."
-            return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleUpLimit", told)), agreed)
+            message = f"More replicas have to be wanted until {format_time(agreed)}."
+            return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleUpLimit", message)), agreed)
         cooled = self._cooled(direction.cooldown)
         if self._seen.now < cooled:
             return self._cooling(cooled)
@@ -134,8 +134,8 @@ class _Decider:
         step = self._present + direction.max_step
         limited = self._bounds()
         if wanted > step:
-            told = f"Of {wanted - self._present} replicas that are wanted, {direction.max_step} are added at once."
-            limited = Condition(LIMITED, "True", "ScaleUpLimit", told)
+            message = f"Of {wanted - self._present} replicas that are wanted, {direction.max_step} are added at once."
+            limited = Condition(LIMITED, "True", "ScaleUpLimit", message)
         return self._go(min(wanted, step), self._asked.why, limited)
 
     # --- fewer
@@ -147,8 +147,8 @@ class _Decider:
             return self._stay(limited=Condition(LIMITED, "True", "ScaleDownLimit", obstacle))
         agreed = self._seen.now if is_beyond else history.fewer_from(self._present, direction.window)
         if agreed is not None and self._seen.now < agreed:
-            told = f"Fewer replicas have to be wanted until {format_time(agreed)}."
-            return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleDownStabilized", told)), agreed)
+            message = f"Fewer replicas have to be wanted until {format_time(agreed)}."
+            return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleDownStabilized", message)), agreed)
         cooled = self._cooled(direction.cooldown)
         if self._seen.now < cooled:
             return self._cooling(cooled)
@@ -157,10 +157,10 @@ class _Decider:
         step = max(wanted, self._present - direction.max_step, self._settings.min_replicas)
         limited = self._bounds()
         if step > wanted:
-            told = (
+            message = (
                 f"Of {self._present - wanted} replicas that are not needed, {direction.max_step} are removed at once."
             )
-            limited = Condition(LIMITED, "True", "ScaleDownLimit", told)
+            limited = Condition(LIMITED, "True", "ScaleDownLimit", message)
         new = max(step, self._present - deletable)
         if new == self._present:
             return self._stay(limited=_NONE_DELETABLE)
@@ -175,7 +175,7 @@ class _Decider:
         if self._seen.pending:
             return f"Fewer replicas would do, but {self._seen.pending} Shoots wait for a Seed."
         if self._seen.unsettled:
-            return f"Fewer replicas would do, but the set is not at rest: {self._seen.unsettled}."
+            return f"Fewer replicas would do, but the set is not settled: {self._seen.unsettled}."
         return ""
 
     # --- what becomes of it
@@ -185,20 +185,20 @@ class _Decider:
         return self._seen.now if last is None else last + cooldown
 
     def _cooling(self, until: datetime) -> Decision:
-        told = (
+        message = (
             f"The number of replicas was changed a short time ago; the next change is possible at {format_time(until)}."
         )
-        able = Condition(ABLE, "False", "BackoffBoth", told)
+        able = Condition(ABLE, "False", "BackoffBoth", message)
         return self._again(self._stay(limited=self._bounds(), able=able), until)
 
     def _bounds(self) -> Condition:
         wanted = self._asked.wanted
         if wanted is not None and wanted > self._settings.max_replicas:
-            told = f"{wanted} replicas are wanted, maxReplicas is {self._settings.max_replicas}."
-            return Condition(LIMITED, "True", "TooManyReplicas", told)
+            message = f"{wanted} replicas are wanted, maxReplicas is {self._settings.max_replicas}."
+            return Condition(LIMITED, "True", "TooManyReplicas", message)
         if wanted is not None and wanted < self._settings.min_replicas:
-            told = f"{wanted} replicas are wanted, minReplicas is {self._settings.min_replicas}."
-            return Condition(LIMITED, "True", "TooFewReplicas", told)
+            message = f"{wanted} replicas are wanted, minReplicas is {self._settings.min_replicas}."
+            return Condition(LIMITED, "True", "TooFewReplicas", message)
         if self._asked.lacks_deletable and self._desired >= self._present > self._settings.min_replicas:
             return _NONE_DELETABLE
         return Condition(LIMITED, "False", "DesiredWithinRange", "The number of replicas that is wanted is possible.")
@@ -224,8 +224,8 @@ class _Decider:
         unknown = "; ".join(each.why for each in self._asked.unknown)
         if self._asked.wanted is None:
             return Condition(ACTIVE, "False", "FailedGetResourceMetric", f"No metric can be computed: {unknown}.")
-        told = f" Not known: {unknown}; so no replicas are removed." if unknown else ""
-        return Condition(ACTIVE, "True", "ValidMetricFound", f"The number of replicas is computed from metrics.{told}")
+        rest = f" Not known: {unknown}; so no replicas are removed." if unknown else ""
+        return Condition(ACTIVE, "True", "ValidMetricFound", f"The number of replicas is computed from metrics.{rest}")
 
     def _again(self, decision: Decision, at: datetime) -> Decision:
         return replace(decision, again_at=min(at, decision.again_at or at))

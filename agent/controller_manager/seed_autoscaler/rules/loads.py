@@ -65,7 +65,7 @@ class Observation:
         unit: what a new replica will have.
         sources: of the resources whose usage is known at all, what is wrong with how it is measured; empty: nothing.
         pending: Shoots that wait for a Seed of this set.
-        unsettled: why the set is not at rest; empty: it is.
+        unsettled: why the set is not settled; empty: it is.
         last_scale_time: when a SeedAutoscaler changed the number of replicas the last time.
     """
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from math import floor
 
 from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS
-from agent.controller_manager.seed_autoscaler.rules.observing import unit_of
+from agent.controller_manager.seed_autoscaler.rules.observation import unit_of
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
 from gardener.garden.managed_seeds import properties_of_host, seed_template_path
 from gardener.garden.scheduling import SeedCandidates, SeedInfo, decide, reports_failure, waits
@@ -53,7 +53,7 @@ def _completed(seed_spec: Object, shoot: Object) -> Object:
 
 
 def counts_from(shoot: Object, grace: timedelta) -> datetime | None:
-    """When a Shoot that waits has waited for long enough; None: it has a Seed, or nobody has looked for one yet."""
+    """When a Shoot that waits has waited for long enough; None: it has a Seed, or none was looked for yet."""
     if not waits(shoot) or not reports_failure(shoot):
         return None
     created = time_or_none(metadata(shoot).get("creationTimestamp"))

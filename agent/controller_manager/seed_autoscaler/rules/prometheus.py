@@ -4,7 +4,7 @@
         {"metric": {"seed": "a"}, "value": [1700000000.1, "12.5"]}, ...]}}
 
 A value counts for a Seed if there is one, it is an amount, and it is not old. All else leaves the usage unknown: so
-does a Seed with two samples, since nobody can say which of them is meant.
+does a Seed with two samples, since it is not known which of them is meant.
 """
 
 import math

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from agent.controller_manager.seed_autoscaler.rules.decision import Decision
-from agent.controller_manager.seed_autoscaler.rules.demand import Measured, percent, plain
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
+from agent.controller_manager.seed_autoscaler.rules.recommendation import Measured, percent, plain
 from kube.clock import format_time
 from kube.conditions import conditions_of, with_conditions
 from kube.objects import Object, integer, metadata

@@ -20,7 +20,7 @@ class Extension(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ShootNeeds:
+class ShootRequirements:
     """What a Shoot needs of its Seed. Most Shoots of a Seed need the same."""
 
     extensions: frozenset[Extension]
@@ -32,7 +32,7 @@ class ShootNeeds:
 # --- what is needed
 
 
-def needs_of_shoot(shoot: Object, default_domains: Sequence[Domain]) -> ShootNeeds:
+def requirements_of_shoot(shoot: Object, default_domains: Sequence[Domain]) -> ShootRequirements:
     whole = spec(shoot)
     listed = mappings(whole.get("extensions"))
     disabled = frozenset(text(each.get("type")) for each in listed if each.get("disabled") is True)
@@ -40,7 +40,7 @@ def needs_of_shoot(shoot: Object, default_domains: Sequence[Domain]) -> ShootNee
     needed = {("Extension", text(each.get("type"))) for each in listed} - {("Extension", each) for each in disabled}
     needed |= set(_of_pools(whole, pools)) if pools else set()
     needed |= {("DNSRecord", each) for each in _dns_providers(whole, default_domains)}
-    return ShootNeeds(
+    return ShootRequirements(
         extensions=frozenset(Extension(kind, of_type) for kind, of_type in needed if of_type),
         disabled=disabled,
         is_workerless=not pools,
@@ -72,7 +72,7 @@ def _dns_providers(whole: Object, default_domains: Sequence[Domain]) -> Iterator
 def needed_extensions(
     seed: Object,
     *,
-    shoots: Collection[ShootNeeds],
+    shoots: Collection[ShootRequirements],
     buckets: Iterable[str],
     entries: Iterable[str],
     registrations: Iterable[Object],
@@ -129,7 +129,7 @@ def _globally_enabled(registrations: Iterable[Object]) -> Iterator[tuple[str, bo
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChosenRegistrations:
     registrations: frozenset[str]
     problems: tuple[str, ...]
     """What is said of ControllerRegistrations that are named and can't be evaluated, whose installations stay, and of
@@ -139,7 +139,7 @@ class Wanted:
 
 
 def missing(needed: Iterable[Extension], registrations: Iterable[Object]) -> list[Extension]:
-    """What nobody provides."""
+    """What none of them provides."""
     return sorted(set(needed) - {each for registration in registrations for each in provided(registration)})
 
 
@@ -155,7 +155,7 @@ def wanted_registrations(
     registrations: Mapping[str, Object],
     required: Iterable[str],
     has_shoots: bool,
-) -> Wanted:
+) -> ChosenRegistrations:
     """Those that provide what is needed, that are `required` since their extensions still have objects in the Seed, or
     that say so by their policy.
     """
@@ -181,7 +181,7 @@ def wanted_registrations(
         except ValueError as error:
             problems.append(f"spec.deployment.seedSelector of ControllerRegistration {name}: {error}")
             wanted.add(name)
-    return Wanted(frozenset(wanted), tuple(problems), is_complete=not lacking)
+    return ChosenRegistrations(frozenset(wanted), tuple(problems), is_complete=not lacking)
 
 
 def _by_policy(registration: Object, seed: Object, *, has_shoots: bool) -> bool:

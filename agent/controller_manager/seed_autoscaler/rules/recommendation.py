@@ -44,7 +44,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Recommendation:
     """What all metrics ask for together.
 
     Attributes:
@@ -60,7 +60,7 @@ class Demand:
     lacks_deletable: bool = False
 
 
-def demand(settings: Settings, seen: Observation) -> Demand:
+def recommend(settings: Settings, seen: Observation) -> Recommendation:
     expected = without_surplus(seen)
     room = _Stock.of(SHOOTS, expected)
     needed = Fraction(expected.pending + settings.min_free_shoots)
@@ -69,14 +69,14 @@ def demand(settings: Settings, seen: Observation) -> Demand:
     measured = [each for each in found if isinstance(each, Measured)]
     unknown = [each for each in found if isinstance(each, Unknown)]
     if not measured:
-        return Demand(wanted=None, unknown=unknown)
+        return Recommendation(wanted=None, unknown=unknown)
     highest = max(measured, key=lambda each: each.wanted)
     wanted, why = highest.wanted, _above(highest)
     if spare is not None and spare.amount < 0:
         enough = _base(expected) + ceil(-spare.amount / spare.unit)
         if enough > wanted:
             wanted, why = enough, _lacking(settings, expected)
-    return Demand(
+    return Recommendation(
         wanted=max(wanted, seen.replicas) if unknown else wanted,
         why=why,
         measured=measured,

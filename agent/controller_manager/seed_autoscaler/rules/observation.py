@@ -26,8 +26,8 @@ def obstacle(seed_set: Object | None, name: str) -> Condition | None:
         return Condition(ABLE, "False", "TargetNotReady", f"ManagedSeedSet {name} is being deleted.")
     seen = integer(at(seed_set, "status", "observedGeneration"))
     if seen != integer(metadata(seed_set).get("generation")):
-        told = f"The controller of ManagedSeedSet {name} has yet to look at its latest change."
-        return Condition(ABLE, "False", "TargetNotReady", told)
+        message = f"The controller of ManagedSeedSet {name} has yet to look at its latest change."
+        return Condition(ABLE, "False", "TargetNotReady", message)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a pass reads of the garden, from caches but for one question, and what it writes into it."""
+"""What a pass over a SeedAutoscaler reads of the garden: from caches, but for one question."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from agent.controller_manager.common.seed_usage import is_used
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
 from agent.controller_manager.seed_autoscaler.rules.pending import counts_from, helped_by, new_seed
 from agent.controller_manager.seed_autoscaler.rules.settings import Waiting
-from gardener.api.garden import CLOUD_PROFILES, MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
+from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from gardener.garden import scheduling
 from gardener.garden.managed_seed_sets import Replica, membership_of
 from gardener.garden.profiles import chosen_from
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy
-from kube.objects import Key, Object, is_deleting, key, metadata
+from kube.objects import Key, Object, is_deleting, key
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 
@@ -37,7 +37,7 @@ class Pending:
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
-class Garden:
+class ScalingInputs:
     client: Client
     autoscalers: Store[Object]
     sets: Store[Object]
@@ -50,8 +50,6 @@ class Garden:
     regions: Store[RegionConfig] | None
     """None: distances do not matter."""
     strategy: Strategy
-
-    # --- reading
 
     def rivals(self, autoscaler: Object) -> Sequence[Key]:
         """Others that scale the same set."""
@@ -117,17 +115,3 @@ class Garden:
             for seed in seen.seeds
         ]
         return replace(seen, seeds=seeds)
-
-    # --- writing
-
-    async def scale(self, seed_set: Object, replicas: int) -> None:
-        """Raises KubeError; Conflict: the set has changed."""
-        meta, own = metadata(seed_set), key(seed_set)
-        scale = {
-            "apiVersion": "autoscaling/v1",
-            "kind": "Scale",
-            "metadata": {field: meta[field] for field in ("name", "namespace", "uid", "resourceVersion")},
-            "spec": {"replicas": replicas},
-        }
-        path = MANAGED_SEED_SETS.path(namespace=own.namespace, name=own.name, subresource="scale")
-        await self.client.request("PUT", path, body=scale)

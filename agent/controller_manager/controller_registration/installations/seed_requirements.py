@@ -8,7 +8,10 @@ from typing import Generic, TypeVar
 
 from agent.controller_manager.common.api import BY_NAMESPACE
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
-from agent.controller_manager.controller_registration.installations.needs import ShootNeeds, needs_of_shoot
+from agent.controller_manager.controller_registration.installations.requirements import (
+    ShootRequirements,
+    requirements_of_shoot,
+)
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain
 from gardener.garden.shoots import seeds_of
@@ -36,7 +39,7 @@ def _interned(value: V) -> V:
     return value
 
 
-class Counted(Generic[V]):
+class DistinctValues(Generic[V]):
     """Which different values the objects of a group have.
 
     The Shoots of a Seed may be thousands, and most of them need the same extensions. Only which are needed at all is
@@ -91,19 +94,19 @@ class Counted(Generic[V]):
         return gone
 
 
-class Demand:
+class SeedRequirements:
     """The methods for changes return the Seeds of which something else is needed now."""
 
     def __init__(self, *, secrets: Store[GardenSecret | None], shoots: Store[Object]) -> None:
         self._secrets = secrets
         self._shoots = shoots
-        self._of_shoots: Counted[ShootNeeds] = Counted()
-        self._of_entries: Counted[str] = Counted()
+        self._of_shoots: DistinctValues[ShootRequirements] = DistinctValues()
+        self._of_entries: DistinctValues[str] = DistinctValues()
         self._default_domains: list[Domain] = []
 
     # --- reading
 
-    def of_shoots(self, seed: str) -> Collection[ShootNeeds]:
+    def of_shoots(self, seed: str) -> Collection[ShootRequirements]:
         """The different needs of the Shoots that are on the Seed, or are leaving it."""
         return self._of_shoots.of(seed)
 
@@ -114,8 +117,8 @@ class Demand:
     def seeds_with_entries_in(self, bucket: str) -> set[str]:
         return self._of_entries.groups_with(bucket)
 
-    def of_shoot(self, shoot: Object) -> ShootNeeds:
-        return needs_of_shoot(shoot, self._default_domains)
+    def of_shoot(self, shoot: Object) -> ShootRequirements:
+        return requirements_of_shoot(shoot, self._default_domains)
 
     @property
     def internal_domain(self) -> Domain | None:

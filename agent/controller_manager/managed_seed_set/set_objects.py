@@ -42,7 +42,7 @@ class SetIsGone(Exception):
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
-class Garden:
+class SetObjects:
     client: Client
     status: StatusWriter
     """Of sets."""
@@ -94,7 +94,7 @@ class Garden:
         await self._patch(SHOOTS, shoot, {"ownerReferences": owners})
 
     async def mark(self, replica: Replica, revision: str) -> bool:
-        """Says of what nobody knows that it was made from a revision. Whether there was something to say."""
+        """Label what has no revision yet with the one that it was made from. Whether there was something to label."""
         unmarked = [
             (resource, obj)
             for resource, obj in ((SHOOTS, replica.shoot), (MANAGED_SEEDS, replica.managed_seed))
