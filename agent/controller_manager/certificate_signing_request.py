@@ -49,7 +49,7 @@ from kube.signing_requests import (
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.certificate_signing_request, context.garden
     loop = ControlLoop("csr-autoapprove", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
-    requests = loop.watch(garden.caches, View(CERTIFICATE_SIGNING_REQUESTS, pending), enqueue(when=exists))
+    requests = loop.watch(garden.caches, _REQUESTS_VIEW, enqueue(when=exists))
     return loop.reconciled_by(Reconciler(client=garden.client, requests=requests, clock=context.clock))
 
 
@@ -61,6 +61,9 @@ def pending(csr: Object) -> Object | None:
     if signer_of(csr) != KUBE_APISERVER_CLIENT or not is_pending(csr):
         return None
     return without_managed_fields(csr)
+
+
+_REQUESTS_VIEW = View(CERTIFICATE_SIGNING_REQUESTS, pending)
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from kube.runtime.predicates import exists
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.event or Event(), context.garden
     loop = ControlLoop("event", kind=EVENTS, workers=settings.concurrent_syncs)
-    events = loop.watch(garden.caches, View(EVENTS, last_seen, streams=True), enqueue(when=exists))
+    events = loop.watch(garden.caches, _EVENTS_VIEW, enqueue(when=exists))
     lifetime = timedelta(seconds=settings.ttl_non_shoot_events)
     return loop.reconciled_by(Reconciler(client=garden.client, events=events, lifetime=lifetime, clock=context.clock))
 
@@ -66,3 +66,6 @@ def last_seen(event: Object) -> datetime | None:
         return None
     times = (at(event, "series", "lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return time_or_none(next(filter(None, times), metadata(event).get("creationTimestamp")))
+
+
+_EVENTS_VIEW = View(EVENTS, last_seen, streams=True)

@@ -99,7 +99,7 @@ async def test_the_last_bindings_may_go_at_once(place: Place) -> None:
         await soon(place.is_bound)
 
 
-async def test_bindings_that_went_while_nobody_looked_take_their_labels_along(place: Place) -> None:
+async def test_bindings_that_went_while_no_process_watched_take_their_labels_along(place: Place) -> None:
     place.secret_binding("a")
     finalizer = "gardener.cloud/gardener"
     place.secret("of-others", finalizers=[finalizer], labels={provider("local")[0]: "true"})

@@ -26,8 +26,8 @@ def test_hostile_objects_are_named_and_keep_no_others_from_being_served(garden: 
             parent = {"kind": "CloudProfile", "name": good.name}
             good.create(NAMESPACED_CLOUD_PROFILES, "n", spec={"parent": parent})
             # There is no Seed for it.
-            told = ("status", "lastOperation", "description")
-            eventually(lambda: at(good.get(SHOOTS, "s"), *told), "the scheduler to decide about the Shoot")
+            description = ("status", "lastOperation", "description")
+            eventually(lambda: at(good.get(SHOOTS, "s"), *description), "the scheduler to decide about the Shoot")
             content = partial(good.get, NAMESPACED_CLOUD_PROFILES, "n")
             eventually(
                 lambda: at(content(), "status", "cloudProfileSpec", "machineTypes"), "the profile to be rendered"

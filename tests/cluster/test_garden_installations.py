@@ -39,7 +39,7 @@ async def client(garden: Garden) -> AsyncIterator[Client]:
 
 
 class Watched:
-    """What Seeds of a place have; registrations are told apart by what follows the name of the place."""
+    """What Seeds of a place have; registrations differ by what follows the name of the place."""
 
     def __init__(self, garden: Garden, client: Client) -> None:
         self.client = client
@@ -116,7 +116,7 @@ async def test_a_seed_has_what_its_provider_and_its_labels_call_for(watched: Wat
     await soon(follows, "the new version of the Seed")
 
 
-async def test_what_is_changed_by_hand_is_put_right(watched: Watched) -> None:
+async def test_what_is_changed_by_hand_is_corrected(watched: Watched) -> None:
     seed = watched.place.seed()
     found = (await watched.has(seed, ""))[""]
     name = metadata(found)["name"]

@@ -85,11 +85,11 @@ async def test_a_set_lives(garden: Garden) -> None:
         place.base.delete(MANAGED_SEED_SETS, place.name)
         await place.working(lambda: place.base.find(MANAGED_SEED_SETS, place.name) is None, "all to go")
         assert await place.numbers() == set()
-        told = await place.events()
+        events = await place.events()
         for what in ("CreatingShoot: Creating Shoot", "CreatingManagedSeed: Creating ManagedSeed"):
-            assert [told[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
+            assert [events[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
         for what in ("DeletingShoot: Deleting Shoot", "DeletingManagedSeed: Deleting ManagedSeed"):
-            assert [told[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
+            assert [events[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
 
 
 async def test_seeds_of_a_set_may_be_made_without_a_gardenlet(garden: Garden) -> None:
@@ -111,13 +111,13 @@ async def test_seeds_of_a_set_may_be_made_without_a_gardenlet(garden: Garden) ->
             (MANAGED_SEEDS, place.replica(0), ("spec",)),
             (MANAGED_SEED_SETS, place.name, ("spec", "template", "spec")),
         ):
-            for change, told in (
+            for change, problem in (
                 ({"seedTemplate": None}, "either seed template or gardenlet is required"),
                 ({"gardenlet": {}}, "either seed template or gardenlet is required"),
                 ({"seedTemplate": None, "gardenlet": {}}, "changing from seed template to gardenlet and vice versa"),
                 ({"seedTemplate": {"metadata": {"name": "x"}}}, "seed name is forbidden"),
             ):
-                with pytest.raises(Invalid, match=told):
+                with pytest.raises(Invalid, match=problem):
                     place.base.patch(resource, name, with_value({}, path, change))
         elsewhere = {"spec": {"seedTemplate": {"spec": {"networks": {"pods": "10.1.0.0/16"}}}}}
         with pytest.raises(Invalid, match="field is immutable"):
@@ -138,18 +138,18 @@ async def test_a_shoot_that_fails_is_retried_and_then_left_for_a_while(garden: G
         # It is repaired by somebody.
         place.base.patch(SHOOTS, place.replica(0), {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}})
         await place.ready(1)
-        told = await place.events()
-        assert told["RetryingShootReconciliation: Retrying Shoot garden/X-0 reconciliation"] == 4
+        events = await place.events()
+        assert events["RetryingShootReconciliation: Retrying Shoot garden/X-0 reconciliation"] == 4
 
 
-async def test_what_is_refused_costs_no_number_and_is_told_once(garden: Garden) -> None:
+async def test_what_is_refused_costs_no_number_and_is_reported_once(garden: Garden) -> None:
     async with a_place(garden) as place, place.controller():
         place.make(1, shoot_spec={"secretBindingName": "none"})
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return any(event.startswith("ReconcileError") for event in await place.events())
 
-        await soon(is_told, "the refusal to be told")
+        await soon(is_reported, "the refusal to be reported")
         assert place.status()["replicas"] == 0
         assert place.waits() == ""
         said = {each["type"]: each for each in place.status()["conditions"]}["Progressing"]
@@ -165,8 +165,8 @@ async def test_what_is_refused_costs_no_number_and_is_told_once(garden: Garden) 
         await place.ready(1)
         assert await place.numbers() == {0}
         await soon(lambda: "conditions" not in place.status(), "the refusal to be forgotten")
-        told = await place.events()
-        assert told["CreatingShoot: Creating Shoot garden/X-0"] == 1
+        events = await place.events()
+        assert events["CreatingShoot: Creating Shoot garden/X-0"] == 1
         place.base.garden.delete(SECRET_BINDINGS, "none", namespace="garden")
 
 
@@ -184,11 +184,11 @@ async def test_only_what_belongs_to_the_set_counts_and_what_looks_like_its_own_i
             await place.ready(2)
             assert await _numbers_of_own(place) == {7, 8}
 
-            async def is_told() -> bool:
+            async def is_reported() -> bool:
                 message = "Shoots that match the selector but do not belong to the set are ignored: [garden/X-x]"
                 return (await place.events()).get(f"ForeignObjectMatchesSelector: {message}") == 1
 
-            await soon(is_told, "the other Shoot to be told of")
+            await soon(is_reported, "the other Shoot to be reported")
             place.change(replicas=0)
             await place.ready(0)
             assert place.base.find(SHOOTS, f"{place.name}-x") is not None
@@ -214,10 +214,10 @@ async def test_a_seed_that_is_used_stays_until_its_last_shoot_has_left(garden: G
         other.patch(SHOOTS, "user", {"status": {"seedName": place.replica(0)}}, status=True)
         place.change(replicas=0)
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return (await place.events()).get("ReconcileError: no deletable replicas found") == 1
 
-        await soon(is_told, "the refusal to be told")
+        await soon(is_reported, "the refusal to be reported")
         assert place.waits() == ""
         other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
         await place.ready(0)
@@ -290,10 +290,10 @@ async def test_who_came_before_all_had_heard_that_a_seed_is_cordoned_keeps_it(ga
             client.act = come
             place.change(replicas=0)
 
-            async def is_told() -> bool:
+            async def is_reported() -> bool:
                 return (await place.events()).get("ReconcileError: no deletable replicas found") == 1
 
-            await soon(is_told, "the Seed to stay")
+            await soon(is_reported, "the Seed to stay")
             assert not is_deleting(place.base.get(MANAGED_SEEDS, place.replica(0)))
             other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
             await place.ready(0)
@@ -346,9 +346,9 @@ async def test_changed_templates_reach_the_replicas_one_after_the_other(garden: 
         assert second == place.status()["updateRevision"] != first
         said = {each["type"]: (each["status"], each["reason"]) for each in place.status()["conditions"]}
         assert said == {"Available": ("True", "AllReplicasReady"), "Progressing": ("False", "Idle")}
-        told = await place.events()
-        assert [told[f"UpdatingShoot: Updating Shoot garden/X-{number}"] for number in (1, 0)] == [1, 1]
-        assert [told[f"UpdatingManagedSeed: Updating ManagedSeed garden/X-{number}"] for number in (1, 0)] == [1, 1]
+        events = await place.events()
+        assert [events[f"UpdatingShoot: Updating Shoot garden/X-{number}"] for number in (1, 0)] == [1, 1]
+        assert [events[f"UpdatingManagedSeed: Updating ManagedSeed garden/X-{number}"] for number in (1, 0)] == [1, 1]
 
         # A third revision leaves room for one of the past; what was before the last change is found again.
         place.change(shootTemplate=place.with_workers(4))
@@ -361,7 +361,7 @@ async def test_changed_templates_reach_the_replicas_one_after_the_other(garden: 
         await _keeps_revisions(place, second, third)
 
 
-async def test_an_update_that_is_refused_is_told_of_and_scaling_goes_on(garden: Garden) -> None:
+async def test_an_update_that_is_refused_is_reported_and_scaling_goes_on(garden: Garden) -> None:
     async with a_place(garden) as place, place.controller():
         place.make(1, updateStrategy={"rollingUpdate": {}})
         await place.ready(1)
@@ -373,12 +373,12 @@ async def test_an_update_that_is_refused_is_told_of_and_scaling_goes_on(garden: 
             said = {each["type"]: each["reason"] for each in place.status()["conditions"]}
             return str(said["Progressing"])
 
-        await soon(lambda: progressing() == "UpdateRejected", "the refusal to be told")
+        await soon(lambda: progressing() == "UpdateRejected", "the refusal to be reported")
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return any(event.startswith("UpdateRejected") for event in await place.events())
 
-        await soon(is_told, "the Event")
+        await soon(is_reported, "the Event")
         place.change(replicas=0)
         await place.ready(0)
         assert progressing() == "Idle"
@@ -406,10 +406,10 @@ async def test_an_update_goes_on_when_the_shoots_on_the_seed_before_are_healthy(
         place.change(shootTemplate=place.with_workers(3))
         waiting = "WaitingForScheduledShootsHealthy: Waiting for 1 of 1 Shoots on Seed X-1 to be healthy"
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return waiting in await place.events()
 
-        await place.working(is_told, "the set to wait")
+        await place.working(is_reported, "the set to wait")
         await soon(lambda: place.status().get("updatedReplicas") == 1, "one to be updated")
         place.base.patch(SHOOTS, user, {"metadata": {"labels": {"shoot.gardener.cloud/status": "healthy"}}})
         await place.working(

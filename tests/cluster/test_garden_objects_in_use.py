@@ -95,7 +95,7 @@ class Case:
     use: Callable[[ShootPlace, str], object]
     users: tuple[tuple[Resource, str], ...] = ((SHOOTS, "s"),)
     """By kind and name; `P` stands for the name of the place."""
-    told: str = ""
+    event: str = ""
     """Type and text of the Event; `NS` stands for the namespace."""
 
 
@@ -105,7 +105,7 @@ CASES = [
         CLOUD_PROFILES,
         make_profile,
         lambda place, name: place.shoot(cloudProfile={"kind": "CloudProfile", "name": name}),
-        told="Normal CloudProfile, because the following Shoots are still referencing it: [NS/s]",
+        event="Normal CloudProfile, because the following Shoots are still referencing it: [NS/s]",
     ),
     Case(
         cloud_profile,
@@ -113,35 +113,35 @@ CASES = [
         make_profile,
         lambda place, name: make_child(place, "n", name),
         users=((NAMESPACED_CLOUD_PROFILES, "n"),),
-        told="Normal CloudProfile, because the following NamespacedCloudProfiles are still referencing it: [NS/n]",
+        event="Normal CloudProfile, because the following NamespacedCloudProfiles are still referencing it: [NS/n]",
     ),
     Case(
         namespaced_cloud_profile,
         NAMESPACED_CLOUD_PROFILES,
         make_child,
         lambda place, name: place.shoot(cloudProfile={"kind": "NamespacedCloudProfile", "name": name}),
-        told="Normal NamespacedCloudProfile, because the following Shoots are still referencing it: [NS/s]",
+        event="Normal NamespacedCloudProfile, because the following Shoots are still referencing it: [NS/s]",
     ),
     Case(
         exposure_class,
         EXPOSURE_CLASSES,
         lambda place, name: place.create(EXPOSURE_CLASSES, name, handler="h"),
         lambda place, name: place.shoot(exposureClassName=name),
-        told="Normal ExposureClass, because it is still associated by the following Shoots: [NS/s]",
+        event="Normal ExposureClass, because it is still associated by the following Shoots: [NS/s]",
     ),
     Case(
         secret_binding,
         SECRET_BINDINGS,
         lambda place, name: place.create(SECRET_BINDINGS, name, **secret(place)),
         lambda place, name: place.shoot(secretBindingName=name),
-        told="Warning SecretBinding, because the following Shoots are still referencing it: [NS/s]",
+        event="Warning SecretBinding, because the following Shoots are still referencing it: [NS/s]",
     ),
     Case(
         credentials_binding,
         CREDENTIALS_BINDINGS,
         lambda place, name: place.create(CREDENTIALS_BINDINGS, name, **credentials(place)),
         lambda place, name: place.shoot(secretBindingName=None, credentialsBindingName=name),
-        told="Warning CredentialsBinding, because the following Shoots are still referencing it: [NS/s]",
+        event="Warning CredentialsBinding, because the following Shoots are still referencing it: [NS/s]",
     ),
     Case(
         quota,
@@ -152,7 +152,7 @@ CASES = [
             place.create(CREDENTIALS_BINDINGS, "b", **credentials(place, quotas=[{"name": name}])),
         ),
         users=((SECRET_BINDINGS, "b"), (CREDENTIALS_BINDINGS, "b")),
-        told="Normal Quota, because the following resources are still referencing it: "
+        event="Normal Quota, because the following resources are still referencing it: "
         "SecretBindings - [NS/b], CredentialsBindings - [NS/b]",
     ),
     Case(
@@ -205,9 +205,9 @@ async def test_what_is_in_use_goes_with_its_last_user(place: ShootPlace, case: C
         # A profile can be used when its status is there, and admission has heard of that.
         await soon(lambda: (case.use(place, used), True)[1], "admission of a user", passing=(Forbidden,))
         place.delete(case.resource, used)
-        if case.told:
-            kind, told = case.told.split(" ", 1)
-            text = f"{kind} {REFERENCED} {told.replace('NS', place.namespace)}"
+        if case.event:
+            kind, message = case.event.split(" ", 1)
+            text = f"{kind} {REFERENCED} {message.replace('NS', place.namespace)}"
             await soon(lambda: events(place, case.resource.kind, used) == [(text, 1)], f"an Event: {text}")
         # The other one was deleted later.
         place.delete(case.resource, free)
@@ -218,11 +218,11 @@ async def test_what_is_in_use_goes_with_its_last_user(place: ShootPlace, case: C
         await soon(lambda: place.find(case.resource, used) is None, "what was in use to go")
 
 
-async def test_a_list_of_users_is_told_once(place: ShootPlace) -> None:
+async def test_a_list_of_users_is_reported_once(place: ShootPlace) -> None:
     place.create(EXPOSURE_CLASSES, place.name, handler="h")
     text = "Normal ResourceReferenced: Cannot delete ExposureClass, because it is still associated by the following Shoots:"
 
-    def told() -> list[tuple[str, int]]:
+    def reported() -> list[tuple[str, int]]:
         return events(place, "ExposureClass", place.name)
 
     both, one = (f"{text} [{' '.join(f'{place.namespace}/{name}' for name in names)}]" for names in ("st", "t"))
@@ -231,12 +231,12 @@ async def test_a_list_of_users_is_told_once(place: ShootPlace) -> None:
         for name in ("s", "t"):
             place.shoot(name, exposureClassName=place.name)
         place.delete(EXPOSURE_CLASSES, place.name)
-        await soon(lambda: (both, 1) in told(), "an Event")
+        await soon(lambda: (both, 1) in reported(), "an Event")
         for value in ("a", "b"):
             place.patch(EXPOSURE_CLASSES, place.name, {"metadata": {"annotations": {"x": value}}})
         place.delete(SHOOTS, "s")
-        await soon(lambda: (one, 1) in told(), "another Event")
-    assert sorted(told()) == sorted([(both, 1), (one, 1)])
+        await soon(lambda: (one, 1) in reported(), "another Event")
+    assert sorted(reported()) == sorted([(both, 1), (one, 1)])
     place.delete(SHOOTS, "t")
 
 

@@ -41,7 +41,7 @@ class Activity:
     def __init__(self, garden: Garden) -> None:
         self.place = ShootPlace(garden)
         self.witness = ShootPlace(garden)
-        """Changes in it are told after those that were made before."""
+        """Changes in it are reported after those that were made before."""
 
     def forget(self, place: ShootPlace) -> None:
         place.patch(PROJECTS, place.name, {"status": {"lastActivityTimestamp": OLD}}, status=True)
@@ -121,7 +121,9 @@ async def test_a_binding_of_another_project_counts_where_its_credentials_are(
         await activity.is_noticed()
 
 
-async def test_what_came_while_nobody_looked_is_noticed_and_recorded_once(client: Client, activity: Activity) -> None:
+async def test_what_came_while_no_process_watched_is_noticed_and_recorded_once(
+    client: Client, activity: Activity
+) -> None:
     activity.place.shoot()
     async with run_garden_controller(declare, client):
         await soon(lambda: activity.recorded(activity.place), "the activity to be recorded")

@@ -103,11 +103,11 @@ class Watched:
             f"{each['type']} {each['reason']}: {each['message']}" for each in await self.client.list(EVENTS, selection)
         }
 
-    async def told(self, text: str) -> None:
-        async def is_told() -> bool:
+    async def until_reported(self, text: str) -> None:
+        async def is_reported() -> bool:
             return any(text in each for each in await self.events())
 
-        await soon(is_told, f"an Event: {text}")
+        await soon(is_reported, f"an Event: {text}")
 
     async def subjects(self, binding: str) -> list[str]:
         found = await self.client.get(ROLE_BINDINGS, binding, namespace=self.namespace)
@@ -147,7 +147,7 @@ async def test_a_project_gets_a_namespace_a_quota_and_rights(client: Client, nam
         assert quota["spec"]["hard"] == {"count/configmaps": "50", "count/secrets": "60"}
         assert await project.subjects("gardener.cloud:system:project-viewer") == ["vic"]
         assert await project.subjects(f"gardener.cloud:extension:project:{name}:foo") == ["ext"]
-        await project.told(
+        await project.until_reported(
             f'Normal NamespaceReconcileSuccessful: Successfully reconciled namespace "{project.namespace}"'
         )
     before = await project.all()
@@ -156,7 +156,7 @@ async def test_a_project_gets_a_namespace_a_quota_and_rights(client: Client, nam
     assert await project.all() == before
 
 
-async def test_what_somebody_changes_is_put_right(client: Client, name: str) -> None:
+async def test_what_somebody_changes_is_corrected(client: Client, name: str) -> None:
     viewer, member = "gardener.cloud:system:project-viewer", f"gardener.cloud:system:project-member:{name}"
     async with running(client):
         project = await made(client, name, namespace=f"garden-{name}", members=[user("vic", "viewer")])
@@ -178,7 +178,7 @@ async def test_what_somebody_changes_is_put_right(client: Client, name: str) -> 
                 len(role["rules"]) == 2 and labels(role) == {} and bool(binding.get("subjects"))
             )
 
-        await soon(is_right, "all to be put right", passing=(NotFound,))
+        await soon(is_right, "all to be corrected", passing=(NotFound,))
 
 
 async def test_a_binding_to_another_role_is_made_anew(client: Client, name: str) -> None:
@@ -243,11 +243,13 @@ async def test_a_namespace_is_used_as_soon_as_its_labels_name_the_project(client
     async with running(client):
         project = await made(client, name, namespace=f"garden-{name}")
         await project.becomes("Failed")
-        await project.told("Warning NamespaceReconcileFailed: namespace cannot be used as it needs the project labels")
+        await project.until_reported(
+            "Warning NamespaceReconcileFailed: namespace cannot be used as it needs the project labels"
+        )
         marks = {"gardener.cloud/role": "project", "project.gardener.cloud/name": name}
         await client.patch(NAMESPACES, project.namespace, {"metadata": {"labels": marks}})
         await project.becomes("Ready")
-        await project.told("Normal NamespaceReconcileSuccessful")
+        await project.until_reported("Normal NamespaceReconcileSuccessful")
 
 
 async def test_a_project_goes_with_its_last_shoot_and_leaves_a_namespace_that_was_there_before(
@@ -261,7 +263,7 @@ async def test_a_project_goes_with_its_last_shoot_and_leaves_a_namespace_that_wa
         await project.becomes("Ready")
         await project.delete()
         await project.becomes("Terminating")
-        await project.told(f"still contains Shoots: [{place.namespace}/a {place.namespace}/b]")
+        await project.until_reported(f"still contains Shoots: [{place.namespace}/a {place.namespace}/b]")
         place.delete(SHOOTS, "a")
         assert not await project.is_gone()
         place.delete(SHOOTS, "b")
@@ -297,7 +299,7 @@ async def test_a_namespace_that_was_made_for_a_project_goes_with_it(client: Clie
         await project.delete()
         await soon(project.is_gone, "the Project to go")
         assert await client.find(NAMESPACES, project.namespace) is None
-        await project.told(
+        await project.until_reported(
             f'Normal NamespaceMarkedForDeletion: Successfully marked project namespace "{project.namespace}"'
         )
 

@@ -55,7 +55,7 @@ def no_room(seed: str) -> str:
     )
 
 
-async def test_a_shoot_is_bound_and_told_of_until_then(place: ShootPlace, client: Client) -> None:
+async def test_a_shoot_is_bound_and_says_why_not_until_then(place: ShootPlace, client: Client) -> None:
     seed = usable_seed(place, room=0)
     place.shoot()
     async with run_scheduler(client, place.namespace) as loop:
@@ -134,7 +134,7 @@ async def test_no_seed_gets_more_than_it_has_room_for_however_late_watches_are(
     refused = partial(counted, "scheduler_attempts_total", result="refused")
     async with proxied(place.garden.cluster, tmp_path) as (proxy, transport):
         proxy.rules.add(Rule(fault=LateEvents(seconds=0.5)))
-        # The answers to some bindings are lost, so that nobody knows of them but by the late watch.
+        # The answers to some bindings are lost, so that only the late watch reports them.
         proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("PATCH",), path="/shoots/[^/]+$", times=2))
         before = refused()
         async with run_scheduler(Client(transport, user_agent="test"), place.namespace):

@@ -71,8 +71,8 @@ class Scaled(SeedSetPlace):
     def replicas(self) -> int:
         return int(spec(self.base.get(MANAGED_SEED_SETS, self.name))["replicas"])
 
-    async def told(self) -> set[str]:
-        """What was told of changes."""
+    async def scalings(self) -> set[str]:
+        """The Events about changes of the number of replicas."""
         return {event for event in await self.events() if "Rescale" in event or "Scale" in event}
 
     # --- Shoots of users
@@ -100,8 +100,8 @@ class Scaled(SeedSetPlace):
 
 def _unscheduled() -> Object:
     moment = format_time(datetime.now(UTC))
-    told = {"description": failed_to_schedule("none"), "lastUpdateTime": moment}
-    return {"status": {"lastOperation": {"type": "Create", "state": "Pending", "progress": 0, **told}}}
+    failure = {"description": failed_to_schedule("none"), "lastUpdateTime": moment}
+    return {"status": {"lastOperation": {"type": "Create", "state": "Pending", "progress": 0, **failure}}}
 
 
 def _average(value: str) -> list[Object]:
@@ -146,37 +146,37 @@ async def test_a_seed_comes_for_a_shoot_that_waits_and_goes_when_it_is_empty_for
         it.change_scaling(minFreeShoots=1)
         await soon(lambda: it.replicas() == 1, "a Seed to be given up")
         await it.ready(1)
-        await soon(lambda: it.scaling()["currentReplicas"] == 1, "that to be told")
+        await soon(lambda: it.scaling()["currentReplicas"] == 1, "that in the status")
 
-        async def is_told() -> bool:
-            return await it.told() == {
+        async def is_reported() -> bool:
+            return await it.scalings() == {
                 "SuccessfulRescale: New size: 2; reason: pending shoots (1)",
                 "SuccessfulRescale: New size: 1; reason: all metrics below target",
             }
 
-        await soon(is_told, "the Events")
+        await soon(is_reported, "the Events")
 
 
-async def test_a_full_set_grows_up_to_its_bound_and_nothing_is_written_at_rest(garden: Garden) -> None:
+async def test_a_full_set_grows_up_to_its_bound_and_nothing_is_written_in_steady_state(garden: Garden) -> None:
     async with scaled(garden, capacity=2) as (it, loop):
         for name in ("a", "b"):
             it.shoot(name, on=0)
         it.scale(maxReplicas=1)
-        await soon(lambda: it.says("ScalingLimited", "TooManyReplicas"), "the bound to be told")
+        await soon(lambda: it.says("ScalingLimited", "TooManyReplicas"), "the bound in the status")
         it.base.patch(SEED_AUTOSCALERS, it.name, {"metadata": {"annotations": {PAUSED: "true"}}})
         it.change_scaling(maxReplicas=3)
-        await soon(lambda: it.says("AbleToScale", "Paused"), "the pause to be told")
+        await soon(lambda: it.says("AbleToScale", "Paused"), "the pause in the status")
         it.base.patch(SEED_AUTOSCALERS, it.name, {"metadata": {"annotations": {PAUSED: None}}})
         await soon(lambda: it.replicas() == 2, "a Seed to be added")
         await it.ready(2)
 
-        def is_told() -> bool:
+        def is_reported() -> bool:
             found = it.scaling()
             shown = found["currentMetrics"][0]["resource"]["current"]["averageUtilization"]
             is_still = it.says("AbleToScale", "ReadyForNewScale") and it.says("ScalingLimited", "DesiredWithinRange")
             return is_still and (shown, found.get("currentReplicas"), found["desiredReplicas"]) == (50, 2, 2)
 
-        await soon(is_told, "all to be told")
+        await soon(is_reported, "all in the status")
         await until_idle(loop)
         stored = it.base.get(SEED_AUTOSCALERS, it.name)
         loop.queue.add(it.base.key(it.name))
@@ -195,7 +195,7 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
         measured = SeedAutoscaler(enabled=True, resources=(source,))
         async with scaled(garden, capacity=5, volumes=10, autoscaler=measured) as (it, loop):
             it.scale(metrics=[{"type": "Resource", "resource": {"name": "volumes", "target": volumes}}])
-            await soon(lambda: it.says("ScalingActive", "FailedGetResourceMetric"), "the lack to be told")
+            await soon(lambda: it.says("ScalingActive", "FailedGetResourceMetric"), "the lack in the status")
             assert it.lack() == f"No metric can be computed: usage of volumes is not known of Seed {it.replica(0)}."
             assert (it.replicas(), server.queries) == (1, ["sum by (seed) (volumes)"])
 
@@ -218,7 +218,7 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
             both = {"averageUtilization": 40, "averageValue": "4", "total": "8", "allocatable": "20"}
             await soon(lambda: it.current() == both, "both to be known")
             message = "New size: 2; reason: resource volumes above target (80% instead of 50%)"
-            assert await it.told() == {f"SuccessfulRescale: {message}"}
+            assert await it.scalings() == {f"SuccessfulRescale: {message}"}
 
             server.status = 500
             before, asked = it.base.get(SEED_AUTOSCALERS, it.name), len(server.queries)

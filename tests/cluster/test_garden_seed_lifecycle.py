@@ -176,7 +176,7 @@ async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Clie
         await soon(lambda: all_unknown("c"), "a new Shoot to be unknown")
         assert statuses(place, "b") == {"EveryNodeReady": "True", "Own": "True"}
 
-        # Nobody contradicts a gardenlet that is back.
+        # A gardenlet that is back is not contradicted.
         renewed(place, lost, ago(0))
         ready(place, lost)
         place.patch(SHOOTS, "a", {"status": {"conditions": [said("EveryNodeReady")]}}, status=True)

@@ -98,7 +98,7 @@ async def test_copies_are_as_their_sources(garden: Garden, client: Client) -> No
     await secret.delete()
 
 
-async def test_what_is_changed_by_hand_is_put_right(garden: Garden, client: Client) -> None:
+async def test_what_is_changed_by_hand_is_corrected(garden: Garden, client: Client) -> None:
     seed = ShootPlace(garden).seed()
     secret, own, stray = (Copied(client, seed) for _ in range(3))
     await secret.create()

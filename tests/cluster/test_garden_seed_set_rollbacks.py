@@ -89,7 +89,7 @@ async def test_a_set_goes_back_to_the_revision_before_or_to_any(garden: Garden) 
         assert (missing.exit_code, "there are: 3, 4, 5" in missing.stderr) == (1, True)
 
 
-async def test_status_tells_what_is_waited_for_and_ends_when_it_has_come(garden: Garden) -> None:
+async def test_status_shows_what_is_waited_for_and_ends_when_it_has_come(garden: Garden) -> None:
     async with a_place(garden) as place:
         place.make(1)
         await soon(lambda: place.waits() == "0 ShootReconciling", "the Shoot to be made")

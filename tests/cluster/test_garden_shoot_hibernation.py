@@ -61,14 +61,15 @@ class Watched:
 
     def is_done(self, *, hibernates: bool) -> Callable[[], bool]:
         def done() -> bool:
-            shoot, told = self.get(), at(self.get(), "status", "lastHibernationTriggerTime")
+            shoot, triggered = self.get(), at(self.get(), "status", "lastHibernationTriggerTime")
             return (
-                at(shoot, "spec", "hibernation", "enabled") is hibernates and told == f"{self.now:%Y-%m-%dT%H:%M:%SZ}"
+                at(shoot, "spec", "hibernation", "enabled") is hibernates
+                and triggered == f"{self.now:%Y-%m-%dT%H:%M:%SZ}"
             )
 
         return done
 
-    async def told(self, *, reasons: Sequence[str]) -> list[str]:
+    async def events(self, *, reasons: Sequence[str]) -> list[str]:
         """The Events of these reasons, once there are as many."""
 
         async def find() -> list[str]:
@@ -86,12 +87,12 @@ async def test_a_shoot_sleeps_at_night_and_is_woken_up_once(garden: Garden, clie
     shoot.create(NIGHTS)
     async with shoot.running() as loop:
         await soon(shoot.is_done(hibernates=True), "the Shoot to go to sleep")
-        assert await shoot.told(reasons=["Hibernated"]) == ["Normal Hibernated: Hibernating cluster due to schedule"]
+        assert await shoot.events(reasons=["Hibernated"]) == ["Normal Hibernated: Hibernating cluster due to schedule"]
 
         shoot.now = EVENING + timedelta(hours=10)
         loop.queue.add(shoot.place.key("s"))
         await soon(shoot.is_done(hibernates=False), "the Shoot to wake up")
-        assert await shoot.told(reasons=["WokenUp"]) == ["Normal WokenUp: Waking up cluster due to schedule"]
+        assert await shoot.events(reasons=["WokenUp"]) == ["Normal WokenUp: Waking up cluster due to schedule"]
 
         # Put to sleep by hand, it is left alone until the schedule has something new to say.
         version = shoot.place.patch(SHOOTS, "s", {"spec": {"hibernation": {"enabled": True}}})["metadata"]
@@ -100,17 +101,17 @@ async def test_a_shoot_sleeps_at_night_and_is_woken_up_once(garden: Garden, clie
         assert shoot.get()["metadata"]["resourceVersion"] == version["resourceVersion"]
 
 
-async def test_what_is_refused_is_told_and_done_when_it_is_possible(garden: Garden, client: Client) -> None:
+async def test_what_is_refused_is_reported_and_done_when_it_is_possible(garden: Garden, client: Client) -> None:
     shoot = Watched(garden, client)
     shoot.create(NIGHTS)
     shoot.set_constraint(IMPOSSIBLE)
     async with shoot.running():
-        (told,) = await shoot.told(reasons=["HibernationFailed"])
-        assert told.startswith("Warning HibernationFailed: Hibernating cluster due to schedule was refused: ")
-        assert "admission webhook" not in told
-        assert "a webhook is in the way" in told
+        (refusal,) = await shoot.events(reasons=["HibernationFailed"])
+        assert refusal.startswith("Warning HibernationFailed: Hibernating cluster due to schedule was refused: ")
+        assert "admission webhook" not in refusal
+        assert "a webhook is in the way" in refusal
         assert "lastHibernationTriggerTime" not in shoot.get()["status"]
 
         shoot.set_constraint(IMPOSSIBLE | {"status": "True"})
         await soon(shoot.is_done(hibernates=True), "the Shoot to go to sleep")
-        assert await shoot.told(reasons=["Hibernated"]) == ["Normal Hibernated: Hibernating cluster due to schedule"]
+        assert await shoot.events(reasons=["Hibernated"]) == ["Normal Hibernated: Hibernating cluster due to schedule"]

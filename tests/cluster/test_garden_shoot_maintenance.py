@@ -109,7 +109,7 @@ class Watched:
 
         await soon(is_done, f"the maintenance to end as {state}", state=lambda: str(self.get()))
 
-    async def told(self) -> list[str]:
+    async def events(self) -> list[str]:
         found = await self.client.list(EVENTS, Selection(self.place.namespace))
         return sorted(f"{each['type']} {each['reason']}: {each['message']}" for each in found)
 
@@ -129,8 +129,8 @@ async def test_a_shoot_is_maintained_when_somebody_asks_for_it(garden: Garden, c
             "triggeredTime": "2100-01-05T12:00:00Z",
         }
         assert set(annotations(shoot.get())[TASKS].split(",")) >= {"deployInfrastructure", "restartControlPlanePods"}
-        await soon(shoot.told, "the Event")
-        assert await shoot.told() == [f"Normal KubernetesVersionMaintenance: {AUTOMATIC}."]
+        await soon(shoot.events, "the Event")
+        assert await shoot.events() == [f"Normal KubernetesVersionMaintenance: {AUTOMATIC}."]
 
         # Again: there is nothing to change, so it is only reconciled.
         before = shoot.get()
@@ -139,7 +139,7 @@ async def test_a_shoot_is_maintained_when_somebody_asks_for_it(garden: Garden, c
         await until_idle(loop)
         assert shoot.last() == before["status"]["lastMaintenance"]
         assert shoot.get()["metadata"]["generation"] == before["metadata"]["generation"] + 1
-        assert len(await shoot.told()) == 1
+        assert len(await shoot.events()) == 1
 
 
 async def test_a_shoot_is_maintained_in_its_window_once(garden: Garden, client: Client) -> None:
@@ -179,7 +179,7 @@ async def test_what_the_api_server_refuses_is_not_tried_again(garden: Garden, cl
         assert "at most 3 minor versions behind" in last["failureReason"]
         assert shoot.version() == "1.31.3"
         assert OPERATION not in annotations(shoot.get())
-        assert await shoot.told() == []
+        assert await shoot.events() == []
 
         # What was in the way is not there any more, as the controller learns some time.
         shoot.offer("1.28.2", "1.31.3", "1.32.0")
@@ -226,7 +226,7 @@ class Interrupted(Client):
         return written
 
 
-async def test_the_end_is_told_of_a_shoot_that_changes_meanwhile(garden: Garden, client: Client) -> None:
+async def test_the_end_is_reported_of_a_shoot_that_changes_meanwhile(garden: Garden, client: Client) -> None:
     interrupted = Interrupted(client.transport, user_agent="interrupted")
     shoot = Watched(garden, interrupted)
     interrupted.place = shoot.place
@@ -236,7 +236,7 @@ async def test_the_end_is_told_of_a_shoot_that_changes_meanwhile(garden: Garden,
         await shoot.done()
         assert shoot.version() == "1.30.4"
 
-        # What is found failed has been put right, too, by a pass without changes.
+        # What is found failed has been corrected, too, by a pass without changes.
         failed = {"state": "Failed", "description": "d", "failureReason": "r", "triggeredTime": EXPIRED}
         shoot.place.patch(SHOOTS, "s", {"status": {"lastMaintenance": failed}}, status=True)
         shoot.ask()
@@ -272,10 +272,10 @@ async def test_the_event_of_a_refused_write_does_not_name_the_webhook(garden: Ga
         shoot.ask()
 
         async def failures() -> list[str]:
-            return [told for told in await shoot.told() if told.startswith("Warning MaintenanceFailed: ")]
+            return [event for event in await shoot.events() if event.startswith("Warning MaintenanceFailed: ")]
 
         await soon(failures, "the Event")
-        assert all("1.30.4" in told and "admission webhook" not in told for told in await failures())
+        assert all("1.30.4" in event and "admission webhook" not in event for event in await failures())
 
 
 async def test_after_a_restart_in_the_window_passes_are_spread_over_the_rest_of_it(

@@ -51,7 +51,7 @@ async def test_secrets_and_config_maps_are_protected_while_a_shoot_names_them(pl
         await soon(lambda: protected(place, SECRETS, "a", "b") == ["a", "b"], "the Secrets to be protected")
         await soon(lambda: protected(place, CONFIG_MAPS, "audit"), "the ConfigMap to be protected")
         await soon(lambda: protected(place, SHOOTS, "one", "two") == ["one", "two"], "the Shoots to wait for it")
-        await soon(lambda: not protected(place, SECRETS, place.name), "what nobody refers to to be released")
+        await soon(lambda: not protected(place, SECRETS, place.name), "what no Shoot refers to to be released")
         place.patch(SECRETS, "a", {"metadata": {"finalizers": None}})
         await soon(lambda: protected(place, SECRETS, "a"), "the finalizer to be put back")
         place.delete(SECRETS, "b")

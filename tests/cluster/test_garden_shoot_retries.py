@@ -21,8 +21,8 @@ pytestmark = pytest.mark.timeout(600)
 def fail(place: ShootPlace, at: datetime, *, code: str = "ERR_INFRA_RATE_LIMITS_EXCEEDED") -> int:
     """The generation that has failed."""
     generation: int = place.meta(SHOOTS, "s")["generation"]
-    told = {"description": "d", "lastUpdateTime": format_time(at), "progress": 50, "type": "Reconcile"}
-    status: Object = {"lastOperation": {**told, "state": "Failed"}, "observedGeneration": generation}
+    operation = {"description": "d", "lastUpdateTime": format_time(at), "progress": 50, "type": "Reconcile"}
+    status: Object = {"lastOperation": {**operation, "state": "Failed"}, "observedGeneration": generation}
     status["lastErrors"] = [{"description": "slow down", "codes": [code]}]
     place.patch(SHOOTS, "s", {"status": status}, status=True)
     return generation

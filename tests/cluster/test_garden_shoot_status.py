@@ -51,7 +51,7 @@ async def test_labels_follow_the_status(garden: Garden) -> None:
         place.patch(SHOOTS, "s", operation("Error"), status=True)
         await soon(lambda: shown()["status"] == "unhealthy", "the bad news")
         place.patch(SHOOTS, "s", {"metadata": {"labels": {"shoot.gardener.cloud/status": "fine"}}})
-        await soon(lambda: shown()["status"] == "unhealthy", "the label to be put right")
+        await soon(lambda: shown()["status"] == "unhealthy", "the label to be corrected")
         place.patch(SHOOTS, "s", {"status": {"seedName": f"{place.name}-b"}}, status=True)
         await soon(lambda: shown().get(f"{seed}-b") == "true", "the Seed that it leaves")
         place.patch(SHOOTS, "s", {"status": {**operation("Succeeded")["status"], "seedName": None}}, status=True)
@@ -68,17 +68,17 @@ async def test_a_shoot_shows_the_conditions_of_its_seed(garden: Garden) -> None:
         found = at(place.get(SHOOTS, place.name), "status", "conditions") or []
         return {each["type"]: each["status"] for each in found}
 
-    def tell(*told: Object, of: Any = SEEDS) -> None:
-        place.patch(of, place.name, {"status": {"conditions": list(told)}}, status=True)
+    def report(*found: Object, of: Any = SEEDS) -> None:
+        place.patch(of, place.name, {"status": {"conditions": list(found)}}, status=True)
 
-    tell(condition("APIServerAvailable"), condition("Foreign"), of=SHOOTS)
+    report(condition("APIServerAvailable"), condition("Foreign"), of=SHOOTS)
     async with connected(garden.cluster) as client, run_garden_controller(conditions, client, place.namespace):
         await soon(lambda: shown() == {"APIServerAvailable": "True"}, "the foreign condition to go")
         place.create(MANAGED_SEEDS, place.name, spec=managed_seed(place))
         place.seed()
-        tell(condition("GardenletReady", "Unknown"))
+        report(condition("GardenletReady", "Unknown"))
         await soon(lambda: shown() == {"APIServerAvailable": "True", "GardenletReady": "Unknown"}, "the new one")
-        tell(condition("GardenletReady"))
+        report(condition("GardenletReady"))
         await soon(lambda: shown()["GardenletReady"] == "True", "its change")
         place.delete(MANAGED_SEEDS, place.name)
         await soon(lambda: shown() == {"APIServerAvailable": "True"}, "what is not managed any more to be forgotten")

@@ -1,4 +1,4 @@
-"""Projects that nobody uses are deleted in the end, but none that is used."""
+"""Unused Projects are deleted in the end, but none that is used."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -92,7 +92,7 @@ def is_deleted(place: ShootPlace) -> bool:
     return "deletionTimestamp" in place.meta(PROJECTS, place.name)
 
 
-async def test_a_project_that_nobody_uses_is_deleted_in_the_end(passes: Passes, place: ShootPlace) -> None:
+async def test_an_unused_project_is_deleted_in_the_end(passes: Passes, place: ShootPlace) -> None:
     hold(place)
     assert await passes.on(29) == {}
     assert (await passes.on(31)).keys() == {"staleSinceTimestamp"}

@@ -31,7 +31,7 @@ def credentials(*labels: str, finalizers: list[str] | None = None, **metadata: A
     )
 
 
-def test_what_nobody_refers_to_is_left_alone() -> None:
+def test_what_no_binding_refers_to_is_left_alone() -> None:
     for seen in (credentials(), credentials(LOCAL), credentials(finalizers=[FINALIZER]), credentials("a", "b")):
         assert needed_changes(seen, bindings()) == {}
 
@@ -67,7 +67,7 @@ def test_what_the_other_kind_of_bindings_needs_stays() -> None:
     assert changes == {"labels": {BY_SECRET_BINDING: None, LOCAL: None}}
 
 
-def test_labels_that_were_changed_by_hand_are_put_right() -> None:
+def test_labels_that_were_changed_by_hand_are_corrected() -> None:
     seen = Credentials.of(
         {"metadata": {"labels": {BY_SECRET_BINDING: "yes", OTHER: "true"}, "finalizers": [FINALIZER], "name": "c"}}
     )

@@ -112,7 +112,7 @@ def test_objects_are_counted_by_values_that_are_known_beforehand(
     }
 
 
-def test_stale_projects_are_counted_and_the_first_deletion_is_told() -> None:
+def test_stale_projects_are_counted_and_the_first_deletion_is_reported() -> None:
     statuses = [
         {},
         {"staleSinceTimestamp": T1},
@@ -137,7 +137,7 @@ def test_deletions_wait_as_long_as_the_finalizer_is_there() -> None:
     }
 
 
-def test_of_each_seed_it_is_told_how_full_it_is() -> None:
+def test_each_seed_shows_how_full_it_is() -> None:
     seeds = store(SEEDS_VIEW, {"capacity": {"shoots": "5", "x": "1k"}, "allocatable": {"shoots": 4, "y": "?"}}, {})
     on = {"seedName": "n-0"}
     found = series(seeds, store(SHOOTS_VIEW, on, on, {"seedName": "gone"}, {}))
@@ -151,7 +151,7 @@ def test_of_each_seed_it_is_told_how_full_it_is() -> None:
     assert not any(key.startswith("seed_usage") for key in series(seeds))
 
 
-def test_what_seed_autoscalers_have_found_is_told() -> None:
+def test_what_seed_autoscalers_have_found_is_reported() -> None:
     current = {"type": "Resource", "resource": {"name": "shoots", "current": {"averageUtilization": 75}}}
     status = {"currentReplicas": 2, "desiredReplicas": 3, "pendingShoots": 7, "currentMetrics": [current]}
     assert series(store(SEED_AUTOSCALERS_VIEW, status)) == {

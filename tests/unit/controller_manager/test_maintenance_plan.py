@@ -1,4 +1,4 @@
-"""What maintenance changes in a Shoot, and how it is told."""
+"""What maintenance changes in a Shoot, and how it is reported."""
 
 import copy
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,7 @@ def planned(obj: Object, offered: Object, restarts: Restarts | None = None) -> P
     return drawn
 
 
-# --- versions, and how they are told
+# --- versions, and how they are reported
 
 AUTO = "Reason: Automatic update of Kubernetes version configured"
 EXPIRED = "Kubernetes version expired - force update required"
@@ -60,7 +60,7 @@ IMAGE_AUTO = "Reason: Automatic update of the machine image version is configure
 IMAGE_EXPIRED = "Machine image version expired - force update required (image update strategy: major)"
 
 
-def test_control_plane_pools_and_images_are_updated_and_told_in_this_order() -> None:
+def test_control_plane_pools_and_images_are_updated_and_reported_in_this_order() -> None:
     obj = at_version("1.29.3", worker("w"), worker("p", kubernetes={"version": "1.28.1"}), auto=True)
     drawn = planned(obj, profile("1.28.1", "1.28.2", "1.29.3", "1.29.4"))
     assert description(drawn) == (
@@ -99,7 +99,7 @@ def test_control_plane_pools_and_images_are_updated_and_told_in_this_order() -> 
     ]
 
 
-def test_what_fails_is_told_and_the_rest_is_done() -> None:
+def test_what_fails_is_reported_and_the_rest_is_done() -> None:
     obj = at_version("1.29.3", worker("w"), worker("p", image="5.2.0", kubernetes={"version": "1.28.1"}))
     drawn = planned(obj, profile("1.28.1", "1.29.3", expired="1.28.1 1.29.3 5.2.0"))
     why = "could not determine higher suitable version than"
@@ -124,7 +124,7 @@ def test_what_fails_is_told_and_the_rest_is_done() -> None:
     )
 
 
-def test_a_failure_of_a_pool_is_told() -> None:
+def test_a_failure_of_a_pool_is_reported() -> None:
     obj = at_version("1.31.0", worker(kubernetes={"version": "1.28.1"}))
     drawn = planned(obj, profile("1.28.1", "1.31.0", expired="1.28.1"))
     assert description(drawn) == (
@@ -196,13 +196,13 @@ def crossed(old: str, new: str, *workers: Object, **kubernetes: Any) -> Plan:
 def test_a_static_token_is_given_up_with_1_27(old: str, new: str, enabled: bool, expected: bool) -> None:
     drawn = crossed(old, new, enableStaticTokenKubeconfig=enabled)
     assert at(drawn.maintained, "spec", "kubernetes", "enableStaticTokenKubeconfig") is expected
-    told = [
+    texts = [
         (
             "EnableStaticTokenKubeconfig is set to false. Reason: The static token kubeconfig can no longer be enabled for "
             "Shoot clusters using Kubernetes version 1.27 and higher"
         )
     ]
-    assert drawn.texts == (told if enabled is not expected else [])
+    assert drawn.texts == (texts if enabled is not expected else [])
 
 
 @pytest.mark.parametrize(
@@ -237,18 +237,18 @@ def removed(what: str, path: str, version: str, names: str) -> str:
     "component", ["kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet"]
 )
 def test_feature_gates_that_the_version_does_not_know_are_removed(component: str) -> None:
-    gates = {"NodeSwap": True, "CSIMigrationGCE": True, "AdvancedAuditing": False}
-    drawn = crossed("1.27.1", "1.28.2", **{component: {"featureGates": gates, "kept": 1}})
+    feature_gates = {"NodeSwap": True, "CSIMigrationGCE": True, "AdvancedAuditing": False}
+    drawn = crossed("1.27.1", "1.28.2", **{component: {"featureGates": feature_gates, "kept": 1}})
     path = f"spec.kubernetes.{component}.featureGates"
     assert at(drawn.maintained, "spec", "kubernetes", component) == {"featureGates": {"NodeSwap": True}, "kept": 1}
     assert drawn.texts == [removed("feature gates", path, "1.28.2", "AdvancedAuditing, CSIMigrationGCE")]
 
 
 def test_feature_gates_of_a_pool_suit_its_own_version() -> None:
-    gates = {"featureGates": {"CSIMigrationGCE": True}}
+    kubelet = {"featureGates": {"CSIMigrationGCE": True}}
     pools = [
-        worker("a", kubernetes={"kubelet": copy.deepcopy(gates)}),
-        worker("b", kubernetes={"kubelet": copy.deepcopy(gates), "version": "1.27.5"}),
+        worker("a", kubernetes={"kubelet": copy.deepcopy(kubelet)}),
+        worker("b", kubernetes={"kubelet": copy.deepcopy(kubelet), "version": "1.27.5"}),
     ]
     drawn = planned(at_version("1.27.1", *pools), profile("1.27.1", "1.27.5", "1.28.2", expired="1.27.1"))
     assert drawn.texts == []

@@ -229,11 +229,11 @@ END_OF_LIFE = (
     ],
 )
 def test_an_image_that_has_expired_can_not_be_updated(strategy: str, current: str, profile: str, why: str) -> None:
-    told = (
+    reason = (
         'failed to update machine image "os": failed to determine the target version for maintenance of machine image '
         f'"os" with strategy "{strategy}": {why.format(current)}'
     )
-    assert updated(current, offered(profile), strategy, auto=False) == ("", told, FORCED.format(strategy))
+    assert updated(current, offered(profile), strategy, auto=False) == ("", reason, FORCED.format(strategy))
 
 
 def test_an_image_version_that_is_not_in_the_profile_any_more_is_updated() -> None:

@@ -133,7 +133,7 @@ def test_what_is_enabled_for_all_shoots() -> None:
     }
 
 
-def test_what_nobody_provides() -> None:
+def test_what_no_registration_provides() -> None:
     needs = {Extension("Worker", "b"), Extension("Worker", "a"), Extension("Network", "c")}
     assert texts(missing(needs, [registration("r", "Network/c")])) == {"Worker/a", "Worker/b"}
     assert missing(needs, [registration("r", "Network/c", "Worker/a"), registration("s", "Worker/b")]) == []
@@ -168,7 +168,7 @@ def test_who_is_wanted(chosen: Object, shoots: bool, deleting: bool, expected: b
     assert (found.registrations, found.problems) == (frozenset({"r"} if expected else ()), ())
 
 
-def test_what_none_provides_is_told_and_stops_no_other() -> None:
+def test_what_none_provides_is_reported_and_stops_no_other() -> None:
     needed = {Extension("Worker", "local"), Extension("Extension", "gone")}
     registrations = {"r": registration("r", "Worker/local")}
     found = wanted_registrations(seed(), needed=needed, registrations=registrations, required=(), has_shoots=True)
@@ -237,6 +237,6 @@ def test_counted_values_are_those_of_the_objects(
 
 def test_many_shoots_of_one_kind_count_once() -> None:
     counted: DistinctValues[ShootRequirements] = DistinctValues()
-    told = [counted.put(Key("n", f"s{i}"), {"seed"}, requirements_of_shoot(valid(), ())) for i in range(50)]
-    assert told == [{"seed"}, *[set()] * 49]
+    changed = [counted.put(Key("n", f"s{i}"), {"seed"}, requirements_of_shoot(valid(), ())) for i in range(50)]
+    assert changed == [{"seed"}, *[set()] * 49]
     assert len(counted.of("seed")) == 1

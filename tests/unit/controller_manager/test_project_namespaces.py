@@ -62,7 +62,7 @@ def test_a_chosen_namespace_is_taken() -> None:
     assert namespace_of(PROJECT) == "garden-dev"
 
 
-def test_a_namespace_that_nobody_chose_is_named_after_the_project_and_its_uid() -> None:
+def test_a_namespace_that_was_not_chosen_is_named_after_the_project_and_its_uid() -> None:
     project = {"metadata": {"name": "dev", "uid": UID}, "spec": {}}
     # printf 6f1d8d1e-0000-4000-8000-000000000001 | sha256sum
     assert namespace_of(project) == "garden-dev-5f205"

@@ -148,7 +148,7 @@ def test_owner_and_labels_are_replaced(wanted: DesiredRight) -> None:
     assert change == {"metadata": {"labels": {"old": None, **wanted.labels}, "ownerReferences": [OWNER]}}
 
 
-def test_rules_that_kubernetes_has_put_together_are_nobody_elses() -> None:
+def test_rules_that_kubernetes_has_put_together_are_its_alone() -> None:
     role = roles(TEAM)["gardener.cloud:extension:project:dev:foo"]
     present = PresentRight.of({**stored(role), "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]})
     assert role.change_of(present) == {}
@@ -200,7 +200,7 @@ _ROLES = st.sampled_from(["admin", "owner", "viewer", "uam", "serviceaccountmana
 
 
 @given(st.lists(st.builds(lambda name, held: user(name, *held), st.sampled_from("abc"), st.lists(_ROLES)), max_size=5))
-def test_nobody_gets_rights_without_a_role(members: list[Object]) -> None:
+def test_no_member_gets_rights_without_a_role(members: list[Object]) -> None:
     held: dict[str, set[str]] = {}
     for member in members:
         held.setdefault(member["name"], set()).update([member.get("role", ""), *member.get("roles", [])])

@@ -112,7 +112,7 @@ def long_wanted(settings: Settings, observation: Observation) -> Memory:
         # A value for each Seed.
         (seen(45, 45), {"metrics": (Metric(resource="shoots", average=Fraction(30)),)}, 3, "DesiredWithinRange"),
         (seen(45, 0, 0), {"metrics": (Metric(resource="shoots", average=Fraction(30)),)}, 2, "DesiredWithinRange"),
-        # Somebody has asked for fewer: nobody undoes that, unless there is demand.
+        # Somebody has asked for fewer: that is not undone, unless there is demand.
         (seen(30, 0, replicas=1), {}, 1, "DesiredWithinRange"),
         (seen(45, 45, replicas=1), {}, 1, "DesiredWithinRange"),
         (seen(80, 0, replicas=1), {}, 2, "DesiredWithinRange"),
@@ -153,7 +153,7 @@ def test_more_are_wanted_for_a_window_if_that_is_demanded() -> None:
     assert (first.replicas, first.again_at) == (1, START + HOUR)
     grown = decide(patient, seen(80, now=START + HOUR), first.memory)
     assert grown.replicas == 2
-    # Of these two nobody has said yet that they are too few.
+    # Of these two it is not known yet that they are too few.
     assert decide(patient, seen(80, 80, now=START + HOUR), grown.memory).again_at == START + 2 * HOUR
     cool = replace(DEFAULTS, scale_out=Direction(window=timedelta(0), max_step=2, cooldown=HOUR))
     assert decide(cool, seen(80, last_scale_time=START - HOUR / 2), Memory()).again_at == START + HOUR / 2
@@ -179,18 +179,18 @@ def test_another_resource_counts_as_far_as_it_is_measured() -> None:
         usage = {"shoots": Fraction(30)} | ({} if volumes is None else {"volumes": Fraction(volumes)})
         return replace(load(30), usage=usage, allocatable=dict.fromkeys(("shoots", "volumes"), Fraction(100)))
 
-    def told(*usages: int | None, **fields: Any) -> tuple[int, str]:
+    def recommended(*usages: int | None, **fields: Any) -> tuple[int, str]:
         whole = {"unit": {"volumes": Fraction(100)}, "sources": {"shoots": "", "volumes": ""}} | fields
         decision = decide(volumes, seen(*map(both, usages), **whole), Memory())
         return decision.replicas, next(each.message for each in decision.conditions if each.type == "ScalingActive")
 
     volumes = replace(DEFAULTS, metrics=(Metric(resource="volumes", utilization=Fraction(1, 2)),))
-    assert told(80, 80)[0] == 4
-    assert told(80, None) == (2, "No metric can be computed: usage of volumes is not known of Seed s-1.")
+    assert recommended(80, 80)[0] == 4
+    assert recommended(80, None) == (2, "No metric can be computed: usage of volumes is not known of Seed s-1.")
     silent = "No metric can be computed: usage of volumes is not known of Seed s-0 (Prometheus does not answer)."
-    assert told(None, sources={"volumes": "Prometheus does not answer"}) == (1, silent)
+    assert recommended(None, sources={"volumes": "Prometheus does not answer"}) == (1, silent)
     unmeasured = "No metric can be computed: usage of volumes is not measured: the configuration names no source."
-    assert told(coming=1, sources={"shoots": ""}) == (1, unmeasured)
+    assert recommended(coming=1, sources={"shoots": ""}) == (1, unmeasured)
 
 
 def test_while_paused_all_is_computed_and_nothing_written() -> None:

@@ -235,7 +235,7 @@ class Life(RuleBasedStateMachine):
         assert [name_of("set", ordinal) for ordinal in ordinals] == self.garden.given
 
     def teardown(self) -> None:
-        """If nobody interferes any more, the set becomes what it is to be."""
+        """If nothing interferes any more, the set becomes what it is to be."""
         garden = self.garden
         for thing in garden.things.values():
             thing.is_used = thing.is_protected = False

@@ -108,7 +108,7 @@ def test_former_templates_are_found_again() -> None:
     assert templates_in(first) == {"a": 1}
 
 
-def test_a_revision_is_labelled_as_the_set_selects_and_tells_why() -> None:
+def test_a_revision_is_labelled_as_the_set_selects_and_says_why() -> None:
     caused = copy.deepcopy(SET)
     caused["metadata"]["annotations"] = {"kubernetes.io/change-cause": "because", "other": "x"}
     made = new_revision(caused, templates_of(caused), number=4, collisions=None)
@@ -202,7 +202,7 @@ _SPECS = st.dictionaries(st.sampled_from("abc"), _VALUES, max_size=3)
 
 
 @given(_SPECS, _SPECS)
-def test_what_nobody_changed_becomes_as_the_new_templates_say(old: Object, new: Object) -> None:
+def test_what_was_not_changed_by_hand_becomes_as_the_new_templates_say(old: Object, new: Object) -> None:
     assert merged(old, new, old) == new
 
 

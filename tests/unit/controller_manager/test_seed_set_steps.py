@@ -221,7 +221,7 @@ def test_what_is_done_to_one_too_many(replica: Replica, action: Action, reason: 
     assert done(decide(observed(replica, target=0, pending=pending)))[:3] == (action, "test-0", reason)
 
 
-def test_one_that_nobody_waits_for_yet_and_that_goes_already_is_taken() -> None:
+def test_one_that_is_not_waited_for_yet_and_that_goes_already_is_taken() -> None:
     replicas = [ready("test-0"), Replica(shoot=replica_shoot("test-1", deleting=True))]
     assert done(decide(observed(*replicas, target=1)))[:3] == (Action.DELETE_SHOOT, "test-1", Reason.SHOOT_DELETING)
 
@@ -272,7 +272,7 @@ def test_none_goes_that_is_protected_or_in_use() -> None:
     assert refused == NoneDeletable(protected=["test-2"], in_use=["test-0"])
     by_shoot = Replica(shoot=replica_shoot("test-0", "", annotations=PROTECTED))
     assert isinstance(decide(observed(by_shoot, target=0)), NoneDeletable)
-    # Both count as long as nobody has removed it already.
+    # Both count as long as it is not removed already.
     going = ready("test-0", annotations=PROTECTED, deleting=True)
     assert done(decide(observed(going, target=0, used_seeds={"test-0"})))[:2] == (
         Action.DELETE_MANAGED_SEED,
@@ -401,7 +401,7 @@ def test_an_update_takes_the_shoot_and_then_the_managed_seed() -> None:
     updated = step(decide(observed(on("test-0", "r2", "r1"), pending=pending, rollout=NEW)))
     assert (updated.action, updated.reason) == (Action.UPDATE_MANAGED_SEED, Reason.MANAGED_SEED_PREPARING)
     assert (updated.event, updated.message) == ("UpdatingManagedSeed", "Updating ManagedSeed garden/test-0")
-    # Also if nobody waits for it, as after the loss of the status.
+    # Also if it is not waited for, as after the loss of the status.
     assert done(decide(observed(on("test-0", "r2", "r1"), rollout=NEW)))[0] is Action.UPDATE_MANAGED_SEED
     assert decide(observed(on("test-0", "r2"), pending="test-0 ManagedSeedPreparing", rollout=NEW)) == Idle()
 
@@ -431,7 +431,7 @@ BROKEN = {"operation": "Reconcile Failed", "health": "unhealthy"}
         (Replica(shoot=replica_shoot("test-0", "Create Failed", revision="r1")), NEW),
     ],
 )
-def test_a_mistake_in_the_templates_is_put_right_by_correcting_them(replica: Replica, rollout: Rollout) -> None:
+def test_a_mistake_in_the_templates_is_repaired_by_correcting_them(replica: Replica, rollout: Rollout) -> None:
     corrected = decide(observed(replica, pending="test-0 ShootReconcileFailed 3", rollout=rollout))
     assert done(corrected)[:2] == (Action.UPDATE_SHOOT, "test-0")
     kept = decide(observed(replica, pending="test-0 ShootReconcileFailed 3", rollout=replace(rollout, partition=1)))
@@ -493,8 +493,8 @@ def test_the_next_replica_waits_for_the_shoots_on_those_that_were_updated(
     expected = (Action.WAIT, "test-2", Reason.SHOOT_NOT_HEALTHY)
     assert (action, name, reason) == (expected if waits else (Action.UPDATE_SHOOT, "test-1", Reason.SHOOT_RECONCILING))
     if waits:
-        told = step(decide(found))
-        assert told.event == "WaitingForScheduledShootsHealthy"
-        assert told.message == f"Waiting for {unhealthy} of {total} Shoots on Seed test-2 to be healthy"
+        waiting = step(decide(found))
+        assert waiting.event == "WaitingForScheduledShootsHealthy"
+        assert waiting.message == f"Waiting for {unhealthy} of {total} Shoots on Seed test-2 to be healthy"
         # Scaling goes on.
         assert done(decide(replace(found, target=4)))[0] is Action.CREATE_SHOOT

@@ -19,7 +19,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HOURS = st.floats(min_value=0, max_value=24 * 400).map(lambda hours: timedelta(hours=hours))
 
 
-def ending(until: str | None = None, **spec: Any) -> Object:
+def expiring(until: str | None = None, **spec: Any) -> Object:
     notes = None if until is None else {"shoot.gardener.cloud/expiration-timestamp": until}
     return shoot("n/s", creationTimestamp=format_time(CREATED), annotations=notes, **spec)
 
@@ -33,7 +33,7 @@ def ending(until: str | None = None, **spec: Any) -> Object:
     ],
 )
 def test_the_binding_leads_to_the_quotas(spec: Any, expected: object) -> None:
-    assert binding_of(ending(**spec)) == expected
+    assert binding_of(expiring(**spec)) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_the_shortest_lifetime_counts(days: tuple[Any, ...], expected: int | Non
 
 
 def test_it_lasts_from_the_creation_unless_the_annotation_says_something_else() -> None:
-    assert first_end(ending(), 7 * DAY) == "2026-01-08T10:00:00Z"
-    assert first_end(ending(), timedelta.max) == "9999-12-31T00:00:00Z"
-    assert end(ending("2026-01-08T10:00:00Z")) == CREATED + 7 * DAY
-    assert end(ending()) is None
+    assert first_end(expiring(), 7 * DAY) == "2026-01-08T10:00:00Z"
+    assert first_end(expiring(), timedelta.max) == "9999-12-31T00:00:00Z"
+    assert end(expiring("2026-01-08T10:00:00Z")) == CREATED + 7 * DAY
+    assert end(expiring()) is None
     with pytest.raises(ValueError, match="soon"):
-        end(ending("soon"))
+        end(expiring("soon"))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_it_lasts_from_the_creation_unless_the_annotation_says_something_else() 
 )
 def test_its_end_is_announced_three_times(lives: timedelta, left: timedelta, expected: timedelta | None) -> None:
     until = CREATED + lives
-    assert announcement(ending(), until, until - left) == expected
+    assert announcement(expiring(), until, until - left) == expected
 
 
 @given(left=HOURS, period=st.integers(1, 7200).map(lambda seconds: timedelta(seconds=seconds)))
@@ -78,5 +78,5 @@ def test_nothing_is_missed_between_two_looks(left: timedelta, period: timedelta)
     now = until - left
     later = next_look(until, now, sync_period=period)
     assert timedelta(0) < later <= period
-    between = announcement(ending(), until, now + later - timedelta(microseconds=1))
-    assert between == announcement(ending(), until, now)
+    between = announcement(expiring(), until, now + later - timedelta(microseconds=1))
+    assert between == announcement(expiring(), until, now)

@@ -35,7 +35,7 @@ async def test_a_place_is_taken_until_it_is_given_back_or_seen() -> None:
     assert (assumed.count("seed"), freed) == (0, ["free"])
 
 
-async def test_a_shoot_may_have_places_on_two_seeds_while_nobody_knows() -> None:
+async def test_a_shoot_may_have_places_on_two_seeds_while_the_outcome_is_unknown() -> None:
     assumed = Assumed(on_free=lambda: None)
     for seed in ("a", "b"):
         assumed.take(known("s"), seed)
@@ -64,15 +64,15 @@ def test_without_a_setting_the_configuration_is_that_of_the_original() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "problem"),
     [
         ("candidateDeterminationStrategy: Near", 'supported values: "SameRegion", "MinimalDistance"'),
         ("concurrentSyncs: 0", "schedulers.shoot.concurrentSyncs"),
         ("progressingSeedGracePeriod: -1s", "must be non-negative"),
     ],
 )
-def test_a_wrong_setting_is_explained(setting: str, told: str) -> None:
+def test_a_wrong_setting_is_explained(setting: str, problem: str) -> None:
     decoded: Any = decode(f"{HEAD}schedulers:\n  shoot:\n    {setting}\n")
     with pytest.raises(ConfigError) as error:
         check(decoded.config, conflicts=decoded.conflicts)
-    assert told in str(error.value)
+    assert problem in str(error.value)

@@ -57,8 +57,8 @@ def test_a_seed_is_usable_if_it_is_visible_and_ready(fields: dict[str, Any], rea
     if not reason:
         assert decision.seed == "a"
         return
-    told = "none of the 1 seeds is valid for scheduling (not deleting, visible and ready)"
-    assert (decision.seed, decision.message) == ("", told)
+    message = "none of the 1 seeds is valid for scheduling (not deleting, visible and ready)"
+    assert (decision.seed, decision.message) == ("", message)
     assert decision.excluded["a"].by == Filter.USABLE
     assert decision.excluded["a"].reason.startswith(reason)
 
@@ -79,8 +79,8 @@ def test_a_profile_that_does_not_exist_is_named() -> None:
     garden = SeedCandidates(seeds=[SeedInfo.of(seed("a"))], usage=Usage(), now=NOW)
     assert decide(schedulable(), None, garden).message == 'cloudprofiles.core.gardener.cloud "profile" not found'
     own = schedulable(cloudProfile={"kind": "NamespacedCloudProfile", "name": "own"})
-    told = 'namespacedcloudprofiles.core.gardener.cloud "own" has not been rendered yet'
-    assert decide(own, {}, garden).message == told
+    message = 'namespacedcloudprofiles.core.gardener.cloud "own" has not been rendered yet'
+    assert decide(own, {}, garden).message == message
 
 
 # --- filters
@@ -154,8 +154,8 @@ def test_a_profile_may_allow_seeds_of_other_providers(types: list[str]) -> None:
 
 def test_a_selector_that_can_not_be_understood_is_shown() -> None:
     broken = {"matchExpressions": [{"key": "a", "operator": "Is"}]}
-    told = decided(schedulable(seedSelector=broken), seed("a")).message
-    assert told == (
+    message = decided(schedulable(seedSelector=broken), seed("a")).message
+    assert message == (
         'label selector conversion failed: {"matchExpressions": [{"key": "a", "operator": "Is"}]} for seedSelector:'
         ' "Is" is not a valid label selector operator'
     )
@@ -179,9 +179,9 @@ def test_a_seed_that_would_not_be_chosen_anyway_is_not_what_lacks_room() -> None
 
 
 def test_of_many_seeds_the_first_are_named() -> None:
-    told = decided(schedulable(), *(seed(f"s{number:03}", room=0) for number in range(120))).message
-    assert told.startswith("0/120 seed")
-    assert told.endswith("s099 => seed does not have available capacity for shoots, and 20 more}")
+    message = decided(schedulable(), *(seed(f"s{number:03}", room=0) for number in range(120))).message
+    assert message.startswith("0/120 seed")
+    assert message.endswith("s099 => seed does not have available capacity for shoots, and 20 more}")
 
 
 # --- networks
@@ -204,24 +204,24 @@ def test_of_many_seeds_the_first_are_named() -> None:
     ],
 )  # fmt: skip
 def test_networks_of_shoot_and_seed_are_apart(networking: Object, problems: list[str]) -> None:
-    told = decided(schedulable(networking=networking), seed("a")).excluded["a"].reason
-    assert told == f"invalid networks: [{' '.join(problems)}]"
+    message = decided(schedulable(networking=networking), seed("a")).excluded["a"].reason
+    assert message == f"invalid networks: [{' '.join(problems)}]"
 
 
 def test_a_seed_proposes_networks() -> None:
     proposing = with_fields(
         seed("a"), spec__networks__shootDefaults={"pods": "10.0.0.0/9", "services": "10.200.0.0/24"}
     )
-    told = decided(schedulable(networking={"nodes": "10.250.0.0/16"}), proposing).excluded["a"].reason
-    assert "services is required" not in told
-    assert "shoot pod network intersects" in told
+    message = decided(schedulable(networking={"nodes": "10.250.0.0/16"}), proposing).excluded["a"].reason
+    assert "services is required" not in message
+    assert "shoot pod network intersects" in message
 
 
 def test_networks_that_a_shoot_has_count_besides() -> None:
     moving = with_fields(schedulable(), status__networking={"pods": ["10.20.1.0/24"], "nodes": ["10.99.0.0/16"]})
-    told = decided(moving, seed("a")).excluded["a"].reason
-    assert told.count("intersects") == 1
-    assert '"10.20.1.0/24": shoot pod network' in told
+    message = decided(moving, seed("a")).excluded["a"].reason
+    assert message.count("intersects") == 1
+    assert '"10.20.1.0/24": shoot pod network' in message
 
 
 # --- taints
@@ -256,8 +256,8 @@ def test_the_seed_with_the_fewest_shoots_is_chosen_among_those_with_room() -> No
     usage = Usage({"a": 3, "b": 5, "c": 7})
     assert decided(schedulable(), a, b, c, usage=usage).seed == "c"
     assert decided(schedulable(tolerations=[{"key": "x"}]), a, b, c, usage=usage).seed == "b"
-    told = decided(schedulable(), a, b, usage=usage).message
-    assert told == (
+    message = decided(schedulable(), a, b, usage=usage).message
+    assert message == (
         "0/2 seed cluster candidate(s) are eligible for scheduling: {a => seed does not have available capacity for"
         " shoots, b => shoot does not tolerate the seed's taints}"
     )
