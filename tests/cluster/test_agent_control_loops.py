@@ -144,7 +144,7 @@ async def test_a_pass_that_does_not_finish_does_not_hold_up_the_end(
     assert loop.finished == []
 
 
-async def test_a_controller_that_fails_is_told(clusters: Clusters) -> None:
+async def test_a_controller_that_fails_is_reported(clusters: Clusters) -> None:
     async def fail() -> None:
         raise RuntimeError("broken")
 
@@ -195,14 +195,14 @@ async def test_a_kind_that_comes_later_is_watched_soon_and_one_that_goes_is_forg
     await soon(lambda: agent_cluster.client.create(widgets, widget), "it to be served", passing=(KubeError,))
     # Who was woken a moment before it was served would wait for long now, with these timings: once more, there is news.
     news = {"metadata": {"annotations": {"example.com/served": "true"}}}
-    told = await asyncio.to_thread(cluster.api.patch, f"{CRDS}/widgets.{group}", news)
+    written = await asyncio.to_thread(cluster.api.patch, f"{CRDS}/widgets.{group}", news)
     await soon(lambda: group in loop.groups)
     await soon(lambda: loop.finished == ["w"])
-    # The API server tells of a kind a moment after it serves it.
+    # The API server lists a kind a moment after it serves it.
     await soon(lambda: _found(agent_cluster, widgets), "it to be discovered")
 
     crds = next(store for store in agent_cluster.caches.stores() if store.view == CRDS_VIEW)
-    await soon(lambda: crds.version(key(told)) >= resource_version(told))
+    await soon(lambda: crds.version(key(written)) >= resource_version(written))
     loop.groups.clear()
     await asyncio.to_thread(cluster.api.delete, f"{CRDS}/widgets.{group}")
     await soon(lambda: group in loop.groups)
@@ -249,7 +249,7 @@ async def test_without_the_right_to_see_kinds_everything_else_works(cluster: Clu
 
 
 async def test_a_cache_that_does_not_fill_in_time_is_named(cluster: Cluster, namespace: str) -> None:
-    async with connected(cluster.kubeconfig_for(f"nobody-{namespace}"), namespace) as clusters:
+    async with connected(cluster.kubeconfig_for(f"stranger-{namespace}"), namespace) as clusters:
         part, loops = controllers(clusters, of(CONFIG_MAPS), cacheSyncTimeout="1s")
         with pytest.raises(CachesNotSynced) as raised:
             await part.start()

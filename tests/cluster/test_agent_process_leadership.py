@@ -38,17 +38,17 @@ def test_the_lease_names_the_leader_and_is_released_at_its_end(
         assert (spec["leaseDurationSeconds"], spec["leaseTransitions"]) == (LEASE_SECONDS, 0)
         identity = spec["holderIdentity"]
         became = ("Normal", "LeaderElection", "Lease", f"{identity} became leader")
-        agent.wait_for(lambda: became in told(cluster, namespace), what="the event of its start")
+        agent.wait_for(lambda: became in events_of(cluster, namespace), what="the event of its start")
         assert agent.stop() == 0
     released = lease(cluster, namespace)
     assert (released["holderIdentity"], released["leaseDurationSeconds"], released["leaseTransitions"]) == ("", 1, 0)
     # At the end there is only a moment for it.
     in_time = "Some events were not written in time" not in agent.messages()
     stopped = ("Normal", "LeaderElection", "Lease", f"{identity} stopped leading")
-    assert stopped in told(cluster, namespace) or not in_time
+    assert stopped in events_of(cluster, namespace) or not in_time
 
 
-def told(cluster: Cluster, namespace: str) -> set[tuple[str, str, str, str]]:
+def events_of(cluster: Cluster, namespace: str) -> set[tuple[str, str, str, str]]:
     events = Place(cluster, namespace).list("Event")
     return {(event["type"], event["reason"], event["involvedObject"]["kind"], event["message"]) for event in events}
 
@@ -74,11 +74,9 @@ def test_who_does_not_lead_is_ready_and_takes_over_at_once_when_the_leader_stops
             second.wait_for_log("Using cluster id")
 
 
-def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(
-    cluster: Cluster, namespace: str
-) -> None:
+def test_what_changes_without_a_leader_is_made_good_by_the_successor_at_once(cluster: Cluster, namespace: str) -> None:
     install_crd(cluster)
-    # A look at the Lease once in 100 to 220 s: who leads earlier has been told that it was given up.
+    # A look at the Lease once in 100 to 220 s: who leads earlier has seen that it was given up.
     seldom = {"leaseDuration": "200s", "renewDeadline": "150s", "retryPeriod": "100s"}
     config = configuration(namespace, leaderElection=seldom)
     place = Place(cluster, namespace)

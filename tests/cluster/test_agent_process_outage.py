@@ -42,7 +42,7 @@ def test_it_survives_an_outage_as_long_as_its_lease_and_stays_alive_and_ready(ow
         for agent in (survivor, victim):
             agent.wait_until_ready().wait_until_leading()
         with api_server_down(own_cluster):
-            assert victim.wait(seconds=40) == 1  # nobody else may lead before
+            assert victim.wait(seconds=40) == 1  # no other may lead before
             # A restart would not mend it, and what is known is still known: a replica that was ready stays so.
             assert survivor.probe("/healthz") == (200, "ok")
             assert survivor.probe("/readyz") == (200, "ok")

@@ -66,7 +66,7 @@ def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"gardener-resource-manager v\S+\n", agent.output)
 
 
-# --- connections and addresses: errors after logging was set up are told without the usage
+# --- connections and addresses: errors after logging was set up are reported without the usage
 
 
 def test_without_a_cluster_it_says_what_to_configure() -> None:
@@ -96,7 +96,7 @@ def test_an_address_that_is_taken_ends_it(cluster: Cluster) -> None:
 
 def test_caches_that_cannot_be_filled_end_it(cluster: Cluster, namespace: str) -> None:
     config = configuration(namespace, controllers={"cacheSyncTimeout": "8s"})
-    agent = ended(AgentProcess(config, kubeconfig=cluster.kubeconfig_for(f"nobody-{namespace}")))
+    agent = ended(AgentProcess(config, kubeconfig=cluster.kubeconfig_for(f"stranger-{namespace}")))
     assert agent.exit_code == 1
     assert agent.output == (
         "failed to wait for caches to sync within 8s (controllers.cacheSyncTimeout): "
@@ -173,7 +173,7 @@ def test_one_cluster_as_source_and_target_is_watched_once(cluster: Cluster, name
         assert set(lists) <= {("list", "managedresources")}
 
 
-def test_a_source_and_a_target_are_told_apart(cluster: Cluster, target_cluster: Cluster, namespace: str) -> None:
+def test_a_source_and_a_target_differ_in_messages(cluster: Cluster, target_cluster: Cluster, namespace: str) -> None:
     with AgentProcess(
         configuration(namespace), kubeconfig=cluster.kubeconfig, target_kubeconfig=target_cluster.kubeconfig
     ) as agent:

@@ -155,7 +155,7 @@ def test_a_member_works_in_the_project_and_nowhere_else(box: Cluster) -> None:
     assert ann.may("create", "shoots/adminkubeconfig")
 
 
-def test_a_member_gives_nobody_rights_that_he_does_not_have(box: Cluster) -> None:
+def test_a_member_gives_no_user_rights_that_he_does_not_have(box: Cluster) -> None:
     may_read = role("reads", rule("", "configmaps", "get"), kind=CLUSTER_ROLES)["rules"]
     assert Person(box, "ann").create(ROLES, {"metadata": {"name": "reads"}, "rules": may_read})
     all_rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
@@ -183,7 +183,7 @@ def test_a_service_account_manager_manages_these_only(box: Cluster) -> None:
         carl.read(resources.SHOOTS)
 
 
-def test_who_has_no_role_reads_what_concerns_all(box: Cluster) -> None:
+def test_who_has_no_role_reads_what_is_for_all(box: Cluster) -> None:
     zoe = Person(box, "zoe")
     assert [obj["metadata"]["name"] for obj in zoe.read(resources.CLOUD_PROFILES)] == ["local"]
     assert zoe.read(resources.SEEDS) == []
@@ -285,7 +285,7 @@ def test_a_bootstrap_token_is_good_for_asking_for_a_certificate(box: Cluster) ->
         gardenlet.get(resources.SHOOTS.path())
 
 
-MEMBERS = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann", "roles": ["nobody"]}]
+MEMBERS = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann", "roles": ["unknown"]}]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A bundle of hundreds of objects of all kinds: applied as a whole, kept as it is, left alone at rest, removed."""
+"""A bundle of hundreds of objects of all kinds: applied as a whole, kept as it is, left alone in steady state, removed."""
 
 import base64
 import contextlib
@@ -104,7 +104,7 @@ def manual_changes(stage: Stage) -> dict[str, Object]:
         stage.path_of("CustomResourceDefinition"): {"spec": {"names": {"shortNames": ["byhand"]}}},
         stage.path_of("Widget"): {"spec": {"color": "ultraviolet"}},
         stage.path_of("Gadget"): {"metadata": {"labels": {"resources.gardener.cloud/managed-by": None}}},
-        stage.path_of("Namespace"): {"metadata": {"labels": {"team": "nobody"}}},
+        stage.path_of("Namespace"): {"metadata": {"labels": {"team": "none"}}},
         stage.path_of("PriorityLevelConfiguration"): {"spec": {"limited": {"nominalConcurrencyShares": 2}}},
         stage.path_of("ValidatingWebhookConfiguration"): {"webhooks": None},
         stage.path_of("Service", having=lambda service: "ports" in service["spec"]): {"spec": {"selector": {"x": "y"}}},

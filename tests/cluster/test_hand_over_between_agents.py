@@ -145,7 +145,7 @@ def test_who_waits_may_go_without_touching_it_and_leaves_no_claim(pair: Pair) ->
     pair.giver.until(lambda: pair.live("moving") is None, "it to be deleted")
 
 
-def test_a_claim_that_nobody_stands_behind_keeps_nothing(rig: Rig) -> None:
+def test_a_claim_that_no_agent_stands_behind_keeps_nothing(rig: Rig) -> None:
     claims = {
         "gone": f"{rig.namespace}/gone",
         "not-listed": f"{rig.namespace}/other",
@@ -184,7 +184,7 @@ def test_what_its_claimant_has_not_taken_is_not_forgotten(pair: Pair) -> None:
 @pytest.mark.parametrize("pair", ["by_class"], indirect=True)
 def test_who_may_not_write_it_holds_up_no_removal_of_another_agent(pair: Pair) -> None:
     pair.giver.apply("from", pair.obj("moving"), pair.obj("a"))
-    account = {"resources.gardener.cloud/service-account-name": "nobody"}
+    account = {"resources.gardener.cloud/service-account-name": "unused"}
     pair.taker.write("to", pair.obj("moving", "2"), pair.obj("b"), annotated=account)
     pair.taker.until_failed("to", "moving", "is forbidden")
     pair.giver.write_secret("from", pair.obj("a"))

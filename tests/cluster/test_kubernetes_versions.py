@@ -1,4 +1,4 @@
-"""What the API server's version of Kubernetes does not know is told, whichever version that is.
+"""What the API server's version of Kubernetes does not know is reported, whichever version that is.
 
 `make matrix` runs this on several, and shows what each does not know. The newest knows all of it, but for one kind.
 """
@@ -95,9 +95,9 @@ def test_of_a_kind_of_kubernetes_that_is_too_new_no_definition_is_asked_for(
     for api_version, kind in lacking[1:]:
         record_property(LACKS, f"{api_version} {kind}")
     rig.write("mr", *(obj(f"{api_version} {kind}", "x") for api_version, kind in lacking))
-    told = [
+    warnings = [
         f'no matches for kind "{kind}" in version "{api_version}"; this version of Kubernetes does not serve it'
         for api_version, kind in lacking
     ]
-    message = rig.until_failed("mr", *told)
+    message = rig.until_failed("mr", *warnings)
     assert "CustomResourceDefinition" not in message

@@ -194,17 +194,20 @@ def is_gone(place: Place, name: str) -> bool:
 def apply_and_remove_a_managed_resource(source: Place, target: Place, **spec: Any) -> None:
     name = "everything"
 
-    def is_told_unhealthy() -> bool:
+    def is_reported_unhealthy() -> bool:
         return "balanced" in source.condition(name, "ResourcesHealthy").get("message", "")
 
     source.create(bundle(name, *content(target.namespace)))
     source.create(managed_resource(name, spec={"deletePersistentVolumeClaims": True, **spec}))
     until(partial(is_applied, source, name), "the ManagedResource to be applied")
-    until(is_told_unhealthy, "the Service without an address to be told")
+    until(is_reported_unhealthy, "the Service without an address to be reported")
     # High availability: the webhook was asked about the agent's write.
     assert target.get("Deployment", "deployed")["spec"]["replicas"] == 2
     claimed = {uid(claim) for claim in until(lambda: target.list(VOLUME_CLAIMS), "claims of the StatefulSet")}
-    for change, what in (("other", "a change to be put right"), ("once more", "the same to be done, and told, again")):
+    for change, what in (
+        ("other", "a change to be restored"),
+        ("once more", "the same to be done, and reported, again"),
+    ):
         target.patch("ConfigMap", "configured", {"data": {"key": change}})
         until(lambda: target.get("ConfigMap", "configured")["data"] == {"key": "value"}, what)
     Place(target.cluster, "finalized").create(config_map("held", finalizers=["example.com/hold"]))

@@ -39,7 +39,7 @@ WHERE = Path(os.environ.get("IMAGE_TEST_DIRECTORY") or "/var/tmp/resource-manage
 IMAGE, DEFAULT_BASE = "localhost/resource-manager:test", "localhost/debian-python:test"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NAMESPACE, NAME = "garden", "gardener-resource-manager"
-NOBODY = 65532
+NONROOT = 65532
 PATIENCE = 60.0
 
 pytestmark = [
@@ -72,11 +72,11 @@ def image() -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [((), "Give-BASE-with-a-digest"), (("--build-arg", f"BASE={DEFAULT_BASE}"), "name it by its digest")],
 )
-def test_a_base_without_a_digest_is_refused(image: str, arguments: tuple[str, ...], told: str) -> None:
-    with pytest.raises(AssertionError, match=told):
+def test_a_base_without_a_digest_is_refused(image: str, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         build(*arguments, "--tag", f"{image}-refused")
 
 
@@ -164,7 +164,7 @@ class Container:
 def give(directory: Path) -> None:
     """As kubelet gives volumes to the `fsGroup`."""
     for path in (directory, *directory.iterdir()):
-        os.chown(path, 0, NOBODY)
+        os.chown(path, 0, NONROOT)
         path.chmod(0o2770 if path.is_dir() else 0o440)
 
 
@@ -195,9 +195,9 @@ def pod_of(cluster: Cluster, app: str) -> Object:
     return found[0]
 
 
-def test_the_image_is_for_nobody_and_holds_no_tools(image: str) -> None:
+def test_the_image_runs_as_nonroot_and_holds_no_tools(image: str) -> None:
     (found,) = json.loads(podman("image", "inspect", image))
-    assert found["Config"]["User"] == f"{NOBODY}:{NOBODY}"
+    assert found["Config"]["User"] == f"{NONROOT}:{NONROOT}"
     assert found["Config"]["Labels"]["org.opencontainers.image.title"] == "resource-manager"
     (below,) = json.loads(podman("image", "inspect", base()))
     print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {below['Size'] / 1e6:.0f} MB")

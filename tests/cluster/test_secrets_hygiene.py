@@ -1,4 +1,4 @@
-"""Whatever goes wrong, nothing that is secret is told: not in logs, Events, conditions, metrics, pages or answers.
+"""Whatever goes wrong, nothing that is secret is disclosed: not in logs, Events, conditions, metrics, pages or answers.
 
 Everything that comes out of a Secret, a kubeconfig, a header or a key holds a mark; most of it is broken, since errors
 like to quote what they are about. Then all output is searched for the mark, as it is and in base64.
@@ -34,7 +34,7 @@ from kube.runtime.kubeconfig import ConfigurationError
 
 PATIENCE = 300.0
 MARK = "hushK7wq2Zx9"
-"""Twelve characters, with which everything begins that nobody is to see."""
+"""Twelve characters, with which everything begins that may not be seen."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -160,7 +160,7 @@ CHANGED: dict[str, tuple[Object, Object]] = {
 
 
 class Scene(Place):
-    """ManagedResources in a namespace, and what is told of them."""
+    """ManagedResources in a namespace, and what is reported of them."""
 
     def manage(self, name: str, data: dict[str, bytes]) -> None:
         applied = {LAST_APPLIED: f'{{"stringData":"{MARK}"}}'}
@@ -171,7 +171,7 @@ class Scene(Place):
         self.manage(name, {"object.json": json.dumps(placed(obj, self.namespace)).encode()})
 
     def reason(self, name: str) -> str:
-        """Of the condition that tells whether it was applied."""
+        """Of the condition that says whether it was applied."""
         return str(self.condition(name, "ResourcesApplied").get("reason", ""))
 
     def message(self, name: str) -> str:
@@ -204,7 +204,7 @@ def fetched(url: str, *, headers: dict[str, str] | None = None, context: ssl.SSL
 
 @pytest.fixture
 def kubeconfig(cluster: Cluster, tmp_path: Path) -> Path:
-    """One that works, of a user whose password nobody is to see."""
+    """One that works, of a user whose password may not be seen."""
     document = yaml.safe_load(cluster.kubeconfig.read_text())
     document["users"].append({"name": "other", "user": {"username": "other", "password": MARK}})
     document["users"].append({"name": "third", "user": {"token": MARK, "client-key-data": encoded(MARK)}})
@@ -223,7 +223,7 @@ def keys_in(kubeconfig: Path) -> set[str]:
     return found
 
 
-def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig: Path) -> None:
+def test_the_agent_discloses_no_secret(cluster: Cluster, namespace: str, kubeconfig: Path) -> None:
     install_crd(cluster)
     scene = Scene(cluster, namespace)
     page_port = free_port()
@@ -262,7 +262,7 @@ def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig:
             lambda: all(f'"{name}"' in scene.events() for name in ("unreadable", "job", "broken", "wrong")), "events"
         )
         eventually(lambda: "Could not decode" in scene.message("unreadable"), "why it can't be read")
-        # They are told with all that they consist of, so there was something to hide.
+        # They are reported with all that they consist of, so there was something to hide.
         eventually(lambda: '"Command": […]' in scene.message("pod"), "what the Pod consists of")
         eventually(lambda: '"Name":"PASSWORD","Value":"[redacted]"' in scene.message("job"), "what the Job consists of")
 
@@ -315,8 +315,8 @@ def test_a_kubeconfig_that_cannot_be_used_is_not_quoted(name: str, tmp_path: Pat
     path.write_text(KUBECONFIGS[name])
     with pytest.raises(ConfigurationError) as refused:
         load_kubeconfig(path)
-    told = "".join(traceback.format_exception(refused.value))
-    check({"text": str(refused.value), "trace": told.replace(str(path), "")}, {MARK})
+    trace = "".join(traceback.format_exception(refused.value))
+    check({"text": str(refused.value), "trace": trace.replace(str(path), "")}, {MARK})
 
 
 def test_an_agent_that_ends_because_of_a_kubeconfig_does_not_quote_it(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_an_agent_that_ends_because_of_a_kubeconfig_does_not_quote_it(tmp_path: 
 # --- webhooks
 
 
-async def test_the_webhooks_tell_no_secret(cluster: Cluster, kubeconfig: Path) -> None:
+async def test_the_webhooks_disclose_no_secret(cluster: Cluster, kubeconfig: Path) -> None:
     names = ("seccompProfile", "tokenInvalidator", "extensionValidation", "highAvailabilityConfig")
     server = WebhookProcess(
         {name: {"enabled": True} for name in names},

@@ -44,7 +44,7 @@ def share_out(shards: Sequence[Shard]) -> None:
         shard.rig.until_applied(name)
 
 
-def put_right(shards: Sequence[Shard]) -> None:
+def restore(shards: Sequence[Shard]) -> None:
     """Somebody changes an object of each; wait until it is as it was."""
     for shard in shards:
         shard.rig.patch("ConfigMap", f"{shard.name}-0-x", {"data": {"changed": "by hand"}})
@@ -89,7 +89,7 @@ def assert_stamps_and_leases(cluster: Cluster, lease_namespace: str, shards: Seq
 def assert_they_share_the_work(cluster: Cluster, namespace: str, shards: list[Shard], audit: Audit) -> None:
     mark = audit.mark()
     share_out(shards)
-    put_right(shards)
+    restore(shards)
     assert_stamps_and_leases(cluster, namespace, shards)
     clear(shards)
     assert_each_wrote_only_its_own(audit, mark, shards)

@@ -64,11 +64,11 @@ def test_an_agent_says_which_file_defines_managed_resources(own_cluster: Cluster
     run(own_cluster, "kubectl delete -k manifests/crds --ignore-not-found")
     with AgentProcess(sole_configuration(), kubeconfig=own_cluster.kubeconfig) as agent:
 
-        def told() -> str:
+        def named() -> str:
             lines = [orjson.loads(line) for line in agent.log.splitlines()]
             return next((line["install"] for line in lines if "install" in line), "")
 
-        command = agent.wait_for(told, what="the command")
+        command = agent.wait_for(named, what="the command")
         run(own_cluster, command)
         wait_until_served(own_cluster, MANAGED_RESOURCES.path())
         Place(own_cluster, "garden").create(managed_resource("mr"))

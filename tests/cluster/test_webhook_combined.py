@@ -28,7 +28,7 @@ WEBHOOKS: Object = {
     "seccompProfile": {"enabled": True},
     "systemComponentsConfig": {
         "enabled": True,
-        "nodeSelector": {"nobody.invalid/has": "it"},
+        "nodeSelector": {"unused.invalid/has": "it"},
         "podTolerations": [{"key": "t", "operator": "Exists"}],
     },
 }

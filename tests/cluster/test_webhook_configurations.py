@@ -41,7 +41,7 @@ ALL: Object = {key: {"enabled": True} for key in KEYS} | {
     "kubernetesServiceHost": {"enabled": True, "host": "api.example.com"},
     "tokenInvalidator": {"enabled": True},
 }
-NOBODY = "nobody.invalid"
+UNUSED = "unused.invalid"
 """No namespace and no object of other tests has this label, so that they never meet our webhooks."""
 
 
@@ -69,7 +69,7 @@ def generated(instance: Instance, ca: bytes, *, combined: bool = False, harmless
 
 def without_effect(obj: Object) -> Object:
     for webhook in obj["webhooks"]:
-        webhook["objectSelector"].setdefault("matchLabels", {})[NOBODY] = "x"
+        webhook["objectSelector"].setdefault("matchLabels", {})[UNUSED] = "x"
     return obj
 
 
@@ -97,7 +97,7 @@ async def test_installing_again_writes_nothing(client: Client, prefix: str, ca: 
     assert [metadata(obj)["resourceVersion"] for obj in after] == [metadata(obj)["resourceVersion"] for obj in before]
 
 
-async def test_what_differs_is_put_right_and_what_others_noted_stays(client: Client, prefix: str, ca: bytes) -> None:
+async def test_what_differs_is_restored_and_what_others_noted_stays(client: Client, prefix: str, ca: bytes) -> None:
     instance = Instance(mode=Mode.RUNTIME, prefix=prefix)
     wanted = generated(instance, ca)
     await install(client, instance, wanted)

@@ -38,7 +38,7 @@ ALL_CIPHERS = [
 ]
 STRONG_GROUPS = (29, 23, 24)
 WEAK_GROUPS = tuple(range(1, 23))
-"""Curves of 225 bits and less, such as secp192r1, and those that nobody uses."""
+"""Curves of 225 bits and less, such as secp192r1, and those that are not in use."""
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_new_versions_are_taken(server: WebhookProcess, version: str, name: str)
         assert "GCM" in cipher[0] or "CHACHA20" in cipher[0]
 
 
-def test_a_client_that_was_made_to_fall_back_is_told(server: WebhookProcess) -> None:
+def test_a_client_that_was_made_to_fall_back_is_answered_by_an_alert(server: WebhookProcess) -> None:
     """To speak TLS 1.2 with one that knows 1.3 leaves a mark in the server's random bytes; to retry is refused."""
     assert said(server, client_hello(TLS12, sorted(GOOD_EC))).random.endswith(b"DOWNGRD\1")
     assert said(server, client_hello(TLS12, [*sorted(GOOD_EC), FALLBACK])) == REFUSED
@@ -300,7 +300,7 @@ def test_only_http_1_is_spoken(server: WebhookProcess, offered: list[str], chose
         assert b'"allowed":true' in _asked(connection)
 
 
-def test_plain_http_gets_no_answer_and_harms_nobody(server: WebhookProcess) -> None:
+def test_plain_http_gets_no_answer_and_harms_no_client(server: WebhookProcess) -> None:
     for request in (b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\0" * 64):
         with socket.create_connection((HOST, server.port), timeout=60) as connection:
             connection.sendall(request)

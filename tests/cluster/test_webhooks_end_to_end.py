@@ -298,7 +298,7 @@ def test_clients_of_shoots_api_servers_learn_its_address(new_place: NewPlace, ap
         try:
             return place.dry_run(pod("p", labels={"app": app}, **spec))["spec"].get("hostAliases")
         except NotFound:
-            return None  # the watch has not told the Service yet
+            return None  # the watch has not seen the Service yet
 
     eventually(lambda: aliases(volumes=[volume]) == expected)
     assert aliases() is None
@@ -327,7 +327,7 @@ def test_tokens_become_useless_and_are_renewed(new_place: NewPlace) -> None:
     place.patch("Secret", "t", {"metadata": {"labels": {label: None}}})
     eventually(lambda: len(place.get("Secret", "t")["data"].get("token", "")) > 100)
     without = place.create(secret("other", {"token": "foo"}, labels={label: "true"}))
-    assert decoded(without) == {"token": "foo"}, "without the purpose nobody is asked"
+    assert decoded(without) == {"token": "foo"}, "without the purpose no webhook is asked"
 
 
 @pytest.mark.parametrize(

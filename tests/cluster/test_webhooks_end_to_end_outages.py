@@ -157,7 +157,7 @@ async def test_certificates_are_renewed_under_load_without_a_failed_request(
         connections = balancer.connections
         keeper = stack.enter_context(running_keeper(replicas[0], cluster))
         await asyncio.to_thread(eventually, lambda: old in trusted(cluster) and len(trusted(cluster)) == 2)
-        # API servers make connections of their own for another bundle, which tells that they know it.
+        # API servers make connections of their own for another bundle, which shows that they know it.
         await asyncio.to_thread(eventually, lambda: balancer.connections > connections)
         (new,) = set(trusted(cluster)) - {old}
         let_the_new_ca_settle(cluster)

@@ -1,4 +1,4 @@
-"""A shortened run of the fault campaign: after the faults all is as users want it, and nobody was harmed.
+"""A shortened run of the fault campaign: after the faults all is as users want it, and no user was harmed.
 
 `CAMPAIGN_SEED=7` in the environment chooses another plan. Longer runs: `python -m tests.campaign --minutes 10`.
 """

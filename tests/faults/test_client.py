@@ -144,7 +144,7 @@ async def test_a_failure_without_a_time_to_come_back_is_raised_at_once(
     assert methods(proxy) == ["POST"]
 
 
-# --- nobody knows whether it was carried out
+# --- unknown whether it was carried out
 
 
 async def test_a_lost_answer_to_a_creation_is_an_error_and_nothing_is_created_twice(

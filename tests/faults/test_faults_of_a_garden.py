@@ -173,7 +173,7 @@ async def test_all_is_as_without_faults_and_nothing_else_is_deleted(garden: Gard
 async def without_news_of(
     garden: Garden, directory: Path, resource: Resource, declare: Declare, **options: Any
 ) -> AsyncIterator[tuple[FaultProxy, ControlLoop]]:
-    """A controller that has listed all, and whose watch of one kind tells nothing any more."""
+    """A controller that has listed all, and whose watch of one kind reports nothing any more."""
     async with proxied(garden.cluster, directory) as (proxy, transport):
         path = f"/{resource.plural}$"
         proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT), path=path, watch=True))
@@ -298,11 +298,11 @@ async def test_a_shoot_that_is_heard_of_before_its_project_is_activity(garden: G
     place.remove()
 
 
-# --- at rest
+# --- in steady state
 
 
 async def test_nothing_is_asked_while_seeds_are_alive_and_nothing_changes(garden: Garden, tmp_path: Path) -> None:
-    """Not even after renewals of Leases, which a watch tells."""
+    """Not even after renewals of Leases, which a watch reports."""
     place = ShootPlace(garden)
     seed = place.seed()
     place.shoot(seedName=seed)
@@ -391,7 +391,7 @@ def test_two_replicas_hand_over_under_load_and_never_write_both(garden: Garden) 
     assert len(taken_over) == 3
     for call in (each for each in calls if not is_of_lease(each)):
         before = [each for each in taken_over if received(each) <= received(call)]
-        assert before, f"nobody led: {call.uri}"
+        assert before, f"no leader: {call.uri}"
         assert before[-1].user == call.user, f"another one led: {call.uri}"
         after = taken_over[len(before) :]
         assert not after or call.event["stageTimestamp"] <= received(after[0]), f"another one leads already: {call.uri}"

@@ -131,7 +131,7 @@ async def test_an_object_that_somebody_else_deletes_meanwhile_is_no_failure(worl
 @pytest.mark.parametrize("plural", LISTS)
 async def test_nothing_is_deleted_if_a_list_fails(plural: str, fault: Fault, world: GarbageWorld) -> None:
     await world.create_secrets("a")
-    # Nor does discovery tell whether the kind is served.
+    # Nor does discovery say whether the kind is served.
     world.proxy.rules.add(Rule(fault=fault, methods=("GET",), path=f"/{plural}$|^/apis$"))
     message = await world.round_fails()
     kind = next((resource for resource in USERS if resource.plural == plural), None)

@@ -78,7 +78,7 @@ class Moves:
     def move(self, obj: str, name: str) -> None:
         former, self.held[obj] = self.held[obj], name
         if {former, name} != {"b", "c"} and self._dice.random() < 0.5:
-            # The former one sees what the other asks for: nobody has to wait, and the order does not matter.
+            # The former one sees what the other asks for: none has to wait, and the order does not matter.
             with self.rigs[former].asleep():  # half a second between the two would be too much
                 for each in self._dice.sample((former, name), 2):
                     self.write(each)

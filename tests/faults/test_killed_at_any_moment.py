@@ -1,4 +1,4 @@
-"""kill -9 at moments that nobody chose, again and again, while much is going on."""
+"""kill -9 at random moments, again and again, while much is going on."""
 
 import asyncio
 import random

@@ -30,7 +30,7 @@ async def recorder(client: Client) -> AsyncIterator[EventRecorder]:
 
 @pytest.fixture
 def settings(namespace: str) -> ElectionSettings:
-    """Looked at often, and lost to nobody while the machine stands still for a moment."""
+    """Looked at often, and not lost while the machine stands still for a moment."""
     return ElectionSettings(namespace=namespace, name="lease", lease_duration=60, renew_deadline=40, retry_period=0.1)
 
 
@@ -224,7 +224,7 @@ async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(
     cut_off = loop.time()
     with pytest.raises(LeadershipLost):
         await asyncio.wait_for(first.task, 30)
-    assert loop.time() - cut_off < settings.lease_duration  # on a machine at rest, at the deadline
+    assert loop.time() - cut_off < settings.lease_duration  # on an idle machine, at the deadline
     assert not second.is_leading.is_set()
     await asyncio.wait_for(second.is_leading.wait(), 60)
     assert (await spec_of(client, settings))["leaseTransitions"] == 1

@@ -95,7 +95,7 @@ async def _is_over(proxy: FaultProxy, count: int) -> bool:
 async def test_an_api_server_that_gives_no_token_is_asked_ever_more_rarely(
     fault: Fault, world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
-    """Some of these are carried out, so they count although nobody has the token."""
+    """Some of these are carried out, so they count although no user has the token."""
     rule = Rule(fault=fault, methods=("POST",), path="/token$")
     proxy.rules.add(rule)
     await world.ask()
@@ -129,7 +129,7 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
         await look_again(loop, key)
         await soon(lambda: _is_over(proxy, 1), what="a fault")
         assert await world.token() == first
-        clock.moved += timedelta(hours=9)  # when it is due nobody needs to ask
+        clock.moved += timedelta(hours=9)  # when it is due it need not be asked for
         await look_again(loop, key)
         await world.until_token(other_than=first)
     assert token_requests(audit, user_agent) == 2
@@ -139,7 +139,7 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
 async def test_that_audiences_are_not_accepted_is_asked_again_unless_it_may_not_be_asked(
     fault: Fault, is_repeated: bool, client: Client, proxy: FaultProxy
 ) -> None:
-    tokens = Tokens(client, audiences=("nobody",), merge_labels=False)
+    tokens = Tokens(client, audiences=("unused",), merge_labels=False)
     rule = Rule(fault=fault, path="tokenreviews")
     proxy.rules.add(rule)
     with capture_logs() as reported:

@@ -1,4 +1,4 @@
-"""Regular passes over ManagedResources: left out while nothing has changed, and what they find that no event tells."""
+"""Regular passes over ManagedResources: left out while nothing has changed, and what they find that no event reports."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -71,7 +71,7 @@ async def test_a_regular_pass_without_new_input_is_left_out(
         await rest(looks=30)
         after = passes()
         assert after[0] > before[0]
-        # Each was concerned at most once by its change and once by the following regular pass, not all three of them.
+        # Each was reconciled at most once for its change and once in the following regular pass, not all three of them.
         assert all(later - earlier <= 4 for earlier, later in zip(before, after, strict=True))
 
 
@@ -110,12 +110,12 @@ async def test_a_regular_pass_finds_that_an_autoscaler_is_gone(
             except NotFound:
                 return -1
 
-        async def is_put_right() -> bool:
+        async def is_restored() -> bool:
             return await replicas() == 0
 
-        await soon(is_put_right)
+        await soon(is_restored)
         await world.patch("Deployment", "d", {"spec": {"replicas": 1}})
         await rest(["managedresource"], looks=5)
         assert await replicas() == 1
         await world.delete("HorizontalPodAutoscaler", "h")
-        await soon(is_put_right)
+        await soon(is_restored)
