@@ -92,5 +92,5 @@ async def looked_at(loop: ControlLoop, resource: Resource, obj: Object) -> None:
 
 
 async def until_idle(loop: ControlLoop) -> None:
-    """Returns when all that the loop has been reported to look at is looked at."""
+    """Returns when all that is in the queue of the loop has been looked at."""
     await soon(lambda: not len(loop.queue) and not loop.queue._running, "the passes to end")

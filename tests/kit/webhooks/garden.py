@@ -108,8 +108,16 @@ class Asked:
         self.reviews = Reviews(denied, stored=garden)
         state = state_of(*garden, client=self.reviews)
         lookups = Lookups(state, kind.reads, patience=0.0)
-        self._mutate = mutator(kind, lookups)
-        self._validate = validator(kind, lookups, Access(cast("Any", self.reviews)))
+        self._mutator = mutator(kind, lookups)
+        self._validator = validator(kind, lookups, Access(cast("Any", self.reviews)))
+
+    def mutate(self, request: Request) -> Answer:
+        """By the mutating webhook alone."""
+        return asyncio.run(cast("Any", self._mutator(request)))  # type: ignore[no-any-return]
+
+    def validate(self, request: Request) -> Answer:
+        """By the validating webhook alone."""
+        return asyncio.run(cast("Any", self._validator(request)))  # type: ignore[no-any-return]
 
     def create(self, obj: Object) -> Outcome:
         return self._write("CREATE", obj, None)
@@ -122,37 +130,37 @@ class Asked:
 
     def delete(self, old: Object, **options: Any) -> Outcome:
         """Args: options: of DeleteOptions."""
-        old = self._complete(old)
-        answer = asyncio.run(cast("Any", self._validate(self._request("DELETE", None, old, options=options))))
-        return _outcome(answer, old)
+        old = self.complete(old)
+        return _outcome(self.validate(self.request("DELETE", None, old, options=options)), old)
 
     def _write(self, operation: str, obj: Object, old: Object | None, *, subresource: str = "") -> Outcome:
-        obj = self._complete(obj)
-        old = None if old is None else self._complete(old)
+        obj = self.complete(obj)
+        old = None if old is None else self.complete(old)
         schema = self.kind.definition.schema
         obj = with_defaults(schema, obj)
-        answer = asyncio.run(cast("Any", self._mutate(self._request(operation, obj, old, subresource))))
+        answer = self.mutate(self.request(operation, obj, old, subresource))
         if not isinstance(answer, Changed | Allowed):
             return _outcome(answer, obj)
         after = with_defaults(schema, answer.after if isinstance(answer, Changed) else obj)
         if wrong := errors(schema, after, old=old):
             resource = self.kind.resource
             return Outcome(after, status(resource, after["metadata"]["name"], wrong), answer.warnings)
-        judged = asyncio.run(cast("Any", self._validate(self._request(operation, copied(after), old, subresource))))
-        outcome = _outcome(judged, after)
+        validated = self.validate(self.request(operation, copied(after), old, subresource))
+        outcome = _outcome(validated, after)
         return Outcome(outcome.object, outcome.status, (*answer.warnings, *outcome.warnings))
 
-    def _complete(self, obj: Object) -> Object:
+    def complete(self, obj: Object) -> Object:
+        """With apiVersion and kind, a name and, where the kind has one, a namespace."""
         resource = self.kind.resource
         meta = {"name": "x", **({"namespace": "garden-dev"} if resource.namespaced else {}), **metadata(obj)}
         complete = {"apiVersion": resource.api_version, "kind": resource.kind, **obj, "metadata": meta}
         return cast("Object", copied(complete))
 
-    def _request(
+    def request(
         self,
         operation: str,
         obj: Object | None,
-        old: Object | None,
+        old: Object | None = None,
         subresource: str = "",
         options: Mapping[str, str] | None = None,
     ) -> Request:

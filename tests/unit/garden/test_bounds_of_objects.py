@@ -68,13 +68,13 @@ def written(path: Path) -> str:
 
 def answers(kind: Kind, obj: Object, old: Object | None = None) -> tuple[Answer, Answer]:
     asked = Asked(kind)
-    request = asked._request("CREATE" if old is None else "UPDATE", obj, old)
-    return asyncio.run(cast("Any", asked._mutate(request))), asyncio.run(cast("Any", asked._validate(request)))
+    request = asked.request("CREATE" if old is None else "UPDATE", obj, old)
+    return asked.mutate(request), asked.validate(request)
 
 
 @pytest.mark.parametrize("kind", OF_GARDEN, ids=lambda kind: kind.resource.kind)
 def test_no_rule_of_any_kind_sees_what_exceeds_the_schema(kind: Kind) -> None:
-    base = Asked(kind)._complete(garden_object(kind.resource))
+    base = Asked(kind).complete(garden_object(kind.resource))
     for path, value in beyond(kind.definition.schema):
         obj = with_value(path, value, base)
         mutated, validated = answers(kind, obj)
@@ -88,13 +88,13 @@ def test_a_hundred_thousand_pools_cost_nothing() -> None:
     shoot = garden_object(SHOOTS)
     shoot["spec"]["provider"]["workers"] = [{}] * 110_000
     before = time.thread_time()
-    answers(SHOOT, Asked(SHOOT)._complete(shoot))
+    answers(SHOOT, Asked(SHOOT).complete(shoot))
     assert time.thread_time() - before < 1
 
 
 def test_what_was_stored_while_the_schema_permitted_more_can_be_labelled_and_deleted_but_not_changed() -> None:
     asked = Asked(SHOOT)
-    stored = asked._complete(garden_object(SHOOTS))
+    stored = asked.complete(garden_object(SHOOTS))
     stored["spec"]["seedSelector"] = {"matchLabels": {f"l{number}": "v" for number in range(1000)}}
     stored = with_defaults(SHOOT.definition.schema, stored)
     confirmed = copied(stored)
@@ -113,7 +113,7 @@ def test_many_mistakes_in_one_field_are_compared_in_one_go() -> None:
     """By identity of field and value: each with each took a quarter of a minute."""
     seed_set = garden_object(MANAGED_SEED_SETS)
     seed_set["spec"]["template"]["metadata"]["labels"] |= {f"-{number}": "" for number in range(30_000)}
-    stored = Asked(MANAGED_SEED_SET)._complete(seed_set)
+    stored = Asked(MANAGED_SEED_SET).complete(seed_set)
     labelled = copied(stored)
     labelled["spec"]["replicas"] = 2
     before = time.thread_time()
@@ -167,8 +167,8 @@ def binding(quotas: int) -> Object:
 
 def test_thousands_of_quotas_are_refused_without_asking_for_rights() -> None:
     asked = Asked(CREDENTIALS_BINDING)
-    request = asked._request("CREATE", asked._complete(binding(4000)), None)
-    answer = asyncio.run(cast("Any", asked._validate(request)))
+    request = asked.request("CREATE", asked.complete(binding(4000)))
+    answer = asked.validate(request)
     assert isinstance(answer, Errored)
     assert asked.reviews.asked == []
 
