@@ -56,22 +56,25 @@ COMPONENTS = PROJECT / "manifests" / "components"
 class Monitored:
     """A component whose processes are a job of their own.
 
-    Args: components: where those of its manifests are that monitoring takes.
+    Args:
+        components: where those of its manifests are that monitoring takes.
+        further: where its other alerts are.
     """
 
     job: str
     components: Path
+    further: tuple[Path, ...] = ()
 
     @property
-    def rule_file(self) -> Path:
-        return self.components / "alerts" / "prometheus-rule.yaml"
+    def rule_files(self) -> list[Path]:
+        return [folder / "alerts" / "prometheus-rule.yaml" for folder in (self.components, *self.further)]
 
     @property
     def dashboard_files(self) -> list[Path]:
         return sorted((self.components / "dashboards").glob("*.json"))
 
 
-RESOURCE_MANAGER = Monitored("gardener-resource-manager", COMPONENTS)
+RESOURCE_MANAGER = Monitored("gardener-resource-manager", COMPONENTS, (COMPONENTS / "webhooks",))
 CONTROLLER_MANAGER = Monitored("gardener-controller-manager", COMPONENTS / "controller-manager")
 SCHEDULER = Monitored("gardener-scheduler", COMPONENTS / "scheduler")
 MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER, SCHEDULER)
@@ -80,7 +83,8 @@ MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER, SCHEDULER)
 @cache
 def rules_text(of: Monitored = RESOURCE_MANAGER) -> str:
     """The alerts as a plain rules file."""
-    return yaml.safe_dump(yaml.load(of.rule_file.read_text(), yaml.CSafeLoader)["spec"], sort_keys=False)
+    files = [yaml.load(file.read_text(), yaml.CSafeLoader)["spec"]["groups"] for file in of.rule_files]
+    return yaml.safe_dump({"groups": [group for groups in files for group in groups]}, sort_keys=False)
 
 
 @cache

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kit.monitoring_files import rules_text
+
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
-RULES = yaml.safe_load((PROJECT / "manifests/components/alerts/prometheus-rule.yaml").read_text())["spec"]["groups"]
+RULES = yaml.safe_load(rules_text())["groups"]
 
 
 def flat(text: str) -> str:

@@ -159,10 +159,21 @@ def test_what_is_scraped_is_as_recorded(overlay: str) -> None:
 def test_alerts_and_dashboards_come_as_their_files_are(overlay: str, of: Monitored) -> None:
     found = objects(overlay)
     assert {metadata(obj)["namespace"] for obj in found} == {"garden"}
-    dashboards, rule, _ = found
+    dashboards, *rules, _ = found
     assert dashboards["data"] == {path.name: path.read_text() for path in of.dashboard_files}
     assert labels(dashboards)["grafana_dashboard"] == "1"
-    assert rule["spec"] == yaml.safe_load(rules_text(of))
+    assert [group for rule in rules for group in rule["spec"]["groups"]] == yaml.safe_load(rules_text(of))["groups"]
+
+
+def test_monitoring_of_production_is_where_the_agent_is_and_without_alerts_for_webhooks(tmp_path: Path) -> None:
+    text = (PROJECT / "docs" / "production.md").read_text()
+    (example,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    here = os.path.relpath(MANIFESTS, tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(example.replace("../resource-manager/manifests", here))
+    monitoring = objects_in(kustomized(tmp_path.resolve()), "ServiceMonitor", "PrometheusRule")
+    assert {obj["kind"] for obj in monitoring} == {"ServiceMonitor", "PrometheusRule"}
+    assert {metadata(obj)["namespace"] for obj in monitoring} == {"resource-manager"}
+    assert "webhook" not in yaml.safe_dump(monitoring).lower()
 
 
 def test_the_address_of_runbooks_is_set_as_the_page_says(tmp_path: Path) -> None:
