@@ -1,7 +1,6 @@
-# One image for both programs:
+# One image for all programs; the kind in the file says which one it is:
 #
-#   python -m agent --config FILE
-#   python -m webhooks --config FILE
+#   python -m image --config FILE
 #
 # Any base with Python 3.11 or newer will do; the same one builds and runs. It is named by digest, since a tag may be
 # another image tomorrow, or on another mirror; docs/install.md says how to find the digest:
@@ -42,6 +41,7 @@ COPY config config
 COPY process process
 COPY agent agent
 COPY webhooks webhooks
+COPY image image
 RUN /build/bin/pip wheel --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -w /wheel . \
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
         --no-deps --no-index --no-compile /wheel/*.whl \
@@ -78,4 +78,4 @@ WORKDIR /
 USER 65532:65532
 EXPOSE 8080 8081 10250
 # SIGTERM is kept while Python starts: process 1 would never get it.
-ENTRYPOINT ["env", "--block-signal=TERM", "python", "-m", "agent"]
+ENTRYPOINT ["env", "--block-signal=TERM", "python", "-m", "image"]

@@ -377,6 +377,7 @@ _CODE = (
     "process",
     "agent",
     "webhooks",
+    "image",
     "kubectl",
     "localprocesses",
     "devcluster",

@@ -133,6 +133,7 @@ def test_a_dry_run_makes_all_files_and_says_what_it_would_do(
         "devcluster",
         "gardenapi",
         "gardener",
+        "image",
         "kube",
         "kubectl",
         "localprocesses",

@@ -8,9 +8,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from agent.programs import PROGRAMS as OF_THE_AGENT
 from agent.resource_manager.controllers import CONTROLLERS
 from config.resource_manager import decode
+from image.programs import PROGRAMS, enables_a_webhook
 from localprocesses.pki import Authority
+from webhooks.program import PROGRAMS as OF_THE_WEBHOOKS
 
 HEAD = {"apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1", "kind": "ResourceManagerConfiguration"}
 OPTIONAL = (
@@ -74,3 +77,34 @@ def test_the_webhook_for_high_availability_brings_its_controller() -> None:
     assert [declare.__module__ for declare in CONTROLLERS.load(config)] == [
         "agent.resource_manager.node.high_availability_config"
     ]
+
+
+def test_the_webhooks_of_a_garden_are_loaded_by_no_other_program() -> None:
+    code = """
+import sys
+from config.resource_manager.schema import ResourceManagerConfiguration
+from image.programs import PROGRAMS
+from webhooks.routes import routes
+PROGRAMS[0].compose()
+routes(ResourceManagerConfiguration(), None)
+print(*(name for name in sys.modules if name.startswith(("webhooks.garden", "config.webhooks.", "agent.scheduler"))))
+"""
+    assert output_of(code) == ""
+
+
+def test_the_resource_manager_of_the_image_loads_webhooks_only_if_one_is_enabled() -> None:
+    assert not enables_a_webhook(decode(orjson.dumps(HEAD)).config)
+    assert enables_a_webhook(decode(orjson.dumps({**HEAD, "webhooks": {"seccompProfile": {"enabled": True}}})).config)
+    assert (
+        "webhooks.app"
+        not in output_of(
+            "import sys; from image.programs import PROGRAMS; PROGRAMS[0].compose(); print(*sys.modules)"
+        ).split()
+    )
+
+
+def test_the_image_is_every_program_once() -> None:
+    kinds = [program.component.kind for program in PROGRAMS]
+    every = {program.component.kind for program in (*OF_THE_AGENT, *OF_THE_WEBHOOKS)}
+    assert sorted(kinds) == sorted(every)
+    assert PROGRAMS[0].elects

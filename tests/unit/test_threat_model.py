@@ -17,7 +17,7 @@ THREATS = (PROJECT / "docs/security.md").read_text().partition("\n## Threats\n")
 SHOWN: dict[str, list[str]] = yaml.safe_load((TESTS / "threats.yaml").read_text())
 NAMED = sorted({tuple(test.split("::")) for tests in SHOWN.values() for test in tests})
 REQUIREMENTS = sorted(PROJECT.glob("requirements*.txt"))
-PROGRAMS = ("kube", "gardenapi", "config", "process", "agent", "webhooks")
+PROGRAMS = ("kube", "gardenapi", "config", "process", "agent", "webhooks", "image")
 
 _STARTS = {"subprocess", "pty", "multiprocessing", "pickle", "marshal", "shelve", "code", "runpy"}
 _MAKES_CODE = {"eval", "exec", "compile", "__import__"}

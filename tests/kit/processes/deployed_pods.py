@@ -4,7 +4,8 @@
         with deployed.start("agent") as process:
             process.wait_until_ready()
 
-Command, arguments, environment, volumes and the token of the ServiceAccount are those of a Pod that the cluster has. A
+Command, arguments, environment, volumes and the token of the ServiceAccount are those of a Pod that the cluster has; a
+container without a command runs the entry point of the image. A
 process of a test can't have a file system of its own, nor its own network, so this differs:
 
     mounted directories lie below a temporary one, and their paths are exchanged in arguments and mounted files
@@ -25,6 +26,7 @@ from kit.kubeconfigs import with_token_file, written
 from kit.processes.agent import AgentProcess, free_port
 from kube.objects import Object, key, metadata
 
+DOCKERFILE = Path(__file__).resolve().parents[3] / "Dockerfile"
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 Change = Callable[[dict[str, Any]], None]
@@ -142,6 +144,10 @@ class DeployedPod:
 
     # --- processes
 
+    @property
+    def config_file(self) -> Path:
+        return next(path for volume in self._volumes.values() if (path := volume / "config.yaml").exists())
+
     def container(self, name: str) -> Object:
         (found,) = (each for each in self._spec["containers"] if each["name"] == name)
         return found  # type: ignore[no-any-return]
@@ -153,8 +159,8 @@ class DeployedPod:
     def start(self, container: str, *arguments: str) -> AgentProcess:
         """To be used as a context manager, which ends it; `arguments` are added to those of the container."""
         found = self.container(container)
-        *start, program = found["command"][:5]
-        command = found["command"][5:]
+        given = found.get("command") or entry_point()
+        start, program, command = given[:4], given[4], given[5:]
         assert start == ["env", "--block-signal=TERM", "python", "-m"]
         environment = {each["name"]: each["value"] for each in found.get("env") or []}
         process = ContainerProcess(
@@ -172,6 +178,12 @@ class DeployedPod:
         path = directory / "in-cluster"
         content = with_token_file(self._cluster.url, ca=(directory / "ca.crt").read_bytes(), file=directory / "token")
         return written(path, content)
+
+
+def entry_point() -> list[str]:
+    (line,) = (each for each in DOCKERFILE.read_text().splitlines() if each.startswith("ENTRYPOINT "))
+    command: list[str] = json.loads(line.removeprefix("ENTRYPOINT "))
+    return command
 
 
 def _chosen(files: Mapping[str, bytes], items: list[Object]) -> dict[str, bytes]:

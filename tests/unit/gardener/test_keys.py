@@ -13,6 +13,7 @@ PRODUCT = (
     "process",
     "agent",
     "webhooks",
+    "image",
     "localprocesses",
     "kubectl",
     "devcluster",

@@ -150,6 +150,7 @@ PACKAGES = (
     "localprocesses",
     "process",
     "webhooks",
+    "image",
 )
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
