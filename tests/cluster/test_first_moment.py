@@ -14,7 +14,7 @@ from devcluster.cluster import Cluster
 from kit.processes.agent import PROJECT, AgentProcess, configuration
 from kit.processes.webhooks import SECCOMP_PROFILE, WebhookProcess
 
-PROGRAMS = ["agent", "webhooks"]
+PROGRAMS = ["agent", "webhooks", "image"]
 # As a loaded machine or a slow disk would: loading takes its time. In short steps, since a signal that comes between two
 # instructions is handled before the next one, and does not interrupt a sleep that begins then.
 SLOW = """
@@ -98,10 +98,11 @@ def test_process_1_is_ended_by_a_signal_from_its_first_moment_on(program: str, c
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_works_without_standard_streams(program: str, cluster: Cluster, namespace: str) -> None:
-    if program == "agent":
-        process: AgentProcess = AgentProcess(configuration(namespace), kubeconfig=cluster.kubeconfig)
+    if program == "webhooks":
+        process: AgentProcess = WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig)
     else:
-        process = WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig)
+        process = AgentProcess(configuration(namespace), kubeconfig=cluster.kubeconfig)
+        process.program = program
     process.prefix = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
     with process.start():
         process.wait_until_ready()
