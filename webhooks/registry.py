@@ -48,7 +48,7 @@ RESOURCE_MANAGER: tuple[Webhook[Any], ...] = (
 def declared(webhooks: "Section") -> tuple[Webhook[Any], ...]:
     if isinstance(webhooks, Webhooks):
         return RESOURCE_MANAGER
-    from webhooks.garden.kinds import WEBHOOKS
+    from webhooks.garden.registry import WEBHOOKS
 
     return WEBHOOKS
 

@@ -22,11 +22,11 @@ from kit.webhooks.mutating import state_of
 from kube.objects import Object
 from webhooks.garden.access import Access
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.credentials_binding.kind import CREDENTIALS_BINDING
 from webhooks.garden.engine import mutator, validator
+from webhooks.garden.kinds.credentials_binding import CREDENTIALS_BINDING
+from webhooks.garden.kinds.managed_seed_set import MANAGED_SEED_SET
+from webhooks.garden.kinds.shoot.kind import SHOOT
 from webhooks.garden.lookups import Lookups
-from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
-from webhooks.garden.shoot.kind import SHOOT
 from webhooks.review import Reviewer
 from webhooks.turns import Turns, user_of
 

@@ -15,7 +15,7 @@ from kit.garden_shoots import ShootPlace
 from kube.errors import ApiError, Invalid
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.registry import KINDS
 from webhooks.rules.registration import WRITE
 
 pytestmark = [pytest.mark.usefixtures("devcluster_run"), pytest.mark.timeout(600)]

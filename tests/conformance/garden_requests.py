@@ -17,7 +17,7 @@ from gardener.api.structural import with_defaults
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object, group_of, mapping, mappings, metadata
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.registry import KINDS
 
 _FILE = Path(__file__).with_suffix(".json.gz")
 _PROJECT, _NAMESPACE = "p0000000", "garden-p0000000"

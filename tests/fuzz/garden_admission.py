@@ -20,8 +20,8 @@ from kube.objects import Object, metadata
 from webhooks.garden import conversion
 from webhooks.garden.access import Access
 from webhooks.garden.engine import mutator, validator
-from webhooks.garden.kinds import KINDS
 from webhooks.garden.lookups import VIEWS, Lookups
+from webhooks.garden.registry import KINDS
 from webhooks.metrics import panics
 from webhooks.review import Endpoint, Reviewer
 

@@ -22,7 +22,7 @@ sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
 import structlog  # noqa: E402 - only now the rest can be found
 
 from fuzz import garden_objects  # noqa: E402
-from webhooks.garden.kinds import KINDS  # noqa: E402
+from webhooks.garden.registry import KINDS  # noqa: E402
 
 _TURN_SECONDS = 2.0
 _LENGTHS = (2, 8, 24, 64, 200)

@@ -23,7 +23,7 @@ from kube.objects import Object
 from kube.resources import NAMESPACES, SECRETS, Resource
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.operations import operation_of
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.registry import KINDS
 from webhooks.garden.shapes import shape_of
 from webhooks.generic import copied
 from webhooks.rules.shapes import WrongShape

@@ -1,9 +1,8 @@
 """The admission of the garden API: what schemas and CEL can't say about its kinds.
 
-A kind is a package with a `kind.py` that holds its descriptor (`common.descriptor` explains it; `project` is the
-worked example), and modules of rules beside it: `defaults`, `validation`, and others where these grow too long. Its
-line in `webhooks.garden.kinds` is all that is entered elsewhere: routes, webhook configurations, metrics and the table
-in the documentation derive from the descriptor.
+A kind is a module in `kinds`: its rules, and at its end its descriptor (`common.descriptor` explains it; `project` is
+the worked example). Its line in `registry` is all that is entered elsewhere: routes, webhook configurations, metrics
+and the table in the documentation derive from the descriptor.
 
     engine.py       handlers: decoding, caches, rights, answers
     lookups.py      what is watched, and its indexes

@@ -14,7 +14,7 @@ from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from kube.objects import Object, annotations, mapping, mappings, text
 from webhooks.beside import worked_out
 from webhooks.bounds import TooManyValues, demand_few_values
-from webhooks.garden.controller_deployment.kind import PROVIDER_CONFIG, TYPE
+from webhooks.garden.kinds.controller_deployment import PROVIDER_CONFIG, TYPE
 from webhooks.review import dumped
 
 PATH = "/webhooks/garden/convert"

@@ -20,7 +20,7 @@ from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
 from webhooks.garden.conversion import convert
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.registry import KINDS
 from webhooks.garden.shapes import shape_of
 from webhooks.generic import copied
 from webhooks.rules.shapes import WrongShape

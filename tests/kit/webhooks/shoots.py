@@ -16,7 +16,7 @@ from kit.webhooks.garden import Asked, Outcome
 from kube import resources as kubernetes
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.garden.shoot.kind import SHOOT
+from webhooks.garden.kinds.shoot.kind import SHOOT
 from webhooks.generic import copied
 
 NAMESPACE, PROJECT_NAME = "garden-dev", "dev"

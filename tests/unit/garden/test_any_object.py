@@ -13,7 +13,7 @@ from gardener.api.schema import Schema
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.registry import KINDS
 from webhooks.garden.shapes import shape_of
 from webhooks.generic import copied
 

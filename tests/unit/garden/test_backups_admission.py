@@ -8,8 +8,8 @@ from gardener.api import garden as resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
-from webhooks.garden.backup_bucket.kind import BACKUP_BUCKET
-from webhooks.garden.backup_entry.kind import BACKUP_ENTRY
+from webhooks.garden.kinds.backup_bucket import BACKUP_BUCKET
+from webhooks.garden.kinds.backup_entry import BACKUP_ENTRY
 
 LABEL = "provider.extensions.gardener.cloud/local"
 

@@ -9,9 +9,8 @@ from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.admission import User
-from webhooks.garden.bastion.heartbeat import errors
-from webhooks.garden.bastion.kind import BASTION
 from webhooks.garden.common.write import Write
+from webhooks.garden.kinds.bastion import BASTION, heartbeat_errors
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqjVyHbmsN conf"
 DELETION = "2026-01-01T00:00:00Z"
@@ -128,8 +127,8 @@ def test_a_sign_of_life_is_not_in_the_future() -> None:
     new = with_status(lastHeartbeatTimestamp="2026-01-01T10:00:00Z")
     write = Write(operation="UPDATE", user=User(), new=new, old=bastion(), subresource="status")
     now = datetime(2026, 1, 1, 9, 59, 45, tzinfo=UTC)
-    assert list(errors(write, now=lambda: now)) == []
-    assert [str(each.path) for each in errors(write, now=lambda: now.replace(minute=58))] == [
+    assert list(heartbeat_errors(write, now=lambda: now)) == []
+    assert [str(each.path) for each in heartbeat_errors(write, now=lambda: now.replace(minute=58))] == [
         "status.lastHeartbeatTimestamp"
     ]
 

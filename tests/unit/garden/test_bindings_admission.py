@@ -9,10 +9,10 @@ from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.credentials_binding.kind import CREDENTIALS_BINDING
-from webhooks.garden.quota.kind import QUOTA
-from webhooks.garden.secret_binding.kind import SECRET_BINDING
-from webhooks.garden.workload_identity.kind import WORKLOAD_IDENTITY
+from webhooks.garden.kinds.credentials_binding import CREDENTIALS_BINDING
+from webhooks.garden.kinds.quota import QUOTA
+from webhooks.garden.kinds.secret_binding import SECRET_BINDING
+from webhooks.garden.kinds.workload_identity import WORKLOAD_IDENTITY
 
 NS = "garden-dev"
 LABEL = "provider.extensions.gardener.cloud/"

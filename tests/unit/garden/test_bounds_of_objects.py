@@ -20,12 +20,12 @@ from webhooks.bounds import MAX_VALUES_OF_OBJECT
 from webhooks.garden.access import MOST_AT_ONCE, MOST_RIGHTS, MOST_WAITING, Access
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.write import Right
-from webhooks.garden.credentials_binding.kind import CREDENTIALS_BINDING
 from webhooks.garden.engine import mutator, validator
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.kinds.credentials_binding import CREDENTIALS_BINDING
+from webhooks.garden.kinds.managed_seed_set import MANAGED_SEED_SET
+from webhooks.garden.kinds.shoot.kind import SHOOT
 from webhooks.garden.lookups import Lookups
-from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
-from webhooks.garden.shoot.kind import SHOOT
+from webhooks.garden.registry import KINDS
 from webhooks.generic import copied
 from webhooks.review import Reviewer, dumped
 from webhooks.rules.registration import WRITE

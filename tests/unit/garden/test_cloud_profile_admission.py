@@ -10,7 +10,7 @@ from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.garden.cloud_profile.kind import CLOUD_PROFILE
+from webhooks.garden.kinds.cloud_profile import CLOUD_PROFILE
 
 PAST, FUTURE = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 

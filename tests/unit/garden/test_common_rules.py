@@ -9,8 +9,9 @@ from kit.webhooks.mutating import state_of
 from kube.objects import Object
 from kube.resources import SECRETS
 from webhooks.admission import User
-from webhooks.garden.common import binding, deletion, domains, metadata
+from webhooks.garden.common import deletion, domains, metadata
 from webhooks.garden.common.write import Write
+from webhooks.garden.kinds.shoot.seed import binding_right
 from webhooks.garden.lookups import Lookups
 
 CONFIRM, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
@@ -61,7 +62,7 @@ def test_who_confirmed_a_deletion_cannot_be_forged(old: Object, new: Object, kep
     [({}, {}, False), ({}, {"seedName": "a"}, True), ({"seedName": "a"}, {"seedName": "a"}, False)],
 )
 def test_setting_a_seed_takes_a_right(old: Object, new: Object, *, asked: bool) -> None:
-    rights = list(binding.binding_right(write(shoot(**new), shoot(**old))))
+    rights = list(binding_right(write(shoot(**new), shoot(**old))))
     assert [(each.verb, each.subresource, each.name) for each in rights] == (
         [("update", "binding", "s")] if asked else []
     )

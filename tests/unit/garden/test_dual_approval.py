@@ -11,7 +11,7 @@ from kit.webhooks.garden import Asked
 from kit.webhooks.shoots import BINDING, NAMESPACE, PROJECT, asked, of, stored, submitted, with_fields
 from kube.clock import format_time
 from kube.objects import Object, annotations
-from webhooks.garden.project.kind import PROJECT as PROJECTS
+from webhooks.garden.kinds.project import PROJECT as PROJECTS
 
 CONFIRMED, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
 CONFIRMED_RULE, RULE_CONFIRMED_BY = (

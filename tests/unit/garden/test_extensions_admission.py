@@ -7,12 +7,12 @@ import pytest
 from gardener.api import garden as resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from webhooks.garden.controller_deployment.kind import CONTROLLER_DEPLOYMENT
-from webhooks.garden.controller_installation.kind import CONTROLLER_INSTALLATION
-from webhooks.garden.controller_registration.kind import CONTROLLER_REGISTRATION
-from webhooks.garden.exposure_class.kind import EXPOSURE_CLASS
-from webhooks.garden.oidc_presets.kind import CLUSTER_PRESET, PRESET
-from webhooks.garden.shoot_state.kind import SHOOT_STATE
+from webhooks.garden.kinds.controller_deployment import CONTROLLER_DEPLOYMENT
+from webhooks.garden.kinds.controller_installation import CONTROLLER_INSTALLATION
+from webhooks.garden.kinds.controller_registration import CONTROLLER_REGISTRATION
+from webhooks.garden.kinds.exposure_class import EXPOSURE_CLASS
+from webhooks.garden.kinds.oidc_presets import CLUSTER_PRESET, PRESET
+from webhooks.garden.kinds.shoot_state import SHOOT_STATE
 
 NETWORK = {"kind": "Network", "type": "calico"}
 DELETING = {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}

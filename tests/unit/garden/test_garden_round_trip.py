@@ -11,10 +11,10 @@ from kit.webhooks.garden import Asked
 from kit.webhooks.shoots import GARDEN, PROFILE, submitted, with_fields, worker
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.garden.cloud_profile.kind import CLOUD_PROFILE
 from webhooks.garden.common.descriptor import Kind
-from webhooks.garden.kinds import KINDS
-from webhooks.garden.shoot.kind import SHOOT
+from webhooks.garden.kinds.cloud_profile import CLOUD_PROFILE
+from webhooks.garden.kinds.shoot.kind import SHOOT
+from webhooks.garden.registry import KINDS
 
 _GARDENLET_CONFIG: Object = {
     "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",

@@ -10,7 +10,7 @@ from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
-from webhooks.garden.managed_seed.kind import MANAGED_SEED
+from webhooks.garden.kinds.managed_seed import MANAGED_SEED
 
 CONFIG = "spec.gardenlet.config"
 SEED = f"{CONFIG}.seedConfig.spec"

@@ -12,7 +12,7 @@ from gardener.garden import profiles
 from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from webhooks.garden.namespaced_cloud_profile.kind import NAMESPACED_CLOUD_PROFILE
+from webhooks.garden.kinds.namespaced_cloud_profile import NAMESPACED_CLOUD_PROFILE
 
 PAST, EARLIER, FUTURE = "2020-02-02T00:00:00Z", "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 MACHINE_TYPE = {"name": "small", "cpu": "2", "gpu": "0", "memory": "4Gi"}

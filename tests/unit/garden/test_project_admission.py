@@ -6,7 +6,7 @@ import pytest
 
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from webhooks.garden.project.kind import PROJECT
+from webhooks.garden.kinds.project import PROJECT
 
 RBAC = "rbac.authorization.k8s.io"
 CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}

@@ -9,9 +9,9 @@ from gardener.api import garden as resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import NAMESPACES, SECRETS, Resource
-from webhooks.garden.domain_secret.kind import DOMAIN_SECRET
-from webhooks.garden.internal_secret.kind import INTERNAL_SECRET
-from webhooks.garden.namespace.kind import NAMESPACE
+from webhooks.garden.kinds.domain_secret import DOMAIN_SECRET
+from webhooks.garden.kinds.internal_secret import INTERNAL_SECRET
+from webhooks.garden.kinds.namespace import NAMESPACE
 
 
 def encoded(text: str) -> str:

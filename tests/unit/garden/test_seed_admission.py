@@ -11,7 +11,7 @@ from gardener.garden.networks import overlap_errors, parsed
 from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from webhooks.garden.seed.kind import SEED
+from webhooks.garden.kinds.seed import SEED
 
 OPERATION = "gardener.cloud/operation"
 RESOURCES = [

@@ -13,10 +13,10 @@ from gardener.api.structural import errors
 from gardener.garden.managed_seed_sets import Reason
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from webhooks.garden.gardenlet.kind import GARDENLET
-from webhooks.garden.managed_seed.kind import MANAGED_SEED
-from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
-from webhooks.garden.seed_autoscaler.kind import SEED_AUTOSCALER
+from webhooks.garden.kinds.gardenlet import GARDENLET
+from webhooks.garden.kinds.managed_seed import MANAGED_SEED
+from webhooks.garden.kinds.managed_seed_set import MANAGED_SEED_SET
+from webhooks.garden.kinds.seed_autoscaler import SEED_AUTOSCALER
 
 OPERATION = "gardener.cloud/operation"
 META = {"name": "s", "namespace": "garden"}

@@ -11,8 +11,8 @@ from kit.webhooks.shoots import asked, operation, submitted, with_fields, worker
 from kube.objects import Object
 from webhooks.garden.common.findings import ratcheted
 from webhooks.garden.common.write import Write
+from webhooks.garden.kinds.shoot.kind import SHOOT
 from webhooks.garden.lookups import Lookups
-from webhooks.garden.shoot.kind import SHOOT
 from webhooks.generic import copied
 
 POOL: dict[str, list[Any]] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gardener.api.garden import NAMESPACED_CLOUD_PROFILES
-from webhooks.garden.kinds import KINDS
 from webhooks.garden.lookups import VIEWS, bare
+from webhooks.garden.registry import KINDS
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "garden-admission.md"
 BEGIN = "<!-- watched: begin (written by `UPDATE_DOCS=1 pytest tests/unit/garden/test_watched_kinds.py`) -->"

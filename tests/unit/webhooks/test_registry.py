@@ -15,7 +15,7 @@ from config.fields import members
 from config.resource_manager.webhooks import Webhooks
 from config.webhooks.schema import Webhooks as GardenWebhooks
 from gardener import keys
-from webhooks.garden.kinds import WEBHOOKS as GARDEN
+from webhooks.garden.registry import WEBHOOKS as GARDEN
 from webhooks.registry import RESOURCE_MANAGER
 from webhooks.rules.registration import Instance, Mode, Rule, Selector
 

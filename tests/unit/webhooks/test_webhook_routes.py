@@ -11,7 +11,7 @@ from config.resource_manager.webhooks import Webhooks
 from config.webhooks.schema import GardenWebhooksConfiguration
 from kit.webhooks.mutating import NO_STATE
 from webhooks.garden.engine import webhooks_of
-from webhooks.garden.kinds import KINDS
+from webhooks.garden.registry import KINDS
 from webhooks.routes import Route, disabled, enabled, routes
 
 PATHS = {

@@ -11,6 +11,8 @@ from kube.validation import FieldError, annotation_errors, invalid, label_errors
 from webhooks.garden.common.write import Mutation, Rule, Write
 from webhooks.rules.shapes import child
 
+GARDEN = "garden"
+"""The namespace of the operators."""
 _LONGEST_LABEL = 253 + len("/") + 63
 
 
@@ -99,3 +101,9 @@ def operation_not_overwritten(write: Write) -> Iterator[FieldError]:
     if before and now and before != now:
         path = f"metadata.annotations[{keys.OPERATION}]"
         yield invalid(path, now, f'must not overwrite operation "{before}" with "{now}"')
+
+
+def in_garden(write: Write) -> Iterator[FieldError]:
+    """For `checks`: only operators have such objects."""
+    if write.namespace != GARDEN:
+        yield invalid("metadata.namespace", write.namespace, f"namespace must be {GARDEN}")

@@ -1,1 +1,0 @@
-"""BackupBuckets: where etcds are backed up."""

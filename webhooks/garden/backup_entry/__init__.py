@@ -1,1 +1,0 @@
-"""BackupEntries: the backups of a Shoot."""

@@ -1,1 +1,0 @@
-"""Bastions: machines by which the nodes of a Shoot are reached for a while."""

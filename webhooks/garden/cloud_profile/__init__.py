@@ -1,1 +1,0 @@
-"""CloudProfiles: what an infrastructure offers, and who uses what of it."""

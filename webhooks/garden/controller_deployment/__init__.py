@@ -1,1 +1,0 @@
-"""ControllerDeployments: how extensions are installed."""

@@ -1,1 +1,0 @@
-"""ControllerInstallations: extensions in Seeds."""

@@ -1,1 +1,0 @@
-"""ControllerRegistrations: which extensions there are."""

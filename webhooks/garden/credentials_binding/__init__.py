@@ -1,1 +1,0 @@
-"""CredentialsBindings: credentials of any kind, and quotas."""

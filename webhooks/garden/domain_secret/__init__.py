@@ -1,1 +1,0 @@
-"""Secrets that say which domains Shoots have."""

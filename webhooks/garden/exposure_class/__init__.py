@@ -1,1 +1,0 @@
-"""ExposureClasses: how API servers of Shoots are reached."""

@@ -1,1 +1,0 @@
-"""Gardenlets: those that keep themselves up to date."""

@@ -1,1 +1,0 @@
-"""InternalSecrets: Secrets that members of a Project cannot read."""

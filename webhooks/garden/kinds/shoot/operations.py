@@ -1,0 +1,172 @@
+"""What is asked of the controllers of a Shoot: operation annotations, tasks, forced deletion."""
+
+from collections.abc import Iterator
+
+from gardener import keys
+from gardener.garden.shoots import last_operation, workers
+from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
+from kube.paths import at
+from kube.validation import FieldError, forbidden, not_supported
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.metadata import set_annotation
+from webhooks.garden.common.operations import became_truthy, operation_of, remove_operation
+from webhooks.garden.common.write import Write
+from webhooks.garden.kinds.shoot.fields import is_to_hibernate, rotation_phase, status
+
+SSH = "rotate-ssh-keypair"
+_ROTATES = {
+    "credentials": ("certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey"),
+    "ca": ("certificateAuthorities",),
+    "serviceaccount-key": ("serviceAccountKey",),
+    "etcd-encryption-key": ("etcdEncryptionKey",),
+}
+"""What an operation `rotate-<this>-start` or `-complete` is about, as the status calls it."""
+_TWO_STEPS = {f"rotate-{what}-{step}": (what, step) for what in _ROTATES for step in ("start", "complete")}
+_ONE_STEP = (SSH, "rotate-kubeconfig-credentials", "rotate-observability-credentials")
+_ANY_TIME = (keys.OPERATION_RECONCILE, *_TWO_STEPS, *_ONE_STEP)
+_AWAKE = tuple(name for name, (what, _) in _TWO_STEPS.items() if what != "ca")
+_FORCES = (
+    *("ERR_CLEANUP_CLUSTER_RESOURCES", "ERR_CONFIGURATION_PROBLEM", "ERR_INFRA_DEPENDENCIES"),
+    *("ERR_INFRA_UNAUTHENTICATED", "ERR_INFRA_UNAUTHORIZED"),
+)
+
+
+def has_ssh(shoot_spec: Object) -> bool:
+    enabled = at(shoot_spec, "provider", "workersSettings", "sshAccess", "enabled")
+    return bool(workers(shoot_spec)) and enabled is not False
+
+
+def asks(write: Write) -> bool:
+    """Whether something is to be done at once; see `webhooks.garden.common.operations`."""
+    confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
+    flipped = is_to_hibernate(write.spec) != is_to_hibernate(write.old_spec)
+    asked = _operation_asks(write)
+    return asked or (confined and flipped) or became_truthy(write, keys.CONFIRM_FORCE_DELETION)
+
+
+def _operation_asks(write: Write) -> bool:
+    operation, before = operation_of(write.new), last_operation(write.old)
+    if not operation or not before:
+        return False
+    consumed = keys.OPERATION_RETRY if before.get("state") == "Failed" else keys.OPERATION_RECONCILE
+    if operation == consumed:
+        remove_operation(write.new)
+        return True
+    if before.get("state") == "Failed" or operation == operation_of(write.old):
+        return False
+    if operation == SSH and not has_ssh(write.spec):
+        remove_operation(write.new)
+        return False
+    return operation in _TWO_STEPS or operation in _ONE_STEP
+
+
+# --- which operations are possible
+
+
+def operation_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    found = annotations(write.new)
+    operation, planned = found.get(keys.OPERATION, ""), found.get(keys.MAINTENANCE_OPERATION, "")
+    if not operation and not planned:
+        return
+    path, path_planned = _path(keys.OPERATION), _path(keys.MAINTENANCE_OPERATION)
+    for where, what, known in (
+        (path, operation, (keys.OPERATION_MAINTAIN, keys.OPERATION_RETRY, *_ANY_TIME)),
+        (path_planned, planned, _ANY_TIME),
+    ):
+        if what and what not in known:
+            yield not_supported(where, what, sorted(known))
+        elif what:
+            yield from _possible(write, where, what)
+    if operation and operation == planned:
+        told = f"annotations {keys.OPERATION} and {keys.MAINTENANCE_OPERATION} must not be equal"
+        yield forbidden("metadata.annotations", told)
+    if planned in _AWAKE and is_to_hibernate(write.spec):
+        told = f"must not be hibernated while the annotation {keys.MAINTENANCE_OPERATION} is {planned}"
+        yield forbidden("spec.hibernation.enabled", told)
+
+
+def _path(annotation: str) -> str:
+    return f"metadata.annotations[{annotation}]"
+
+
+def _possible(write: Write, path: str, operation: str) -> Iterator[FieldError]:
+    if operation in _AWAKE and (is_to_hibernate(write.spec) or status(write.old).get("hibernated") is True):
+        yield forbidden(path, f"operation {operation} is not possible while the Shoot is hibernated or wakes up")
+    what, step = _TWO_STEPS.get(operation, ("", ""))
+    phases = {rotation_phase(write.old, each) for each in _ROTATES.get(what, ())}
+    if step == "start" and (not _is_settled(write.old) or not phases <= {"", "Completed"}):
+        yield forbidden(
+            path, f"cannot start {operation}: the Shoot must have been created, and no such rotation may run"
+        )
+    if step == "complete" and phases != {"Prepared"}:
+        yield forbidden(path, f"cannot complete: everything that {operation} is about must be in phase Prepared")
+
+
+def _is_settled(shoot: Object) -> bool:
+    operation = last_operation(shoot)
+    kind, state = operation.get("type"), operation.get("state")
+    return kind == "Reconcile" or (kind in {"Create", "Restore"} and state == "Succeeded")
+
+
+# --- tasks
+
+
+def set_tasks(write: Write) -> None:
+    """What the next pass has to do besides; nothing is asked for twice."""
+    wanted = list(dict.fromkeys(_tasks(write)))
+    before = [task.strip() for task in annotations(write.new).get(keys.TASKS, "").split(",") if task.strip()]
+    if set(wanted) - set(before):
+        set_annotation(write.new, keys.TASKS, ",".join(dict.fromkeys((*before, *wanted))))
+
+
+_INFRASTRUCTURE = "deployInfrastructure"
+_DNS = ("deployDNSRecordInternal", "deployDNSRecordExternal", "deployDNSRecordIngress")
+
+
+def _tasks(write: Write) -> Iterator[str]:
+    if write.is_create or (is_to_hibernate(write.old_spec) and not is_to_hibernate(write.spec)):
+        yield from (_INFRASTRUCTURE, *_DNS)
+        return
+    operation = operation_of(write.new)
+    rotates = operation in {SSH, "rotate-credentials-start"} and operation != operation_of(write.old)
+    settings = ("spec", "provider", "workersSettings", "sshAccess")
+    if rotates or write.changed("spec", "provider", "infrastructureConfig") or write.changed(*settings):
+        yield _INFRASTRUCTURE
+    if write.changed("spec", "dns"):
+        yield from _DNS
+
+
+def remember_retry(write: Write) -> None:
+    """Changes that wait for the maintenance time window are tried there even if the last operation has failed."""
+    confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
+    if write.is_update and confined and write.changed("spec") and last_operation(write.old).get("state") == "Failed":
+        set_annotation(write.new, keys.NEEDS_RETRY, "true")
+
+
+# --- forced deletion
+
+
+def force_deletion_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`."""
+    name = keys.CONFIRM_FORCE_DELETION
+    path, was_set = _path(name), is_truthy(annotations(write.old).get(name))
+    if was_set and not is_truthy(annotations(write.new).get(name)):
+        yield forbidden(path, "force-deletion annotation cannot be removed once set")
+    if not became_truthy(write, name):
+        return
+    if not is_deleting(write.old):
+        yield forbidden(path, "force-deletion annotation cannot be set when Shoot deletionTimestamp is nil")
+        return
+    codes = {code for error in mappings(status(write.old).get("lastErrors")) for code in texts(error.get("codes"))}
+    if not codes & set(_FORCES):
+        told = " ".join(_FORCES)
+        yield forbidden(
+            path, f"force-deletion annotation needs one of these error codes in the Shoot's status: [{told}]"
+        )
+
+
+def force_deletion_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`: not on a new Shoot."""
+    if write.is_create and is_truthy(annotations(write.new).get(keys.CONFIRM_FORCE_DELETION)):
+        yield forbidden(_path(keys.CONFIRM_FORCE_DELETION), "force-deletion annotation cannot be set on creation")

@@ -1,0 +1,386 @@
+"""The cloud profile of a Shoot: it fills in full versions and images of machines, and all that is chosen must be in it.
+
+Nothing is refused that does not change: see `ratcheted`. Reads `CLOUD_PROFILES`, `NAMESPACED_CLOUD_PROFILES`.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from gardener.api.garden import CLOUD_PROFILES
+from gardener.garden import profiles
+from gardener.garden.profiles import expiration, image_versions, is_expired, kubernetes_versions
+from gardener.garden.users import parents
+from gardener.garden.versions import Version, has_prefix, parse_constraint, parse_version
+from kube.objects import Object, mapping, mappings, spec, text, texts
+from kube.paths import at, mapping_at, mappings_at
+from kube.quantities import parse_quantity
+from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
+from webhooks.garden.common.findings import Denial, Finding
+from webhooks.garden.common.write import Write
+from webhooks.garden.kinds.shoot.fields import (
+    VERSION,
+    Pool,
+    image_of,
+    kubernetes_version,
+    own_version,
+    pools_of,
+    stored_pools,
+    workers_of,
+)
+from webhooks.rules.shapes import child
+
+_FULL = 3
+"""Parts of a version of Kubernetes."""
+_SOON = timedelta(days=14)
+
+
+def profile_of(write: Write, shoot_spec: Object) -> Object | None:
+    """The spec of the profile, with what the project changes in it; None: there is none (yet)."""
+    resource, name = profiles.profile_of(shoot_spec)
+    found = write.garden.need(resource, name, write.namespace if resource.namespaced else "")
+    if found is None:
+        return None
+    return spec(found) if resource == CLOUD_PROFILES else _with_parent(write, found)
+
+
+def _with_parent(write: Write, profile: Object) -> Object | None:
+    """What the status of a project's own profile says, or is going to say; None: it has no parent (yet)."""
+    found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
+    parent = next((each for each in found if each is not None), None)
+    return None if parent is None else profiles.merged(spec(parent), spec(profile))
+
+
+def architecture(machine: Object) -> str:
+    return text(machine.get("architecture")) or "amd64"
+
+
+def architectures(image_version: Object) -> list[str]:
+    return texts(image_version.get("architectures")) or ["amd64"]
+
+
+# --- versions of Kubernetes
+
+
+def set_versions(write: Write) -> None:
+    """`1.30`, `1` or nothing becomes the highest such version that is neither expired nor a preview."""
+    if write.is_deleting:
+        return
+    kubernetes = child(write.own_spec(), "kubernetes")
+    given = text(kubernetes.get("version"))
+    if not given and write.is_update and (given := text(at(write.old_spec, "kubernetes", "version"))):
+        kubernetes["version"] = given
+    partial = [] if _is_full(given) else [kubernetes]
+    partial += [own for own in _of_pools(write) if not _is_full(text(own.get("version")))]
+    if not partial:
+        return
+    offered = list(_usable(profile_of(write, write.spec) or {}, write.now))
+    for each in partial:
+        most = None if each is kubernetes else kubernetes_version(write.spec)
+        if (highest := _highest(offered, text(each.get("version")), most)) is not None:
+            each["version"] = highest
+
+
+def _of_pools(write: Write) -> Iterator[Object]:
+    for worker in workers_of(write):
+        own = worker.get("kubernetes")
+        if own and own.get("version") is not None:
+            yield own
+
+
+def _is_full(version: str) -> bool:
+    return version.count(".") + 1 >= _FULL
+
+
+def _usable(profile: Object, now: datetime) -> Iterator[str]:
+    for version in mappings_at(profile, "kubernetes", "versions"):
+        if version.get("classification") != "preview" and not is_expired(version, now):
+            yield text(version.get("version"))
+
+
+def _highest(offered: Iterable[str], prefix: str, most: Version | None) -> str | None:
+    found = [(parsed, each) for each in offered if has_prefix(each, prefix) and (parsed := parse_version(each))]
+    return max((each for each in found if most is None or each[0] <= most), default=(None, None))[1]
+
+
+# --- images
+
+
+def set_images(write: Write) -> None:
+    """A pool without image, or without version of it, has what it had before, or else what the profile has first."""
+    if write.is_deleting:
+        return
+    wanting = [worker for worker in workers_of(write) if not at(worker, "machine", "image", "version")]
+    if not wanting:
+        return
+    profile = profile_of(write, write.spec) or {}
+    before = stored_pools(write)
+    for worker in wanting:
+        machine = child(worker, "machine")
+        given, old = mapping(machine.get("image")), mapping_at(before, text(worker.get("name")), "machine", "image")
+        name = text(given.get("name"))
+        if old.get("version") and name in {"", old.get("name")}:
+            machine["image"] = {**old, **{field: value for field, value in given.items() if value}}
+        elif (found := _default_image(profile, name, architecture(machine), write.now)) is not None:
+            machine["image"] = {**given, **found}
+
+
+def _default_image(profile: Object, name: str, wanted: str, now: datetime) -> Object | None:
+    for image in mappings(profile.get("machineImages")):
+        offered = [each for each in mappings(image.get("versions")) if wanted in architectures(each)]
+        if offered and name in {"", image.get("name")}:
+            latest = _latest_image(offered, now)
+            return None if latest is None else {"name": image.get("name"), "version": latest}
+    return None
+
+
+def _latest_image(offered: Iterable[Object], now: datetime) -> str | None:
+    ranked = [
+        (not is_expired(each, now), each.get("classification") != "deprecated", parsed, text(each.get("version")))
+        for each in offered
+        if each.get("classification") != "preview" and (parsed := parse_version(text(each.get("version"))))
+    ]
+    return max(ranked)[-1] if ranked else None
+
+
+# --- what must be there
+
+
+class _Choices(NamedTuple):
+    """What there is to choose from, by name."""
+
+    versions: dict[str, Object]
+    images: dict[str, Object]
+    image_versions: dict[tuple[str, str], Object]
+    machine_types: dict[str, Object]
+    volume_types: dict[str, Object]
+    region: str
+    zones: dict[str, Object]
+    """Of the region."""
+    now: datetime
+
+
+def _by_name(entries: object) -> dict[str, Object]:
+    return {text(each.get("name")): each for each in mappings(entries)}
+
+
+def offered(write: Write) -> Iterator[Finding]:
+    """For `references`."""
+    profile = profile_of(write, write.spec)
+    resource, name = profiles.profile_of(write.spec)
+    if profile is not None:
+        yield from (Denial(str(error), error.path) for error in _errors(write, profile))
+    elif name:  # It is a finding of its own that none is named.
+        told = f'could not find the cloud profile of the Shoot: {resource.kind} "{name}" not found'
+        yield Denial(told, "spec.cloudProfile")
+
+
+def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
+    spec = write.spec
+    provider, kubernetes = spec.get("provider") or {}, spec.get("kubernetes") or {}
+    given, wanted = provider.get("type") or "", profile.get("type")
+    if given != wanted:
+        detail = f'provider type in shoot must equal provider type of referenced CloudProfile: "{text(wanted)}"'
+        yield invalid("spec.provider.type", given, detail)
+    region, regions = spec.get("region") or "", _by_name(profile.get("regions"))
+    if region not in regions:
+        yield not_supported("spec.region", region, sorted(regions))
+    choices = _Choices(
+        versions=kubernetes_versions(profile),
+        images=_by_name(profile.get("machineImages")),
+        image_versions=image_versions(profile),
+        machine_types=_by_name(profile.get("machineTypes")),
+        volume_types=_by_name(profile.get("volumeTypes")),
+        region=region,
+        zones=_by_name(regions.get(region, {}).get("zones")),
+        now=write.now,
+    )
+    yield from _version_errors(choices, VERSION, kubernetes.get("version") or "", is_new=write.is_create)
+    stored = stored_pools(write)
+    for pool in pools_of(write):
+        yield from _pool_errors(choices, spec, pool, is_new=(pool.worker.get("name") or "") not in stored)
+
+
+def _version_errors(choices: _Choices, path: str, version: str, *, is_new: bool) -> Iterator[FieldError]:
+    """Those that have one already may keep an expired one, or go to it."""
+    found = choices.versions.get(version)
+    if found is None or (is_new and is_expired(found, choices.now)):
+        allowed = [name for name, each in choices.versions.items() if not (is_new and is_expired(each, choices.now))]
+        yield not_supported(path, version, sorted(allowed, key=lambda each: parse_version(each) or Version(0, 0, 0)))
+
+
+def _pool_errors(choices: _Choices, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+    path, worker = pool
+    machine, zones = worker.get("machine") or {}, worker.get("zones") or []
+    if version := own_version(worker):
+        yield from _version_errors(choices, f"{path}.kubernetes.version", version, is_new=is_new)
+    distinct = set(zones)
+    if len(distinct) < len(zones) or not distinct <= choices.zones.keys():
+        yield from _zone_errors(choices, path, zones)
+    machine_type = choices.machine_types.get(machine.get("type") or "")
+    yield from _machine_type_errors(choices, pool, machine_type)
+    yield from _image_errors(choices, spec, pool, is_new=is_new)
+    storage = mapping(machine_type.get("storage")) if machine_type is not None else {}
+    yield from _volume_errors(choices, f"{path}.volume", worker.get("volume") or {}, worker, storage)
+    for index, data in enumerate(worker.get("dataVolumes") or ()):
+        yield from _volume_errors(choices, f"{path}.dataVolumes[{index}]", data, worker, {})
+
+
+def _zone_errors(choices: _Choices, path: str, zones: list[str]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, zone in enumerate(zones):
+        where = f"{path}.zones[{index}]"
+        if not choices.zones:
+            yield invalid(
+                where, choices.region, "this region does not support availability zones, please do not configure them"
+            )
+        elif zone not in choices.zones:
+            yield not_supported(where, zone, sorted(choices.zones))
+        elif zone in seen:
+            yield duplicate(where, zone)
+        seen.add(zone)
+
+
+def _machine_type_errors(choices: _Choices, pool: Pool, found: Object | None) -> Iterator[FieldError]:
+    machine = pool.worker.get("machine") or {}
+    path, name = f"{pool.path}.machine.type", machine.get("type") or ""
+    if found is None or found.get("usable") is False:
+        types = choices.machine_types
+        usable = sorted(each for each, machine_type in types.items() if machine_type.get("usable") is not False)
+        yield not_supported(path, name, usable)
+        return
+    offers, wanted = architecture(found), architecture(machine)
+    if offers != wanted:
+        yield invalid(path, name, f"machine type {name} has architecture {offers}, not {wanted}")
+    yield from _unavailable(choices, path, name, "unavailableMachineTypes", pool.worker)
+
+
+def _unavailable(choices: _Choices, path: str, name: str, field: str, worker: Object) -> Iterator[FieldError]:
+    there = choices.zones
+    without = [each for each in worker.get("zones") or () if each in there and name in (there[each].get(field) or ())]
+    if without:
+        yield invalid(path, name, f"is not available in the zones {', '.join(without)} of the pool")
+
+
+# --- images
+
+
+def _image_errors(choices: _Choices, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+    image = image_of(pool.worker)
+    path, name, version = f"{pool.path}.machine.image", image.get("name"), image.get("version") or ""
+    if not name:
+        yield required(path, "the cloud profile has no image for this pool: name one")
+        return
+    found = choices.image_versions.get((name, version))
+    if found is None or (is_new and is_expired(found, choices.now)):
+        field = "version" if name in choices.images else "name"
+        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(choices))
+        return
+    wanted, built_for = architecture(pool.worker.get("machine") or {}), architectures(found)
+    if wanted not in built_for:
+        detail = f"image {name}:{version} has architectures {', '.join(built_for)}, not {wanted}"
+        yield invalid(f"{path}.version", version, detail)
+    if constraint := text(found.get("kubeletVersionConstraint")):
+        yield from _kubelet_errors(f"{path}.version", constraint, spec, pool)
+    if cri := pool.worker.get("cri"):
+        yield from _runtime_errors(f"{pool.path}.cri", _runtimes(found), cri)
+
+
+def _runtimes(image_version: Object) -> dict[str, set[str]]:
+    """Container runtimes by the interface to them (CRI)."""
+    return {
+        text(cri.get("name")): {text(each.get("type")) for each in mappings(cri.get("containerRuntimes"))}
+        for cri in mappings(image_version.get("cri"))
+    } or {"containerd": set()}
+
+
+def _images(choices: _Choices) -> list[str]:
+    return [
+        f"{name}:{text(version.get('version'))}"
+        for name, image in choices.images.items()
+        for version in mappings(image.get("versions"))
+        if not is_expired(version, choices.now)
+    ]
+
+
+def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Iterator[FieldError]:
+    kubelet = parse_version(own_version(pool.worker)) or kubernetes_version(spec)
+    if kubelet is None:
+        return
+    try:
+        suits = parse_constraint(constraint)(kubelet)
+    except ValueError:
+        return  # A finding about the profile, not about this Shoot.
+    if not suits:
+        yield forbidden(path, f"the image works with kubelet {constraint} only, which the version of the pool is not")
+
+
+def _runtime_errors(path: str, supported: dict[str, set[str]], cri: Object) -> Iterator[FieldError]:
+    name = cri.get("name")
+    if not name:
+        return
+    runtimes = supported.get(name)
+    if runtimes is None:
+        yield not_supported(f"{path}.name", name, sorted(supported))
+        return
+    for index, runtime in enumerate(cri.get("containerRuntimes") or ()):
+        if text(runtime.get("type")) not in runtimes:
+            where = f"{path}.containerRuntimes[{index}].type"
+            yield not_supported(where, text(runtime.get("type")), sorted(runtimes))
+
+
+# --- volumes
+
+
+def _volume_errors(
+    choices: _Choices, path: str, volume: Object, worker: Object, storage: Object
+) -> Iterator[FieldError]:
+    """Args: storage: of the machine type, if the volume is in its place."""
+    name, types = volume.get("type") or "", choices.volume_types
+    found = types.get(name)
+    if name and (found is None or found.get("usable") is False):
+        usable = sorted(each for each, volume_type in types.items() if volume_type.get("usable") is not False)
+        yield not_supported(f"{path}.type", name, usable)
+        return
+    if name:
+        yield from _unavailable(choices, f"{path}.type", name, "unavailableVolumeTypes", worker)
+    least = [found["minSize"]] if found is not None and "minSize" in found else []
+    least += [storage["minSize"]] if "minSize" in storage and storage.get("type") in {None, name} else []
+    given = _bytes(volume.get("size")) if least else None
+    for minimum in least:
+        if given is not None and (bound := _bytes(minimum)) is not None and given < bound:
+            yield invalid(f"{path}.size", text(volume.get("size")), f"must not be less than {minimum}")
+
+
+def _bytes(size: object) -> Decimal | None:
+    try:
+        return parse_quantity(size) if isinstance(size, str | int) else None
+    except ValueError:
+        return None
+
+
+# --- what expires soon
+
+
+def expired(write: Write) -> Iterator[str]:
+    """For `warnings`: versions that expire are replaced in the maintenance time window."""
+    if not write.spec_is_changed:
+        return
+    for path, version, entry in _chosen(write, profile_of(write, write.spec) or {}):
+        date = expiration(entry)
+        if date is not None and date <= write.now + _SOON:
+            yield f"{path}: version {version} expires on {date:%Y-%m-%d}"
+
+
+def _chosen(write: Write, profile: Object) -> Iterator[tuple[str, str, Object]]:
+    """Field, version, and what the profile says about it."""
+    versions, images = kubernetes_versions(profile), image_versions(profile)
+    version = text(at(write.spec, "kubernetes", "version"))
+    yield VERSION, version, versions.get(version, {})
+    for pool in pools_of(write):
+        version = own_version(pool.worker)
+        yield f"{pool.path}.kubernetes.version", version, versions.get(version, {})
+        image = image_of(pool.worker)
+        name, version = text(image.get("name")), text(image.get("version"))
+        yield f"{pool.path}.machine.image.version", version, images.get((name, version), {})

@@ -1,0 +1,154 @@
+"""Pools of worker nodes, and what a Shoot without any may not have."""
+
+from collections.abc import Iterator
+
+from gardener.garden.certificates import bundle_errors
+from kube.names import label_name_problems, label_value_problems
+from kube.objects import Object, mappings, text
+from kube.paths import at
+from kube.validation import (
+    FieldError,
+    annotation_errors,
+    duplicate,
+    duplicates,
+    forbidden,
+    invalid,
+    invalid_for,
+    label_errors,
+    not_supported,
+    required,
+)
+from webhooks.garden.common.amounts import share_problem
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Write
+from webhooks.garden.kinds.shoot.fields import WORKERLESS, WORKERS, Pool, kubernetes_version, pools_of, workers_of
+
+_RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
+"""Nodes have it until what they need is there."""
+_ARCHITECTURES = ("amd64", "arm64")
+_ROOM_SINCE = (1, 27)
+_NOT_WORKERLESS = (
+    ("addons",),
+    *(
+        ("kubernetes", "kubeControllerManager", field)
+        for field in ("horizontalPodAutoscaler", "nodeCIDRMaskSize", "nodeMonitorGracePeriod", "podEvictionTimeout")
+    ),
+    ("kubernetes", "kubeScheduler"),
+    ("kubernetes", "kubeProxy"),
+    ("kubernetes", "kubelet"),
+    ("kubernetes", "clusterAutoscaler"),
+    ("kubernetes", "verticalPodAutoscaler"),
+    ("maintenance", "autoUpdate", "machineImageVersion"),
+    ("networking", "type"),
+    ("networking", "providerConfig"),
+    ("networking", "pods"),
+    ("networking", "nodes"),
+    ("provider", "controlPlaneConfig"),
+    ("provider", "infrastructureConfig"),
+    ("provider", "workersSettings"),
+    ("systemComponents",),
+)
+
+
+def workerless(write: Write) -> Iterator[Finding]:
+    if not workers_of(write):
+        for path in _NOT_WORKERLESS:
+            if at(write.spec, *path) is not None:
+                yield forbidden(".".join(("spec", *path)), WORKERLESS)
+
+
+def room_errors(write: Write) -> Iterator[Finding]:
+    """From 1.27 on; until then there are clusters without."""
+    version = kubernetes_version(write.spec)
+    if version is None or version >= _ROOM_SINCE:
+        yield from _too_small([pool for pool in pools_of(write) if _is_for_system_components(pool.worker)])
+
+
+def worker_errors(write: Write) -> Iterator[Finding]:
+    found = workers_of(write)
+    for pool in pools_of(write):
+        yield from _pool_errors(pool)
+    if found and not any(map(_is_for_system_components, found)):
+        detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
+        yield forbidden(WORKERS, detail)
+
+
+def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
+    """Components of the cluster are spread over zones; of pools with the same zones one has room for them."""
+    small = [pool for pool in pools if _is_small(pool.worker)]
+    if small:
+        served = {_zones(pool.worker) for pool in pools if not _is_small(pool.worker)}
+        for pool in small:
+            if _zones(pool.worker) not in served:
+                yield forbidden(
+                    f"{pool.path}.maximum",
+                    "maximum node count should be greater than or equal to the number of zones specified for this pool",
+                )
+
+
+def _is_small(worker: Object) -> bool:
+    return bool(worker["maximum"] < len(worker.get("zones") or ()))
+
+
+def _zones(worker: Object) -> frozenset[str]:
+    return frozenset(worker.get("zones") or ())
+
+
+def _is_for_system_components(worker: Object) -> bool:
+    components = worker.get("systemComponents") or {}
+    return bool(worker.get("maximum")) and components.get("allow") is not False
+
+
+def _pool_errors(pool: Pool) -> Iterator[FieldError]:
+    path, worker = pool
+    zones, machine, cri = worker.get("zones") or [], worker.get("machine") or {}, worker.get("cri") or {}
+    architecture = machine.get("architecture")
+    if architecture and architecture not in _ARCHITECTURES:
+        yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
+    for field in ("maxSurge", "maxUnavailable"):
+        if problem := share_problem(worker.get(field), may_exceed=field == "maxSurge"):
+            yield invalid(f"{path}.{field}", worker[field], problem)
+    if labels := worker.get("labels"):
+        yield from label_errors(f"{path}.labels", labels)
+    if annotations := worker.get("annotations"):
+        yield from annotation_errors(f"{path}.annotations", annotations)
+    if taints := worker.get("taints"):
+        yield from _taint_errors(f"{path}.taints", taints)
+    if bundle := worker.get("caBundle"):
+        yield from bundle_errors(f"{path}.caBundle", bundle)
+    if worker.get("dataVolumes") or worker.get("kubeletDataVolumeName"):
+        yield from _volume_errors(path, worker)
+    if len(set(zones)) < len(zones):
+        yield from duplicates(f"{path}.zones", zones)
+    if runtimes := cri.get("containerRuntimes"):
+        types = [text(each.get("type")) for each in runtimes]
+        yield from duplicates(f"{path}.cri.containerRuntimes", types, field="type")
+
+
+def taint_key_errors(path: str, key: str) -> Iterator[FieldError]:
+    yield from invalid_for(path, key, label_name_problems(key))
+    if key == _RESERVED_TAINT:
+        yield forbidden(path, "taint key is reserved by gardener")
+
+
+def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        key, effect = text(taint.get("key")), text(taint.get("effect"))
+        yield from taint_key_errors(f"{path}[{index}].key", key)
+        value = text(taint.get("value"))
+        yield from invalid_for(f"{path}[{index}].value", value, label_value_problems(value))
+        if (key, effect) in seen:
+            yield duplicate(f"{path}[{index}]", f"{key}:{effect}")
+        seen.add((key, effect))
+
+
+def _volume_errors(path: str, worker: Object) -> Iterator[FieldError]:
+    volumes = mappings(worker.get("dataVolumes"))
+    wanted = text(worker.get("kubeletDataVolumeName"))
+    names = [text(each.get("name")) for each in volumes]
+    if volumes and not worker.get("volume"):
+        yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
+    yield from duplicates(f"{path}.dataVolumes", names, field="name")
+    if wanted and wanted not in names:
+        yield invalid(f"{path}.kubeletDataVolumeName", wanted, "must be the name of a data volume of the pool")

@@ -1,1 +1,0 @@
-"""ManagedSeedSets: equal ManagedSeeds, each with its Shoot, made from templates."""

@@ -1,1 +1,0 @@
-"""Namespaces of Projects, which only go with their Project."""

@@ -1,1 +1,0 @@
-"""NamespacedCloudProfiles: what a project changes and adds in a CloudProfile."""

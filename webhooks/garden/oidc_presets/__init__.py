@@ -1,1 +1,0 @@
-"""OpenIDConnectPresets and ClusterOpenIDConnectPresets: OpenID Connect for new Shoots."""

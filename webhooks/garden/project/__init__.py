@@ -1,1 +1,0 @@
-"""Projects: owner, members and tolerations of a namespace."""

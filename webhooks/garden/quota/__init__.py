@@ -1,1 +1,0 @@
-"""Quotas: limits of what Shoots use."""

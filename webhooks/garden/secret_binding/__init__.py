@@ -1,1 +1,0 @@
-"""SecretBindings: a Secret with credentials, and quotas."""

@@ -1,1 +1,0 @@
-"""Seeds: clusters in which the control planes of Shoots run."""

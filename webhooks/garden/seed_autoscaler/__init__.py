@@ -1,1 +1,0 @@
-"""SeedAutoscalers: how many replicas a ManagedSeedSet has."""

@@ -1,1 +1,0 @@
-"""ShootStates: what a Shoot takes along to another Seed."""

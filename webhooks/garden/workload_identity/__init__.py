@@ -1,1 +1,0 @@
-"""WorkloadIdentities: credentials that are issued as tokens."""
