@@ -6,11 +6,13 @@ every kind has a schema, and one odd object must not stop the watch of all other
 shared; nothing here changes its argument.
 """
 
+import sys
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 Object = dict[str, Any]
 
+DEFAULT_NAMESPACE = "default"
 _LONGEST_VERSION = 20
 """Digits of an unsigned number of 64 bits."""
 _TRUTHY = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -95,6 +97,14 @@ def resource_version(obj: Mapping[str, Any]) -> int:
 
 def is_deleting(obj: Mapping[str, Any]) -> bool:
     return bool(metadata(obj).get("deletionTimestamp"))
+
+
+def object_key(group: str, kind: str, namespace: str, name: str) -> str:
+    """`apps/Deployment/ns/name`; also for cluster-scoped kinds there stands a namespace, save for Namespaces."""
+    if not namespace and kind != "Namespace":
+        namespace = DEFAULT_NAMESPACE
+    # Each is kept in many places, for as long as the object is managed: all of them share one string.
+    return sys.intern(f"{group}/{kind}/{namespace}/{name}")
 
 
 def group_of(api_version: str) -> str:
@@ -192,3 +202,27 @@ def _requirement(name: str, operator: Any, values: Collection[str]) -> str:
 def controller_of(obj: Mapping[str, Any]) -> Object | None:
     """The owner reference with `controller: true`, if there is one."""
     return next((r for r in mappings(metadata(obj).get("ownerReferences")) if r.get("controller")), None)
+
+
+# --- deletion
+
+
+_MOST_NAMED = 20
+"""Finalizers of one object."""
+_REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionDiscoveryFailure")
+
+
+def held_by(obj: Object) -> str:
+    """What an object that is being deleted waits for."""
+    names = finalizers(obj)
+    if obj.get("kind") == "Namespace":
+        remaining = [
+            found.get("message") or ""
+            for kind in _REMAINING
+            if (found := condition(obj, kind)) and found.get("status") == "True"
+        ]
+        return " ".join(remaining) or "waits until all in it is gone"
+    if names == ["foregroundDeletion"]:
+        return "waits until what it owns is gone"
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"waits for {', '.join(names[:_MOST_NAMED])}{more}" if names else "waits for its own end"

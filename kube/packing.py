@@ -24,6 +24,8 @@ from kube.objects import Object, resource_version
 if TYPE_CHECKING:
     import msgspec
 
+LARGE = 16 << 10
+"""Bytes of a manifest from which on it is not compressed, and is handled in turn with others of that size."""
 _COMPRESS_FROM, _COMPRESS_BELOW = 512, 64 << 10
 """Bytes; to compress as much as that holds up the event loop for a millisecond."""
 _PACKED_FROM = 16 << 10

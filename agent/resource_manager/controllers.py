@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.common.managed_resource_metrics import Sources
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.controller import declare_health, declare_progress
@@ -14,6 +13,7 @@ from agent.table import Declare, Table
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
 from gardener.managed_resource.conditions import with_ready
+from kube.apply.kinds import ManagedKinds
 from kube.objects import Object
 from kube.runtime.cache import Store
 from kube.runtime.loop import ControlLoop

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gardener.managed_resource.equivalences import Equivalences
-from gardener.managed_resource.references import object_key
-from kube.objects import Object, group_of, key, mapping, spec, text
+from kube.objects import Object, group_of, key, mapping, object_key, spec, text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from gardener.keys import MANAGED_BY
 from gardener.managed_resource import conditions
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.plan import Plan
-from gardener.managed_resource.references import key_of_reference, object_key, sorted_references
-from kube.objects import Object, condition, group_of, metadata
+from gardener.managed_resource.references import key_of_reference, sorted_references
+from kube.objects import Object, condition, group_of, metadata, object_key
 
 RESOURCES, PENDING = "resources", "pendingResources"
 

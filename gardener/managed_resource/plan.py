@@ -28,11 +28,9 @@ from gardener.managed_resource.stamps import InjectionError, inject_labels
 from gardener.responsibility import is_ignored
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, group_of, key, metadata, text
-from kube.packing import compact, packed, unpacked
+from kube.packing import LARGE, compact, packed, unpacked
 from kube.resources import Resource
 
-LARGE = 16 << 10
-"""Bytes of a manifest from which on it is handled in turn with others of that size; it is not compressed either."""
 _DEFINITION = "CustomResourceDefinition"
 LIMITS = Limits()
 _MOST_PLANNED = 2 * LIMITS.total_bytes

@@ -5,12 +5,21 @@ an object is named by its resource string, which has the apiVersion in place of 
 """
 
 import hashlib
-import sys
 from collections.abc import Iterable, Mapping
 
-from kube.objects import Object, annotations, group_of, labels, mappings, metadata, spec, text
+from kube.objects import (
+    DEFAULT_NAMESPACE,
+    Object,
+    annotations,
+    group_of,
+    labels,
+    mappings,
+    metadata,
+    object_key,
+    spec,
+    text,
+)
 
-DEFAULT_NAMESPACE = "default"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """A copy of the whole object, so of all that is in a Secret: the status, which others may read, is no place for it."""
 
@@ -27,14 +36,6 @@ def listed_in(managed_resource: Object) -> list[Object]:
     for found in status.get("pendingResources") or []:
         references.setdefault(key_of_reference(found), found)
     return list(references.values())
-
-
-def object_key(group: str, kind: str, namespace: str, name: str) -> str:
-    """`apps/Deployment/ns/name`; also for cluster-scoped kinds there stands a namespace, save for Namespaces."""
-    if not namespace and kind != "Namespace":
-        namespace = DEFAULT_NAMESPACE
-    # Each is kept in many places, for as long as the object is managed: all of them share one string.
-    return sys.intern(f"{group}/{kind}/{namespace}/{name}")
 
 
 def key_of(obj: Object) -> str:

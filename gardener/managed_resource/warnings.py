@@ -11,11 +11,11 @@ from typing import Any, Self
 import orjson
 
 from gardener import keys
-from gardener.managed_resource.difference import Difference, is_told
 from gardener.managed_resource.history_limit import limit_of
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.messages import warnings_text
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
+from kube.differences import Difference, is_reportable
 from kube.objects import Object, annotations, mappings
 from kube.packing import digest
 from kube.validation import not_supported
@@ -104,7 +104,7 @@ def dropped_texts(reference: Mapping[str, str], warned: Sequence[str], dropped: 
     return [
         f'field "{found}" was not stored, by the API server or by admission'
         for found in dropped
-        if is_told(found)
+        if is_reportable(found)
         and not (is_secret and found.path[0] in _CLOSED)
         and not any(f'"{found}"' in text for text in warned)
     ]

@@ -11,7 +11,7 @@ from gardener.health.checks.rule import Malformed
 from gardener.health.findings import Reference, is_skipped
 from gardener.managed_resource.references import key_of_reference
 from gardener.responsibility import is_ignored
-from kube.objects import Object, condition, finalizers, group_of, is_deleting, metadata, spec
+from kube.objects import Object, condition, group_of, held_by, is_deleting, metadata, spec
 
 
 class Health(StrEnum):
@@ -122,24 +122,3 @@ def _reported(managed_resource: Object, live: Live) -> HealthStatus | None:
         if reported.get("status") == status and message.startswith(start):
             return HealthStatus(health, message.removeprefix(start))
     return None
-
-
-_MOST_NAMED = 20
-"""Finalizers of one object."""
-_REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionDiscoveryFailure")
-
-
-def held_by(obj: Object) -> str:
-    """What an object that is being deleted waits for."""
-    names = finalizers(obj)
-    if obj.get("kind") == "Namespace":
-        remaining = [
-            found.get("message") or ""
-            for kind in _REMAINING
-            if (found := condition(obj, kind)) and found.get("status") == "True"
-        ]
-        return " ".join(remaining) or "waits until all in it is gone"
-    if names == ["foregroundDeletion"]:
-        return "waits until what it owns is gone"
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"waits for {', '.join(names[:_MOST_NAMED])}{more}" if names else "waits for its own end"

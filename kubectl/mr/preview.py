@@ -14,7 +14,6 @@ from gardener.conditions import RESOURCES_APPLIED
 from gardener.keys import ADOPT, FIELD_MANAGER, KEEP_OBJECT, ORIGIN
 from gardener.managed_resource.adoption import adoption_problem
 from gardener.managed_resource.changes import Change, changes
-from gardener.managed_resource.difference import dropped_fields
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import MergeError
 from gardener.managed_resource.messages import held_text, strict_text
@@ -26,6 +25,7 @@ from gardener.managed_resource.warnings import FieldValidationError, dropped_tex
 from gardener.overview.objects import is_removed_when_finished, short_name
 from gardener.overview.states import status_of
 from gardener.responsibility import parse_origin
+from kube.differences import dropped_fields
 from kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
 from kube.objects import Key, Object, annotations, group_of, is_deleting, key, mapping, spec, text
 from kube.runtime.client import Client
@@ -236,7 +236,7 @@ class _Look:
             if live is not None or wanted.key.namespace not in self.namespaces:
                 raise
             return merged, ()
-        dropped = dropped_texts(wanted.reference, warned, dropped_fields(merged, would_be))
+        dropped = dropped_texts(wanted.reference, warned, dropped_fields(merged, would_be, field_manager=FIELD_MANAGER))
         if dropped and self.validation is FieldValidation.STRICT:
             raise BadRequest(400, message=strict_text(dropped))
         return would_be, [*warned, *dropped]

@@ -6,7 +6,7 @@ By the rules of structural schemas: what has no place in a schema is pruned, unl
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gardener.managed_resource.difference import path_text
+from kube.differences import path_text
 from kube.objects import Object, group_of, mappings, spec
 
 _GROUP = "apiextensions.k8s.io"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
-from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.health.conditions import health_condition
 from agent.resource_manager.health.controller import declare_health, declare_progress
 from agent.resource_manager.health.reconcile import Reconciler
@@ -34,6 +33,7 @@ from kit.objects import (
 )
 from kit.rbac import grant
 from kit.world import World, connected
+from kube.apply.kinds import ManagedKinds
 from kube.conditions import Condition
 from kube.errors import KindNotServed, NoStatus, TooManyRequests
 from kube.objects import Key, Object, labels, metadata

@@ -8,11 +8,11 @@ import orjson
 
 from gardener.managed_resource import plan
 from gardener.managed_resource.decode import LARGEST_OBJECT, Limits, decode_secrets, unfolded_size
-from gardener.managed_resource.difference import needs_update
 from gardener.managed_resource.merge import MergeError, merge
 from gardener.managed_resource.plan import unrestricted
 from gardener.managed_resource.remedies import unserved_error
 from kit.webhooks.mutating import at_once
+from kube.differences import needs_update
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, group_of
 from kube.resources import DEPLOYMENTS, NAMESPACES, Resource

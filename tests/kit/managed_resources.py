@@ -19,7 +19,6 @@ from typing import Any
 
 import yaml
 
-from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
 from agent.resource_manager.managed_resource.source import Source
@@ -33,6 +32,7 @@ from kit.controllers import run_controller
 from kit.eventually import no_problem
 from kit.kinds import wait_until_served
 from kit.world import World
+from kube.apply.kinds import ManagedKinds
 from kube.errors import NotFound
 from kube.objects import Object, annotations, condition, is_deleting, key, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS

@@ -14,18 +14,19 @@ import yaml
 import agent
 import kube
 import webhooks
-from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
 from agent.resource_manager.managed_resource.source import Source
-from agent.resource_manager.managed_resource.target import Target
 from agent.shared.network_policy import istio
 from agent.shared.token_requestor.token_secret import TokenSecret
+from gardener import keys
 from gardener.health.checks import expressions
 from gardener.health.checks.expressions import Expression
 from gardener.health.checks.registry import _RULES, Rules
 from gardener.managed_resource.autoscaling import scaled_by_hpa, scaled_by_hvpa
 from kit.hostile import Place
+from kube.apply.kinds import ManagedKinds
+from kube.apply.live_objects import LiveObjects
 from kube.objects import Object, resource_version, uid
 from kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS, Resource
 from kube.runtime.cache import Caches, Store, View
@@ -220,7 +221,9 @@ def of_managed_kinds() -> list[View[Any]]:
     """Of all kinds that have rules, by whatever, and of one that has none."""
     caches = OnlyViews(NO_CLIENT)
     kinds = ManagedKinds(caches, label_selector="")
-    Target(client=NO_CLIENT, discovery=Discovery(NO_CLIENT), kinds=kinds, on_change=lambda _: None)
+    LiveObjects(
+        client=NO_CLIENT, discovery=Discovery(NO_CLIENT), kinds=kinds, origin=keys.ORIGIN, on_change=lambda _: None
+    )
     for project in (project_health, project_progress):
         kinds.part(
             lambda resource, obj, project=project: project(resource, obj, cluster_id="cluster", rules=RULES),  # type: ignore[misc]
@@ -245,7 +248,7 @@ def of_the_source() -> list[View[Any]]:
 
 
 MADE_AT_WORK = {
-    "agent.resource_manager.common.managed_kinds: keep": of_managed_kinds(),
+    "kube.apply.kinds: keep": of_managed_kinds(),
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
     "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],

@@ -15,7 +15,6 @@ from typing import Generic, TypeVar
 
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.common.inputs import Inputs
-from agent.resource_manager.common.managed_kinds import ManagedKinds, Part
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck
 from agent.resource_manager.health.objects import Objects
@@ -32,6 +31,7 @@ from agent.resource_manager.health.reconcile import LONGEST_PASS, Reconciler
 from agent.resource_manager.health.warnings import Warnings
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.health.checks.deployment import Bucket, buckets
+from kube.apply.kinds import ManagedKinds, Part
 from kube.objects import Object
 from kube.resources import DEPLOYMENTS, Resource
 from kube.runtime.cache import Change

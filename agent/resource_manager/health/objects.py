@@ -6,9 +6,9 @@ as objects do that their manifest asks to be left alone.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from agent.resource_manager.common.managed_kinds import Part
 from agent.resource_manager.health.projections import ObjectHealth, Project
 from gardener.health.findings import Reference
+from kube.apply.kinds import Part
 from kube.errors import KindNotServed, KubeError, NotFound
 from kube.objects import Key, group_of
 from kube.resources import Resource

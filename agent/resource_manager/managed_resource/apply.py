@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from agent.resource_manager.managed_resource.application import (
@@ -16,7 +16,6 @@ from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import SCALABLE, Autoscalers
-from agent.resource_manager.managed_resource.target import Target
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource.autoscaling import Scaled
@@ -25,20 +24,21 @@ from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Plan, Wanted
 from gardener.managed_resource.warnings import ObjectWarnings, stored_warnings
+from kube.apply.application import for_each
+from kube.apply.live_objects import LiveObjects
 from kube.objects import Key, Object, annotations, condition
 from kube.runtime.yielding import Yielding
 from kube.write_mode import FieldValidation
 
 _AT_A_STRETCH = 64
 """Objects of which it is looked up in memory whether they are up to date, before others may have their turn."""
-_WORKERS = 10
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Applier:
     """Remembers what it applied. That can be lost at any time: then the cluster is looked at more closely, once."""
 
-    target: Target
+    live: LiveObjects
     ownership: Ownership
     autoscalers: Autoscalers
     repairs: Repairs
@@ -82,13 +82,13 @@ class Applier:
                 del memory[gone]
         return ApplyOptions(
             owner=owner,
-            client=self.target.client_of(owner.identity.user),
+            client=self.live.client_of(owner.identity.user),
             overwrite=Overwrite(
                 labels=bool(spec.get("forceOverwriteLabels")), annotations=bool(spec.get("forceOverwriteAnnotations"))
             ),
             adopt=annotations(managed_resource).get(keys.ADOPT) or "",
             listed=diff.previous.keys() - only_announced(managed_resource),
-            told=(condition(managed_resource, RESOURCES_APPLIED) or {}).get("message") or "",
+            reported=(condition(managed_resource, RESOURCES_APPLIED) or {}).get("message") or "",
             equivalences=diff.equivalences,
             scaled=scaled,
             previous=diff.previous,
@@ -118,7 +118,7 @@ class Applier:
         """None: it can't be applied."""
         if wanted.problem or wanted.resource is None:
             return None
-        return Application(wanted, wanted.resource, options, target=self.target, ownership=self.ownership)
+        return Application(wanted, wanted.resource, options, live=self.live, ownership=self.ownership)
 
     async def take_over(self, plan: Plan, options: ApplyOptions, names: Collection[str]) -> None:
         """Stamp those of these objects, by object key, that their holders have given up.
@@ -136,8 +136,9 @@ class Applier:
         before = dict(options.applied)
         yielding = Yielding()
 
-        async def apply_one(wanted: Wanted, application: Application | None) -> str:
+        async def apply_one(each: tuple[Wanted, Application | None]) -> str:
             """The text of an error, if there was one."""
+            wanted, application = each
             async with at_once:
                 await yielding.after_long()
                 failure = Failure(wanted.problem) if application is None else await application.run(changes)
@@ -156,25 +157,9 @@ class Applier:
                     if application is None or not application.is_up_to_date():
                         outstanding.append((wanted, application))
                 changes.looked_at += len(outstanding)
-                changes.errors += filter(None, await _each(apply_one, outstanding))
+                changes.errors += filter(None, await for_each(apply_one, outstanding))
         finally:
             changes.warnings = dict(options.warnings)
             changes.is_repair = bool(changes.created or changes.updated) and before == options.applied
             if changes.is_repair:
                 self.repairs.add(options.owner.name, time.monotonic())
-
-
-async def _each(
-    apply_one: Callable[[Wanted, Application | None], Awaitable[str]],
-    outstanding: Sequence[tuple[Wanted, Application | None]],
-) -> list[str]:
-    """The results, in order; by a few tasks only, since to start thousands would hold the event loop."""
-    results = [""] * len(outstanding)
-    waiting = iter(enumerate(outstanding))
-
-    async def work() -> None:
-        for position, each in waiting:
-            results[position] = await apply_one(*each)
-
-    await asyncio.gather(*(work() for _ in outstanding[:_WORKERS]))
-    return results

@@ -13,7 +13,6 @@ from functools import partial
 import structlog
 
 from agent.resource_manager.common.inputs import Inputs
-from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.common.service_events import warnings_about
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.apply import Applier
@@ -30,10 +29,12 @@ from agent.resource_manager.managed_resource.rules.permissions import restrictio
 from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import Autoscalers
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
-from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
+from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.responsibility import belongs_to_class, finalizer_of, is_ignored, parse_origin
+from kube.apply.kinds import ManagedKinds
+from kube.apply.live_objects import LiveObjects
 from kube.objects import Key, Object, is_deleting, key
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop
@@ -57,10 +58,12 @@ class ManagedResourceLoop:
         self._inputs = Inputs()
         self._unsubscribe: Callable[[], None] = lambda: None
         self._kinds = kinds
-        self._target = Target(
+        self._live = LiveObjects(
             client=context.target.client,
             discovery=context.target.discovery,
             kinds=kinds,
+            origin=keys.ORIGIN,
+            marks=(keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY, keys.GARBAGE_COLLECTABLE),
             on_change=self._object_changed,
         )
         self._plans = Plans(
@@ -102,7 +105,7 @@ class ManagedResourceLoop:
             source=source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
         )
         self._remover = Remover(
-            target=self._target,
+            live=self._live,
             ownership=self._ownership,
             record=self._record,
             garbage_collector=context.config.controllers.garbage_collector.enabled,
@@ -116,9 +119,9 @@ class ManagedResourceLoop:
             dependencies=self._dependencies,
             plans=self._plans,
             ownership=self._ownership,
-            target=self._target,
+            live=self._live,
             applier=Applier(
-                target=self._target,
+                live=self._live,
                 ownership=self._ownership,
                 autoscalers=self._autoscalers,
                 repairs=self._repairs,
@@ -194,12 +197,12 @@ class ManagedResourceLoop:
 
     def is_being_deleted(self, reference: Object) -> bool:
         """Whether an object that some ManagedResource lists is on its way out, by the watches."""
-        observed = self._target.observed_as(reference)
+        observed = self._live.observed_as(reference)
         return observed is not None and observed.deleting
 
     def has_finished(self, reference: Object) -> bool:
         """Whether it is a Job that has finished and was removed for that."""
-        return self._target.has_finished_as(reference)
+        return self._live.has_finished_as(reference)
 
     # --- mapping events to keys
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
-from agent.resource_manager.managed_resource.target import Target
+from kube.apply.live_objects import LiveObjects
 from kube.objects import Key
 from kube.runtime.client import Client
 
@@ -33,7 +33,7 @@ class DeleteOptions:
     owner: Owner
     client: Client
     """By which is written, as the owner's identity says."""
-    target: Target
+    live: LiveObjects
     ownership: Ownership
     wanted: frozenset[str]
     """Object keys of what this ManagedResource itself asks for; none if all of it goes."""

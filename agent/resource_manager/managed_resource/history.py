@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import structlog
 
 from agent.resource_manager.managed_resource.source import Source
-from agent.resource_manager.managed_resource.threads import OBJECTS
 from gardener import keys
 from gardener.managed_resource.history import (
     REVISIONS,
@@ -40,6 +39,7 @@ from kube.runtime.cache import Caches, Store, View
 from kube.runtime.client import Form
 from kube.runtime.controller import ReconcileError
 from kube.runtime.events import EventRecorder
+from kube.runtime.threads import OBJECTS
 
 HISTORY_FAILED, NOT_KEPT = "HistoryFailed", "VersionNotKept"
 """Reasons of Events."""

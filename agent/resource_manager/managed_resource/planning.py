@@ -7,7 +7,6 @@ the plans that are being made share the budget.
 import asyncio
 from functools import partial
 
-from agent.resource_manager.managed_resource.threads import PLANS
 from gardener.managed_resource.decode import DecodeResult, decode_secrets, unfolded_size
 from gardener.managed_resource.plan import (
     LIMITS,
@@ -25,7 +24,9 @@ from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from kube.runtime.discovery import Discovery, find_all
 from kube.runtime.limiter import ByteBudget
+from kube.runtime.threads import Thread
 
+_PLANS = Thread("plans")
 _OFF_THE_LOOP = 16 * 1024
 """Bytes from which on the work is done in a thread so that requests on the same event loop do not wait for it."""
 _COPIES = 8
@@ -40,7 +41,7 @@ async def size_of(data: Data) -> int:
     size = unfolded_size(contents, limit=_OFF_THE_LOOP)
     if size < _OFF_THE_LOOP:
         return size
-    return await PLANS.compute(unfolded_size, contents, limit=LIMITS.total_bytes)
+    return await _PLANS.compute(unfolded_size, contents, limit=LIMITS.total_bytes)
 
 
 def memory_for(size: int) -> int:
@@ -84,8 +85,8 @@ async def make_plan(
 
     async def make_in_threads() -> Plan:
         async with budget.hold(memory_for(size)):
-            decoded = await PLANS.compute(decode_secrets, data, limits=LIMITS)
-            return await PLANS.compute(planned, decoded, await _find_kinds(discovery, decoded))
+            decoded = await _PLANS.compute(decode_secrets, data, limits=LIMITS)
+            return await _PLANS.compute(planned, decoded, await _find_kinds(discovery, decoded))
 
     # A thread can't be cancelled: until it ends, the memory is in use.
     return await asyncio.shield(asyncio.create_task(make_in_threads()))

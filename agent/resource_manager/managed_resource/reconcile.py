@@ -30,7 +30,6 @@ from agent.resource_manager.managed_resource.restricted import restricted_object
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.scaling import ListError
-from agent.resource_manager.managed_resource.target import Target
 from config.resource_manager.restrictions import Restrictions
 from gardener import keys
 from gardener.managed_resource import conditions
@@ -40,6 +39,7 @@ from gardener.managed_resource.messages import dependants_message, dependencies_
 from gardener.managed_resource.plan import Plan
 from gardener.managed_resource.warnings import FieldValidationError, annotation_warnings, field_validation
 from gardener.responsibility import is_ignored, is_responsible, must_wait
+from kube.apply.live_objects import LiveObjects
 from kube.clock import format_duration
 from kube.conditions import Condition, conditions_of
 from kube.errors import KubeError
@@ -59,7 +59,7 @@ class Reconciler:
     dependencies: Dependencies
     plans: Plans
     ownership: Ownership
-    target: Target
+    live: LiveObjects
     applier: Applier
     remover: Remover
     reporter: Reporter
@@ -121,7 +121,7 @@ class Reconciler:
         self.history.forget(name)
         self.record.forget(name)
         self.dependencies.forget(name)
-        await self.target.manage(name, ())
+        await self.live.manage(name, ())
 
     # --- applying
 
@@ -240,8 +240,8 @@ class Reconciler:
         limit, at_once = self.time_limit, asyncio.Semaphore(_AT_ONCE)
         try:
             async with asyncio.timeout(limit):
-                leftover = await self.target.resources_of([*diff.unwanted, *diff.retained])
-                await self.target.manage(changes.owner, plan.resources | leftover)
+                leftover = await self.live.resources_of([*diff.unwanted, *diff.retained])
+                await self.live.manage(changes.owner, plan.resources | leftover)
                 async with asyncio.TaskGroup() as group:
                     if diff.unwanted:
                         group.create_task(self.remover.remove(diff.unwanted, delete_options, changes, at_once))
@@ -268,7 +268,7 @@ class Reconciler:
         changes, outcome = self.reporter.change_set(name), conditions.being_removed()
         if not keeps_objects:
             listed = all_listed(managed_resource)
-            await self.target.manage(name, await self.target.resources_of(listed))
+            await self.live.manage(name, await self.live.resources_of(listed))
             options = self.remover.options(self._owner(managed_resource), managed_resource)
             try:
                 await self.remover.remove(listed, options, changes, asyncio.Semaphore(_AT_ONCE))

@@ -3,9 +3,9 @@
 from collections.abc import Set as AbstractSet
 
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions
-from agent.resource_manager.managed_resource.target import key_of_live
 from gardener import keys
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
+from kube.apply.live_objects import key_of_live
 from kube.errors import KindGone, KubeError, NotFound
 from kube.objects import Object, annotations
 from kube.objects import key as key_of
@@ -37,12 +37,12 @@ async def release(reference: Object, options: DeleteOptions, *, stamps: Abstract
         return
     except KubeError as error:
         raise ReleaseError("patching", reference, options.owner.identity.error_text(error)) from error
-    options.target.forget(key_of_reference(reference))
+    options.live.forget(key_of_reference(reference))
 
 
 async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Resource, Object] | None:
     """An object that is ours, and its kind. Raises ReleaseError: it may not be released, or can't be read."""
-    owner, target = options.owner, options.target
+    owner, target = options.owner, options.live
     try:
         resource = await target.resource_of(reference)
         key = key_of_live(resource, reference)

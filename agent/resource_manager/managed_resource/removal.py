@@ -21,7 +21,6 @@ from agent.resource_manager.managed_resource.ownership import Look
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import RestrictedError
 from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
-from agent.resource_manager.managed_resource.target import Observed, key_of_live
 from gardener import keys
 from gardener.managed_resource.messages import (
     about_to_take_text,
@@ -29,7 +28,7 @@ from gardener.managed_resource.messages import (
     not_removed_text,
     pending_text,
 )
-from gardener.managed_resource.references import key_of_reference, object_key, resource_string_of_reference
+from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
 from gardener.managed_resource.removal_rules import (
     Disposition,
     disposition,
@@ -38,10 +37,22 @@ from gardener.managed_resource.removal_rules import (
     propagation_policy,
     without_finalizers,
 )
-from gardener.overview.objects import held_by
+from kube.apply.live_objects import Observed, key_of_live
 from kube.clock import format_duration, parse_duration, parse_time
 from kube.errors import Conflict, Forbidden, KindGone, KindNotServed, KindUnavailable, KubeError, NotFound
-from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    finalizers,
+    group_of,
+    held_by,
+    is_deleting,
+    is_truthy,
+    metadata,
+    object_key,
+    uid,
+)
 from kube.resources import VOLUME_CLAIMS, Resource
 from kube.runtime.client import Selection
 
@@ -65,7 +76,7 @@ class Removal:
         self._reference = reference
         self._options = options
         self._look = look
-        self._target = options.target
+        self._live = options.live
         self._ownership = options.ownership
         self._name = key_of_reference(reference)
         self._text = resource_string_of_reference(reference)
@@ -113,7 +124,7 @@ class Removal:
         """Give it away if the ManagedResource of another agent has claimed it; else nothing happens."""
         if self._is_wanted() or self._options.owner.problem(self._resource, self._key):
             return None
-        live = await self._target.read(self._resource, self._key)
+        live = await self._live.read(self._resource, self._key)
         if live is not None and not is_deleting(live) and self._disposition(live) is Disposition.DELETE:
             return await self._handed_over(live)
         return None
@@ -132,7 +143,7 @@ class Removal:
         return Pending(self._name, pending_text(self._text), due=timedelta(seconds=max(left, 0.0)))
 
     async def _remove(self, changes: ChangeSet) -> Pending | None:
-        observed = self._target.observed(self._resource, self._key)
+        observed = self._live.observed(self._resource, self._key)
         if observed is not None and self._is_simple(observed):
             if observed.deleting:
                 return await self._pending(since=observed.deletion_timestamp, held_by=observed.held_by)
@@ -148,7 +159,7 @@ class Removal:
                 self._forget()
                 return None
             return await self._pending()
-        seen_to_go = self._target.sees(self._resource, self._key) and self._name in self._options.progress.deleted
+        seen_to_go = self._live.sees(self._resource, self._key) and self._name in self._options.progress.deleted
         if observed is None and seen_to_go:
             return await self._gone()
         return await self._look_closer(changes)
@@ -160,7 +171,7 @@ class Removal:
 
     async def _not_permitted(self, reason: str, *, is_restricted: bool = False) -> Pending | None:
         """What we may not delete and did not write is none of our business: an attempt to write it may have failed."""
-        live = await self._target.read(self._resource, self._key)
+        live = await self._live.read(self._resource, self._key)
         stamped = live is not None and annotations(live).get(keys.ORIGIN) == self._options.owner.origin
         if live is None or not (self._is_ignored or stamped) or self._disposition(live) is not Disposition.DELETE:
             self._forget()
@@ -194,7 +205,7 @@ class Removal:
         live: Object | None = None
         for attempt in range(_ATTEMPTS):
             # What the watch brought is good enough to begin with: the preconditions of the DELETE see to the rest.
-            read = self._target.read_live if attempt else self._target.read
+            read = self._live.read_live if attempt else self._live.read
             live = await read(self._resource, self._key)
             if live is None:
                 return await self._gone()
@@ -254,7 +265,7 @@ class Removal:
         return bool(claimant) and claimant == origin != self._options.owner.origin
 
     async def _annotate(self, live: Object, notes: Mapping[str, str | None]) -> None:
-        await self._target.annotate(self._resource, live, notes, client=self._options.client)
+        await self._live.annotate(self._resource, live, notes, client=self._options.client)
 
     def _disposition(self, live: Object) -> Disposition:
         owner = self._options.owner
@@ -269,7 +280,7 @@ class Removal:
         )
 
     def _forget(self) -> None:
-        self._target.forget(self._name)
+        self._live.forget(self._name)
 
     async def _delete(self, uid_: str, version: str, changes: ChangeSet, live: Object | None = None) -> None:
         subject = live or {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
@@ -310,7 +321,7 @@ class Removal:
         selection = Selection(namespace=self._key.namespace, label_selector=claims.selector)
         found = [
             metadata(claim)["name"]
-            for claim in await self._target.client.list(VOLUME_CLAIMS, selection)
+            for claim in await self._live.client.list(VOLUME_CLAIMS, selection)
             if not is_deleting(claim) and claims.has(metadata(claim)["name"], stateful_set=self._key.name)
         ]
         for name in found:
@@ -387,7 +398,7 @@ async def attempt(
     """A step of the removal of what is referred to, if its kind is not gone."""
     if not reference.get("name"):
         return None  # it was never applied
-    target = options.target
+    target = options.live
     try:
         resource = await target.resource_of(reference)
         if resource.namespaced and not reference.get("namespace"):

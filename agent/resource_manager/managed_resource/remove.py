@@ -15,12 +15,12 @@ from agent.resource_manager.managed_resource.release import ReleaseError, releas
 from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal, attempt, failed
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from agent.resource_manager.managed_resource.rules.permissions import Owner
-from agent.resource_manager.managed_resource.target import Target
 from gardener import keys
 from gardener.managed_resource.inventory import only_announced
 from gardener.managed_resource.messages import in_use_text
 from gardener.managed_resource.order import place_of_use, runs_pods
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
+from kube.apply.live_objects import LiveObjects
 from kube.clock import format_duration, parse_time
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations
@@ -44,7 +44,7 @@ _KEEP_SECONDS = 5.0
 class Remover:
     """Each object is removed on its own; what is known of its removal is remembered until the next complete pass."""
 
-    target: Target
+    live: LiveObjects
     ownership: Ownership
     record: Record
     garbage_collector: bool
@@ -77,8 +77,8 @@ class Remover:
         """Args: wanted: object keys of what it asks for; none if all of it goes."""
         return DeleteOptions(
             owner=owner,
-            client=self.target.client_of(owner.identity.user),
-            target=self.target,
+            client=self.live.client_of(owner.identity.user),
+            live=self.live,
             ownership=self.ownership,
             wanted=wanted,
             announced=only_announced(managed_resource),
@@ -136,7 +136,7 @@ class Remover:
 
     def _left(self, reference: Object, options: DeleteOptions, look: Look) -> timedelta:
         """For which a workload is waited for, from its deletion; a process that starts anew does not begin anew."""
-        observed = self.target.observed_as(reference)
+        observed = self.live.observed_as(reference)
         since = options.progress.unwanted_since.get(key_of_reference(reference), look.now)
         passed = timedelta(seconds=look.now - since)
         if observed is not None and observed.deleting:

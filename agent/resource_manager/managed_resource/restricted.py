@@ -11,9 +11,9 @@ from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.ownership import Look
 from agent.resource_manager.managed_resource.release import ReleaseError, find_releasable
 from agent.resource_manager.managed_resource.removal import Removal, attempt
-from agent.resource_manager.managed_resource.target import key_of_live
 from gardener.managed_resource.inventory import InventoryDiff
 from gardener.managed_resource.references import key_of_reference
+from kube.apply.live_objects import key_of_live
 from kube.errors import KubeError
 from kube.objects import Object
 
@@ -51,7 +51,7 @@ async def restricted_objects(diff: InventoryDiff, options: DeleteOptions, at_onc
 
 async def _is_restricted(reference: Object, options: DeleteOptions) -> bool:
     try:
-        resource = await options.target.resource_of(reference)
+        resource = await options.live.resource_of(reference)
     except KubeError:
         return False
     return bool(options.owner.problem(resource, key_of_live(resource, reference)))

@@ -1,6 +1,7 @@
 """When an object has to be written: plainly compared, and with regard to who made the difference."""
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,8 +9,12 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gardener.managed_resource.difference import content_hash, is_drifted, needs_update
+from gardener.keys import FIELD_MANAGER
+from kube import differences
+from kube.differences import content_hash, needs_update
 from kube.objects import Object
+
+is_drifted = partial(differences.is_drifted, field_manager=FIELD_MANAGER)
 
 # --- plain comparison
 

@@ -1,11 +1,12 @@
 """What was not stored, what is told of it, and what is remembered of it."""
 
+from functools import partial
 from typing import Any
 
 import orjson
 import pytest
 
-from gardener.managed_resource.difference import Difference, dropped_fields, is_drifted, is_told
+from gardener.keys import FIELD_MANAGER
 from gardener.managed_resource.references import key_of_reference
 from gardener.managed_resource.warnings import (
     MOST_STORED,
@@ -20,8 +21,13 @@ from gardener.managed_resource.warnings import (
     stored_warnings,
 )
 from kit.objects import managed_resource
+from kube import differences
+from kube.differences import Difference, is_reportable
 from kube.objects import Object
 from kube.write_mode import FieldValidation
+
+is_drifted = partial(differences.is_drifted, field_manager=FIELD_MANAGER)
+dropped_fields = partial(differences.dropped_fields, field_manager=FIELD_MANAGER)
 
 REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "front", "labels": {"a": "b"}}
 OURS = {"manager": "gardener-resource-manager", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
@@ -65,15 +71,15 @@ def test_what_the_answer_to_a_write_lacks_was_dropped(wanted: Object, answer: Ob
     # And it is no drift, unless something else is missing, too.
     if dropped:
         assert is_drifted(wanted, answer)
-        assert not is_drifted(wanted, answer, dropped)
-        assert is_drifted({**wanted, "more": 1}, answer, dropped)
+        assert not is_drifted(wanted, answer, dropped=dropped)
+        assert is_drifted({**wanted, "more": 1}, answer, dropped=dropped)
 
 
 def test_what_another_one_changed_is_drift_whatever_was_dropped() -> None:
     theirs = {"manager": "kubectl", "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:spec": {"f:a": {}}}}
     live = answered(a=2)
     live["metadata"]["managedFields"].append(theirs)
-    assert is_drifted(sent(a=1, b=1), live, ["spec.b"])
+    assert is_drifted(sent(a=1, b=1), live, dropped=["spec.b"])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +94,7 @@ def test_what_another_one_changed_is_drift_whatever_was_dropped() -> None:
     ],
 )
 def test_only_what_somebody_may_have_meant_is_told(path: tuple[str, ...], value: Any, *, told: bool) -> None:
-    assert is_told(Difference(path, value, is_missing=True)) is told
+    assert is_reportable(Difference(path, value, is_missing=True)) is told
 
 
 def warned(*texts: str, dropped: tuple[Difference, ...] = (), reference: Object = REFERENCE) -> ObjectWarnings:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.common.managed_kinds import is_cleaned_up
+from kube.apply.kinds import is_cleaned_up
 from kube.objects import Object
 from kube.resources import Resource
 

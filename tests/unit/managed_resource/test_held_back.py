@@ -10,10 +10,10 @@ from agent.resource_manager.managed_resource.ownership import Look
 from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import Identity, Owner
-from agent.resource_manager.managed_resource.target import Observed
 from gardener.managed_resource.conditions import APPLY_FAILED, WAITING_FOR_DEPENDENCIES
 from gardener.managed_resource.plan import unrestricted
 from kit.objects import config_map, managed_resource, reference
+from kube.apply.live_objects import Observed
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS
 
@@ -33,7 +33,7 @@ class World:
         self._options = DeleteOptions(
             owner=Owner(OWNER, str(OWNER), Identity(), unrestricted),
             client=stand_in,
-            target=stand_in,
+            live=stand_in,
             ownership=stand_in,
             wanted=frozenset(),
             announced=frozenset(),

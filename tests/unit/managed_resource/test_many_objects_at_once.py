@@ -61,7 +61,7 @@ def plan(*wanted: Wanted) -> Plan:
 @pytest.fixture
 def applier() -> Applier:
     repairs = Repairs(longest=1)
-    return Applier(target=NOTHING, ownership=NOTHING, autoscalers=NOTHING, repairs=repairs, always_update=None)
+    return Applier(live=NOTHING, ownership=NOTHING, autoscalers=NOTHING, repairs=repairs, always_update=None)
 
 
 def options() -> ApplyOptions:

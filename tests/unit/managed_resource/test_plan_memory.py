@@ -5,10 +5,11 @@ import pytest
 
 from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
 from gardener.managed_resource.decode import LARGEST_OBJECT
-from gardener.managed_resource.plan import LARGE, Basis, Plan
+from gardener.managed_resource.plan import Basis, Plan
 from kit import objects
 from kit.objects import Served, obj
 from kube.objects import Key, Object
+from kube.packing import LARGE
 from kube.resources import CONFIG_MAPS, Resource
 
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)

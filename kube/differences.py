@@ -8,8 +8,8 @@ Every difference then stems either from our own write (the API server filled in 
 dropped what it doesn't know) or from somebody else. The API server records in `metadata.managedFields` who last set
 which field:
 
-- A field that differs, or that only the live object has, is drift if another manager owns it. If it is ours or
-  nobody's, then it came about with our own write.
+- A field that differs, or that only the live object has, is drift if another manager owns it. If it is ours, or
+  without an owner, then it came about with our own write.
 - A field that only the manifest has is drift: was it removed by somebody or dropped by the API server? Removals are not
   recorded. What the API server is known not to store (null, empty lists and mappings; for built-in kinds 0 and false as
   well) does not count, `stringData` of a Secret is looked for in its `data`, and what was missing in the answer to our
@@ -24,7 +24,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from gardener.keys import FIELD_MANAGER
 from kube.objects import Object, group_of, metadata
 from kube.packing import digest
 from kube.resources import BUILT_IN_GROUPS
@@ -109,21 +108,21 @@ def path_text(path: Sequence[str | int]) -> str:
 _NONE: Sequence[Difference] = ()
 
 
-def is_drifted(merged: Object, live: Object, dropped: Collection[str] = ()) -> bool:
+def is_drifted(merged: Object, live: Object, *, field_manager: str, dropped: Collection[str] = ()) -> bool:
     """Whether somebody else changed what we wrote. The manifest must be as it was at our last successful write.
 
-    Args: dropped: paths of what the API server did not store then.
+    Args: field_manager: our own. dropped: paths of what the API server did not store then.
     """
-    if _managed_fields(live) is None:
+    if _managed_fields(live, field_manager) is None:
         return needs_update(merged, live)
-    return any(not (found.is_missing and str(found) in dropped) for found in _differences(merged, live))
+    return any(not (found.is_missing and str(found) in dropped) for found in _differences(merged, live, field_manager))
 
 
-def dropped_fields(sent: Object, answer: Object) -> list[Difference]:
+def dropped_fields(sent: Object, answer: Object, *, field_manager: str) -> list[Difference]:
     """What the API server, or admission, did not store of what was written, as its answer shows."""
     if _is_stored(sent, answer):
         return []
-    return [found for found in _differences(sent, answer) if found.is_missing]
+    return [found for found in _differences(sent, answer, field_manager) if found.is_missing]
 
 
 def _is_stored(sent: Any, answer: Any, *, in_list: bool = False) -> bool:
@@ -139,7 +138,7 @@ def _is_stored(sent: Any, answer: Any, *, in_list: bool = False) -> bool:
     return bool(sent == answer) if in_list else answer is not None
 
 
-def is_told(dropped: Difference) -> bool:
+def is_reportable(dropped: Difference) -> bool:
     """Whether somebody may have meant something by a field: it has a value, and no server stamps it."""
     if len(dropped.path) == 2 and dropped.path[0] == "metadata" and dropped.path[1] in _VOLATILE:
         return False
@@ -154,8 +153,8 @@ def _is_nothing(value: Any) -> bool:
     return not value
 
 
-def _differences(merged: Object, live: Object) -> Sequence[Difference]:
-    fields = _managed_fields(live) or _Fields([], [])
+def _differences(merged: Object, live: Object, field_manager: str) -> Sequence[Difference]:
+    fields = _managed_fields(live, field_manager) or _Fields([], [])
     fields = replace(fields, drops_zeros=group_of(live.get("apiVersion") or "") in BUILT_IN_GROUPS)
     wanted = {name: value for name, value in _with_data(merged).items() if name != _STATUS}
     present = {name: value for name, value in _comparable(live).items() if name != _STATUS}
@@ -205,7 +204,7 @@ class _Fields:
                     yield step, json.loads(step[2:])
 
 
-def _managed_fields(live: Object) -> _Fields | None:
+def _managed_fields(live: Object, field_manager: str) -> _Fields | None:
     """None if it is not recorded, or not for this version, who owns what."""
     others: list[Mapping[str, Any]] = []
     own: list[Mapping[str, Any]] = []
@@ -216,7 +215,7 @@ def _managed_fields(live: Object) -> _Fields | None:
             continue
         if entry.get("apiVersion") != live.get("apiVersion"):
             return None
-        ours = entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Update"
+        ours = entry.get("manager") == field_manager and entry.get("operation") == "Update"
         (own if ours and not entry.get("subresource") else others).append(fields)
     return _Fields(others, own) if entries else None
 
@@ -262,7 +261,7 @@ def _of_lists(wanted: list[Any], present: list[Any], fields: _Fields) -> Sequenc
     steps = dict(fields.item_keys())
     if steps:
         return _of_keyed_lists(wanted, present, fields, steps)
-    # A list that is owned as a whole, by us or by nobody. More items than we wrote came with our own write.
+    # A list that is owned as a whole, by us or without an owner. More items than we wrote came with our own write.
     if fields.foreign or len(wanted) > len(present):
         return _differs(True)
     found: list[Difference] = []

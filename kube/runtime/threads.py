@@ -1,7 +1,7 @@
 """What takes long to compute, off the event loop.
 
-There is one thread for plans and one for objects. More of them would be no faster, since only one can hold the lock of
-the interpreter; but the event loop would have to wait for each of them, at every turn.
+More threads for one purpose would be no faster, since only one can hold the lock of the interpreter; but the event loop
+would have to wait for each of them, at every turn.
 """
 
 import asyncio
@@ -24,5 +24,5 @@ class Thread:
         return await asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args, **kwargs))
 
 
-PLANS = Thread("plans")
 OBJECTS = Thread("objects")
+"""For what is computed from one large object."""

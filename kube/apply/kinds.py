@@ -162,9 +162,9 @@ class Part(Generic[T]):
         self._kinds = kinds
         self._on_change = on_change
         self._index = index
-        self._used: dict[Key, frozenset[Resource]] = {}
+        self._used: dict[Hashable, frozenset[Resource]] = {}
 
-    async def use(self, owner: Key, resources: Iterable[Resource]) -> None:
+    async def use(self, owner: Hashable, resources: Iterable[Resource]) -> None:
         """Watch these kinds for an owner, and no others; returns when they were listed."""
         after, before = frozenset(resources), self._used.get(owner, frozenset())
         if after:

@@ -1,28 +1,36 @@
-"""The managed objects in the target cluster, seen through watches.
+"""The live objects of owners, seen through watches.
 
-For each kind that some ManagedResource manages there is one watch of the objects that carry our managed-by label. Of
-each object only little is kept (`Observed`): above all a hash of its content. What was last applied, or found to be
-right, is remembered as such a hash too (`accept`); so 'is everything as it should be' is answered from memory, a
-status update of a Deployment is nobody's business, and a manual change shows at once: its event has another hash.
+For each kind that some owner has there is one watch of the objects that carry a label (`kinds`). Of each object only
+little is kept (`Observed`): above all a hash of its content. What was last applied, or found to be right, is remembered
+as such a hash too (`accept`); so 'is everything as it should be' is answered from memory, a status update of a
+Deployment wakes no one, and a manual change shows at once: its event has another hash.
 
 Whole objects are held compressed, in a bounded memory, so that the pass that has to change one needs no read. An
-object that is not in the store may still exist (somebody took its label away), so it is read, or its creation
+object that is not in the store may still exist (its label may have been taken off), so it is read, or its creation
 fails with 'already exists'.
 """
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.resource_manager.common.managed_kinds import ManagedKinds
-from gardener import keys
-from gardener.managed_resource.difference import content_hash
-from gardener.managed_resource.references import object_key
-from gardener.overview.objects import held_by
+from kube.apply.kinds import ManagedKinds
+from kube.differences import content_hash
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, is_deleting, labels, metadata, resource_version, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    held_by,
+    is_deleting,
+    labels,
+    metadata,
+    object_key,
+    resource_version,
+    uid,
+)
 from kube.objects import key as key_of
 from kube.packing import RecentObjects
 from kube.resources import Resource
@@ -31,21 +39,21 @@ from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from kube.runtime.limiter import ByteBudget
 
-_MARKS = frozenset({keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY})
 _LARGE_AT_ONCE = 64 << 20
-_BODIES = 64 << 20
+_RECENT = 64 << 20
 """Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Observed:
-    """What is known of a live object."""
+    """What is known of a live object. Treat as immutable; not frozen because construction is on the hot path."""
 
     uid: str
     version: int
     content: bytes
-    """See `difference.content_hash`."""
+    """See `differences.content_hash`."""
     origin: str
+    """The owner that its annotation names; empty if there is none."""
     deletion_timestamp: str
     """Empty if it is not being deleted."""
     held_by: str
@@ -58,8 +66,16 @@ class Observed:
         return bool(self.deletion_timestamp)
 
 
-class Target:
-    """Args: on_change: called with the origin of an object that is not as it was accepted."""
+class LiveObjects:
+    """The objects in one cluster that carry a label.
+
+    Args:
+        kinds: the watches.
+        origin: the annotation that names the owner of an object.
+        marks: annotations and labels that have a say in the removal of an object.
+        on_change: called with the owner of an object that is not as it was accepted.
+        finds_by_owner: whether `owned` is asked.
+    """
 
     def __init__(
         self,
@@ -67,13 +83,19 @@ class Target:
         client: Client,
         discovery: Discovery,
         kinds: ManagedKinds,
+        origin: str,
         on_change: Callable[[str], None],
+        marks: Collection[str] = (),
+        finds_by_owner: bool = False,
     ) -> None:
         self.client = client
         self.discovery = discovery
-        self._kinds = kinds.part(self._observe, on_change=self._changed)
+        self._origin = origin
+        self._marks = frozenset(marks)
+        index = (lambda observed: (observed.origin,)) if finds_by_owner else (lambda _: ())
+        self._kinds = kinds.part(self._observe, on_change=self._changed, index=index)
         self._on_change = on_change
-        self._bodies = RecentObjects(limit=_BODIES)
+        self._recent = RecentObjects(limit=_RECENT)
         self._accepted: dict[str, bytes] = {}
         self._answer: tuple[Object, bytes] | None = None
         """An answer that is just being taken over, with its hash."""
@@ -85,8 +107,8 @@ class Target:
         """By which is written as another user; the client itself if there is none."""
         return self.client.impersonating(user) if user else self.client
 
-    async def manage(self, user: Key, resources: Iterable[Resource]) -> None:
-        """Watch these kinds for a ManagedResource and no others for it; returns when they were listed."""
+    async def manage(self, user: Hashable, resources: Iterable[Resource]) -> None:
+        """Watch these kinds for an owner and no others for it; returns when they were listed."""
         await self._kinds.use(user, resources)
 
     # --- what is known
@@ -116,10 +138,18 @@ class Target:
         resource = self.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
         return None if resource is None else self.observed(resource, key_of_live(resource, reference))
 
+    def owned(self, resource: Resource, origin: str) -> list[tuple[Key, Observed]]:
+        """The objects of an owner, of a kind that is watched."""
+        return self._kinds.by_index(resource, origin)
+
+    def is_listed(self, resource: Resource) -> bool:
+        """Whether all objects of a kind are known."""
+        return self._kinds.is_listed(resource)
+
     def is_accepted(self, resource: Resource, key: Key) -> bool:
         """Whether the live object is as it was after the last pass that looked at it."""
         observed = self.observed(resource, key)
-        return observed is not None and self._accepted.get(_id(resource, key)) == observed.content
+        return observed is not None and self._accepted.get(id_of(resource, key)) == observed.content
 
     def has_finished(self, resource: Resource, key: Key) -> bool:
         """Whether it is a Job that has done its work and was cleaned up since."""
@@ -131,16 +161,16 @@ class Target:
         return resource is not None and self.has_finished(resource, key_of_live(resource, reference))
 
     def sees(self, resource: Resource, key: Key) -> bool:
-        """Whether an object that carries our label would be known; if not, it has to be read."""
+        """Whether an object that carries the label would be known; if not, it has to be read."""
         return self._kinds.sees(resource, key)
 
     async def read(self, resource: Resource, key: Key) -> Object | None:
         """The whole live object, from the memory of recent events if it is there. Raises KubeError."""
         observed = self.observed(resource, key)
         if observed is not None:
-            body = self._bodies.get(_id(resource, key), version=observed.version)
-            if body is not None:
-                return body
+            found = self._recent.get(id_of(resource, key), version=observed.version)
+            if found is not None:
+                return found
         return await self.read_live(resource, key)
 
     async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
@@ -166,35 +196,35 @@ class Target:
     # --- what is remembered
 
     def accept(self, resource: Resource, live: Object, content: bytes) -> None:
-        """From now on, only another content than this is a change; see `difference.content_hash`."""
-        self._accepted[_id(resource, key_of(live))] = content
-        if annotations(live).get(keys.ORIGIN):
+        """From now on, only another content than this is a change; see `differences.content_hash`."""
+        self._accepted[id_of(resource, key_of(live))] = content
+        if annotations(live).get(self._origin):
             self._answer = live, content
             self._kinds.observe(resource, live)
             self._answer = None
 
     def forget(self, name: str) -> None:
         self._accepted.pop(name, None)
-        self._bodies.drop(name)
+        self._recent.drop(name)
 
     def _observe(self, resource: Resource, obj: Object) -> Observed:
-        name = _id(resource, key_of(obj))
+        name = id_of(resource, key_of(obj))
         content = self._answer[1] if self._answer is not None and self._answer[0] is obj else content_hash(obj)
-        notes, marks = annotations(obj), labels(obj)
-        self._bodies.put(name, obj)
+        notes = annotations(obj)
+        self._recent.put(name, obj)
         return Observed(
             uid=uid(obj),
             version=resource_version(obj),
             content=content,
-            origin=sys.intern(notes.get(keys.ORIGIN, "")),  # one string for all of a ManagedResource
+            origin=sys.intern(notes.get(self._origin, "")),  # one string for all of an owner
             deletion_timestamp=metadata(obj).get("deletionTimestamp") or "",
             held_by=held_by(obj) if is_deleting(obj) else "",
-            has_marks=(not _MARKS.isdisjoint(notes) or keys.GARBAGE_COLLECTABLE in marks),
+            has_marks=not (self._marks.isdisjoint(notes) and self._marks.isdisjoint(labels(obj))),
         )
 
     def _changed(self, resource: Resource, change: Change[Observed]) -> None:
         old, new = change.old, change.new
-        name = _id(resource, change.key)
+        name = id_of(resource, change.key)
         if new is None:
             self.forget(name)
         elif self._accepted.get(name) == new.content and (old is None or old.deleting == new.deleting):
@@ -208,5 +238,6 @@ def key_of_live(resource: Resource, reference: Object) -> Key:
     return Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")
 
 
-def _id(resource: Resource, key: Key) -> str:
+def id_of(resource: Resource, key: Key) -> str:
+    """By which an object is named, whatever the version of its kind."""
     return object_key(resource.group, resource.kind, key.namespace, key.name)

@@ -1,0 +1,288 @@
+"""Sets of objects with an owner, applied as a whole.
+
+    sets = ObjectSets(client=client, discovery=discovery, caches=caches, marks=marks, on_change=enqueue_owner)
+    changes = await sets.apply(objects, owner="shoot--dev--rose/coredns", previous=[DEPLOYMENTS, CONFIG_MAPS])
+
+What differs is written, and what carries the owner's annotation and is not among the objects is removed. There is no
+inventory: each object says whose it is, and which manifest was written to it last. So a process that starts anew finds
+both by its watches, and writes nothing where nothing has changed. An object of another owner, or without one, is
+neither written nor removed; it is an error of that object alone.
+
+In metadata the live object stays, save for what the manifest says and for labels and annotations that our field manager
+has set before. Everything else but the status is the manifest's.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import orjson
+
+from kube.apply.application import Application, Desired, for_each
+from kube.apply.kinds import ManagedKinds
+from kube.apply.live_objects import LiveObjects, Observed, id_of
+from kube.differences import is_drifted
+from kube.errors import Conflict, KubeError, NotFound
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    group_of,
+    is_deleting,
+    key,
+    labels,
+    mapping,
+    mappings,
+    metadata,
+    object_key,
+    resource_version,
+    uid,
+)
+from kube.resources import Resource
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What is put on the objects, and who writes them."""
+
+    label: str
+    value: str
+    """Of the label, by which all of these objects are watched."""
+    owner: str
+    """The annotation that names the owner."""
+    digest: str
+    """The annotation with the digest of the manifest that was written last."""
+    field_manager: str
+    """As the API server calls the client: the first part of its user agent."""
+
+
+@dataclass(slots=True)
+class ChangeSet:
+    """What came of applying a set; objects as `Deployment shop/front`."""
+
+    created: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    """Their deletion was accepted."""
+    pending: list[str] = field(default_factory=list)
+    """What is being deleted and not gone yet, be it desired or not: the owner is reported when it is."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """What could not be written or removed, and why."""
+
+    @property
+    def is_complete(self) -> bool:
+        return not (self.pending or self.errors)
+
+    def __bool__(self) -> bool:
+        """Whether anything was written."""
+        return bool(self.created or self.updated or self.removed)
+
+
+class _NotOursError(Exception):
+    """The object is another owner's, or has none."""
+
+
+class _BeingDeletedError(Exception):
+    """The object has to go before it can be made anew."""
+
+
+class ObjectSets:
+    """Args: on_change: called with the owner of an object that is not as it was left."""
+
+    def __init__(
+        self, *, client: Client, discovery: Discovery, caches: Caches, marks: Marks, on_change: Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._discovery = discovery
+        self._marks = marks
+        self._kinds = ManagedKinds(caches, label_selector=f"{marks.label}={marks.value}")
+        self._live = LiveObjects(
+            client=client,
+            discovery=discovery,
+            kinds=self._kinds,
+            origin=marks.owner,
+            on_change=on_change,
+            finds_by_owner=True,
+        )
+        self._watched: dict[str, set[Resource]] = {}
+        """The kinds that owners may have objects of."""
+        self._applied: dict[str, dict[str, bytes]] = {}
+
+    async def close(self) -> None:
+        """End the watches."""
+        await self._kinds.close()
+
+    async def apply(self, objects: Iterable[Object], *, owner: str, previous: Iterable[Resource] = ()) -> ChangeSet:
+        """Make these the objects of an owner; without any, all of its objects are removed.
+
+        Args: previous: kinds that it may have had objects of, besides those of the objects and of earlier calls.
+        """
+        changes, found, desired = ChangeSet(), list[tuple[Object, Resource]](), set[str]()
+        for obj in objects:
+            desired.add(object_key(group_of(obj.get("apiVersion") or ""), obj.get("kind") or "", *key(obj)))
+            try:
+                resource = await self._discovery.find(obj.get("apiVersion") or "", obj.get("kind") or "")
+                found.append((obj, resource))
+            except KubeError as error:
+                changes.errors[f"{obj.get('kind')} {key(obj)}"] = str(error)
+        kinds = self._watched.setdefault(owner, set())
+        kinds.update(previous, (resource for _, resource in found))
+        await self._live.manage(owner, kinds)
+        applications = [self._application(obj, resource, owner) for obj, resource in found]
+        outstanding = [each for each in applications if not each.is_up_to_date()]
+        await for_each(partial(_write, changes), outstanding)
+        await self._remove_others(desired, owner, changes)
+        if not desired and changes.is_complete:
+            await self._forget(owner)
+        return changes
+
+    async def _forget(self, owner: str) -> None:
+        self._applied.pop(owner, None)
+        self._watched.pop(owner, None)
+        await self._live.manage(owner, ())
+
+    def _application(self, obj: Object, resource: Resource, owner: str) -> "_Application":
+        applied = self._applied.setdefault(owner, {})
+        return _Application(obj, resource, owner, self._marks, live=self._live, client=self._client, applied=applied)
+
+    # --- removing
+
+    async def _remove_others(self, desired: set[str], owner: str, changes: ChangeSet) -> None:
+        unwanted = list[tuple[Resource, Key, Observed]]()
+        for resource in self._watched[owner]:
+            if not self._live.is_listed(resource):
+                changes.errors[resource.kind] = "what is not desired any more can't be removed: there is no list yet"
+                continue
+            owned = self._live.owned(resource, owner)
+            unwanted += [(resource, name, each) for name, each in owned if id_of(resource, name) not in desired]
+        await for_each(partial(self._remove, owner, changes), unwanted)
+
+    async def _remove(self, owner: str, changes: ChangeSet, unwanted: tuple[Resource, Key, Observed]) -> None:
+        resource, name, observed = unwanted
+        text = f"{resource.kind} {name}"
+        try:
+            is_there = observed.deleting or await self._delete(resource, name, owner, observed.uid, observed.version)
+        except KubeError as error:
+            changes.errors[text] = str(error)
+            return
+        self._applied.get(owner, {}).pop(id_of(resource, name), None)
+        if not observed.deleting and is_there:
+            changes.removed.append(text)
+        if self._live.observed(resource, name) is not None and is_there:
+            changes.pending.append(text)
+
+    async def _delete(self, resource: Resource, name: Key, owner: str, uid_: str, version: int) -> bool:
+        """Delete exactly the object that was looked at, if it is still the owner's; False: it is not there, or not."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                await self._delete_once(resource, name, uid_, version)
+            except NotFound:
+                return False
+            except Conflict:
+                live = await self._live.read_live(resource, name)
+                if live is None or annotations(live).get(self._marks.owner) != owner:
+                    return False
+                if is_deleting(live):
+                    return True
+                uid_, version = uid(live), resource_version(live)
+            else:
+                return True
+        await self._delete_once(resource, name, uid_, version)
+        return True
+
+    async def _delete_once(self, resource: Resource, name: Key, uid_: str, version: int) -> None:
+        await self._client.delete(
+            resource,
+            name.name,
+            namespace=name.namespace,
+            propagation="Background",
+            uid=uid_,
+            resource_version=str(version),
+        )
+
+
+async def _write(changes: ChangeSet, application: "_Application") -> None:
+    try:
+        written = await application.write()
+    except _BeingDeletedError:
+        changes.pending.append(application.text)
+    except (KubeError, _NotOursError) as error:
+        changes.errors[application.text] = str(error)
+    else:
+        if written.before is None:
+            changes.created.append(application.text)
+        elif written.differs:
+            changes.updated.append(application.text)
+
+
+class _Application(Application):
+    def __init__(self, obj: Object, resource: Resource, owner: str, marks: Marks, **options: Any) -> None:
+        body = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.blake2b(body, digest_size=16).digest()
+        self.text = f"{resource.kind} {key(obj)}"
+        desired = Desired(
+            resource=resource, key=key(obj), name=id_of(resource, key(obj)), size=len(body), fingerprint=fingerprint
+        )
+        super().__init__(desired, **options)
+        self._owner = owner
+        self._marks = marks
+        self._digest = fingerprint.hex()
+        self._manifest = _marked(obj, labels={marks.label: marks.value}, notes=self._notes)
+
+    @property
+    def _notes(self) -> Mapping[str, str]:
+        return {self._marks.owner: self._owner, self._marks.digest: self._digest}
+
+    async def check(self, live: Object) -> None:
+        found = annotations(live).get(self._marks.owner)
+        if found != self._owner:
+            whose = f'it is the one of "{found}"' if found else f"it exists without the annotation {self._marks.owner}"
+            raise _NotOursError(f'{whose}, so it is not written for "{self._owner}"; delete it, or set its annotation')
+        if is_deleting(live):
+            raise _BeingDeletedError
+
+    def merged(self, live: Object | None) -> Object:
+        return self._manifest if live is None else merged(self._manifest, live, field_manager=self._marks.field_manager)
+
+    def differs(self, merged: Object, live: Object) -> bool:
+        is_same = annotations(live).get(self._marks.digest) == self._digest
+        return not is_same or is_drifted(merged, live, field_manager=self._marks.field_manager)
+
+
+def _marked(obj: Object, *, labels: Mapping[str, str], notes: Mapping[str, str]) -> Object:
+    meta = metadata(obj)
+    marks = {"labels": {**mapping(meta.get("labels")), **labels}}
+    marks["annotations"] = {**mapping(meta.get("annotations")), **notes}
+    return {**obj, "metadata": {**meta, **marks}}
+
+
+def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
+    """The body of the PUT; see the module."""
+    meta = {name: value for name, value in metadata(live).items() if name != "managedFields"}
+    own = _own_metadata(live, field_manager)
+    for name, present in (("labels", labels(live)), ("annotations", annotations(live))):
+        gone = own.get(f"f:{name}", {})
+        meta[name] = {each: text for each, text in present.items() if f"f:{each}" not in gone}
+        meta[name] |= mapping(metadata(manifest).get(name))
+    if "ownerReferences" in metadata(manifest):
+        meta["ownerReferences"] = metadata(manifest)["ownerReferences"]
+    body = {name: value for name, value in manifest.items() if name != "status"} | {"metadata": meta}
+    return body | ({"status": live["status"]} if "status" in live else {})
+
+
+def _own_metadata(live: Object, field_manager: str) -> Mapping[str, Mapping[str, Any]]:
+    """Which fields of the metadata we have set, as `fieldsV1` has them."""
+    own: dict[str, dict[str, Any]] = {}
+    for entry in mappings(metadata(live).get("managedFields")):
+        if entry.get("subresource") or (entry.get("manager"), entry.get("operation")) != (field_manager, "Update"):
+            continue
+        for name, fields in mapping(mapping(entry.get("fieldsV1")).get("f:metadata")).items():
+            own.setdefault(name, {}).update(mapping(fields))
+    return own

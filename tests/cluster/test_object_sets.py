@@ -1,0 +1,245 @@
+"""A set of objects with an owner: what differs is written, what left the set is removed, nothing else is touched."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from kit.eventually import soon
+from kit.objects import config_map, deployment, placed, role, service
+from kit.world import WRITES, CountingClient, World, connected
+from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
+from kube.objects import Object, annotations, labels, uid
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, SERVICES, Resource
+from kube.runtime.cache import Caches
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.discovery import Discovery
+from kube.runtime.transport import Transport
+
+PROGRAM = "object-sets"
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
+KINDS = (CONFIG_MAPS, DEPLOYMENTS, SERVICES, ROLES)
+OWNER, DIGEST = "example.com/owner", "example.com/digest"
+
+
+class Place(World):
+    """A namespace with a program that applies sets in it, until it is started anew."""
+
+    def __init__(self, world: World, own: CountingClient) -> None:
+        super().__init__(world.client, world.namespace)
+        self.own = own
+        self.changed: list[str] = []
+        self._caches: Caches
+        self.sets: ObjectSets
+
+    def start(self) -> None:
+        marks = Marks(label="example.com/of", value=self.namespace, owner=OWNER, digest=DIGEST, field_manager=PROGRAM)
+        self._caches = Caches(self.own, namespaces=[self.namespace])
+        self.sets = ObjectSets(
+            client=self.own,
+            discovery=Discovery(self.own),
+            caches=self._caches,
+            marks=marks,
+            on_change=self.changed.append,
+        )
+
+    async def stop(self) -> None:
+        await self.sets.close()
+        await self._caches.close()
+
+    async def apply(self, *objects: Object, owner: str = "one", previous: Any = ()) -> ChangeSet:
+        return await self.sets.apply([placed(obj, self.namespace) for obj in objects], owner=owner, previous=previous)
+
+    async def is_reported(self, owner: str = "one") -> None:
+        """Returns when the owner was called for."""
+        await soon(lambda: owner in self.changed, f"{owner} to be called for")
+        self.changed.clear()
+
+    async def corrected(self, *objects: Object) -> ChangeSet:
+        """Applies them each time that the owner is called for, until something is written."""
+        while True:
+            await self.is_reported()
+            if changes := await self.apply(*objects):
+                return changes
+
+
+@pytest.fixture
+async def place(cluster: Cluster, namespace: str) -> AsyncIterator[Place]:
+    async with connected(cluster) as client, Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        place = Place(World(client, namespace), CountingClient(transport, user_agent=f"{PROGRAM}/1"))
+        place.start()
+        try:
+            yield place
+        finally:
+            await place.stop()
+
+
+SET = (config_map("a", {"k": "v"}), service("b"), role("c"), deployment("d"))
+NAMES = ["ConfigMap", "Deployment", "Role", "Service"]
+
+
+def kinds_in(texts: list[str]) -> list[str]:
+    return sorted(text.partition(" ")[0] for text in texts)
+
+
+async def test_a_set_is_created_and_a_second_pass_asks_nothing(place: Place, cluster: Cluster) -> None:
+    changes = await place.apply(*SET)
+    assert (kinds_in(changes.created), changes.is_complete) == (NAMES, True)
+    live = await place.get("ConfigMap", "a")
+    assert annotations(live)[OWNER] == "one"
+    assert labels(live)["example.com/of"] == place.namespace
+
+    before = place.own.requests
+    assert not await place.apply(*SET)
+    assert place.own.requests == before
+
+
+async def test_a_program_that_starts_anew_writes_nothing(place: Place, cluster: Cluster) -> None:
+    await place.apply(*SET)
+    await place.stop()
+    place.start()
+    with contextlib.closing(cluster.audit()) as audit:
+        changes = await place.apply(*SET)
+        assert (bool(changes), changes.is_complete) == (False, True)
+        assert not audit.calls(user_agent=PROGRAM, namespace=place.namespace, verbs=WRITES)
+
+
+async def test_of_a_changed_set_only_what_differs_is_written(place: Place) -> None:
+    await place.apply(*SET)
+    changes = await place.apply(config_map("a", {"k": "w"}), *SET[1:])
+    assert (changes.created, kinds_in(changes.updated), changes.removed) == ([], ["ConfigMap"], [])
+    assert (await place.get("ConfigMap", "a"))["data"] == {"k": "w"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": {"k": "drifted"}},
+        {"data": {"more": "data"}},
+        {"metadata": {"labels": {"app": "theirs"}}},
+        {"metadata": {"annotations": {"note": None}}},
+        {"metadata": {"labels": {"example.com/of": None}}},
+    ],
+    ids=str,
+)
+async def test_drift_is_reported_and_corrected(change: Object, place: Place) -> None:
+    wanted = config_map("a", {"k": "v"}, labels={"app": "ours"}, annotations={"note": "ours"})
+    await place.apply(wanted)
+    before = uid(await place.get("ConfigMap", "a"))
+    place.changed.clear()
+    await place.patch("ConfigMap", "a", change)
+    changes = await place.corrected(wanted)
+    assert kinds_in(changes.updated) == ["ConfigMap"]
+    live = await place.get("ConfigMap", "a")
+    assert (uid(live), live["data"], labels(live)["app"]) == (before, {"k": "v"}, "ours")
+    assert (annotations(live)["note"], labels(live)["example.com/of"]) == ("ours", place.namespace)
+
+
+async def test_what_was_deleted_by_hand_is_made_again(place: Place) -> None:
+    await place.apply(*SET)
+    place.changed.clear()
+    await place.delete("ConfigMap", "a")
+    assert kinds_in((await place.corrected(*SET)).created) == ["ConfigMap"]
+
+
+async def test_what_is_of_others_stays_on_our_objects(place: Place) -> None:
+    """Labels and annotations that another client has set, and defaults; ours go with the manifest."""
+    await place.apply(config_map("a", {"k": "v"}, labels={"ours": "1"}, annotations={"note": "1"}))
+    await place.patch("ConfigMap", "a", {"metadata": {"labels": {"theirs": "1"}, "annotations": {"their": "note"}}})
+    await place.apply(config_map("a", {"k": "w"}))
+    live = await place.get("ConfigMap", "a")
+    assert (labels(live).get("theirs"), annotations(live).get("their")) == ("1", "note")
+    assert "ours" not in labels(live)
+    assert "note" not in annotations(live)
+
+
+async def test_what_left_the_set_is_removed(place: Place) -> None:
+    await place.apply(*SET)
+    changes = await place.apply(*SET[:2])
+    assert kinds_in(changes.removed) == ["Deployment", "Role"]
+    await soon(lambda: _is_gone(place, *SET[2:]), "both to be gone")
+    assert (await place.apply(*SET[:2])).is_complete
+    assert await place.find("ConfigMap", "a")
+
+
+async def _is_gone(place: Place, *objects: Object) -> bool:
+    found = [await place.find(obj["kind"], obj["metadata"]["name"]) for obj in objects]
+    return not any(found)
+
+
+async def test_a_program_that_starts_anew_removes_what_left_the_set_meanwhile(place: Place) -> None:
+    await place.apply(*SET)
+    await place.stop()
+    place.start()
+    assert kinds_in((await place.apply(previous=KINDS)).removed) == NAMES
+    await soon(lambda: _is_gone(place, *SET), "all to be gone")
+
+
+async def test_an_object_that_has_to_wait_is_pending_until_it_is_gone(place: Place) -> None:
+    await place.apply(config_map("a"))
+    await place.patch("ConfigMap", "a", {"metadata": {"finalizers": ["example.com/wait"]}})
+    await soon(lambda: "one" in place.changed, "the finalizer to be seen")
+    await place.apply()
+    again = await place.apply()
+    assert (kinds_in(again.pending), again.removed, again.is_complete) == (["ConfigMap"], [], False)
+    assert kinds_in((await place.apply(config_map("a"))).pending) == ["ConfigMap"]
+    place.changed.clear()
+    await place.patch("ConfigMap", "a", {"metadata": {"finalizers": None}})
+    await place.is_reported()
+    assert (await place.apply()).is_complete
+
+
+@pytest.mark.parametrize("notes", [{}, {OWNER: "another"}], ids=["without an owner", "of another owner"])
+async def test_a_foreign_object_is_not_touched(notes: dict[str, str], place: Place) -> None:
+    before = await place.create(config_map("a", {"k": "theirs"}, labels={"example.com/of": "x"}, annotations=notes))
+    changes = await place.apply(*SET)
+    (text,) = changes.errors.values()
+    assert "so it is not written for" in text
+    assert kinds_in(changes.created) == NAMES[1:]
+    await place.apply(previous=KINDS)
+    assert await place.get("ConfigMap", "a") == before
+
+
+async def test_two_owners_have_sets_of_their_own(place: Place) -> None:
+    await place.apply(config_map("a"))
+    await place.apply(config_map("b"), owner="two")
+    await place.apply()
+    await soon(lambda: _is_gone(place, config_map("a")), "the first to be gone")
+    assert await place.find("ConfigMap", "b")
+
+
+async def test_an_object_that_is_given_to_another_owner_at_the_last_moment_is_not_removed(place: Place) -> None:
+    """The deletion has the version that was looked at as its precondition; what it finds instead is another's."""
+    await place.apply(config_map("a"))
+    await place._caches.close()  # so that what follows is not seen
+    await place.patch("ConfigMap", "a", {"metadata": {"annotations": {OWNER: "another"}}})
+    await place.apply()
+    assert annotations(await place.get("ConfigMap", "a"))[OWNER] == "another"
+
+
+async def test_one_object_that_is_refused_does_not_stop_the_others(place: Place) -> None:
+    bad = {"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": {"name": "u"}}
+    invalid = config_map("Not-A-Name")
+    changes = await place.apply(bad, invalid, *SET)
+    assert kinds_in(list(changes.errors)) == ["ConfigMap", "Unknown"]
+    assert kinds_in(changes.created) == NAMES
+
+
+async def test_what_is_desired_is_not_removed_when_its_kind_can_not_be_found(place: Place) -> None:
+    await place.apply(*SET)
+    odd = {**SET[3], "apiVersion": "apps/v9"}
+    changes = await place.apply(*SET[:3], odd)
+    assert (changes.removed, kinds_in(list(changes.errors))) == ([], ["Deployment"])
+
+
+async def test_a_conflict_is_resolved_by_looking_again(place: Place) -> None:
+    """The watch is behind: what is known is old."""
+    await place.apply(config_map("a", {"k": "v"}))
+    await place._caches.close()
+    await place.patch("ConfigMap", "a", {"metadata": {"labels": {"theirs": "1"}}})
+    changes = await place.apply(config_map("a", {"k": "w"}))
+    assert (changes.errors, kinds_in(changes.updated)) == ({}, ["ConfigMap"])
+    live = await place.get("ConfigMap", "a")
+    assert (live["data"], labels(live)["theirs"]) == ({"k": "w"}, "1")
