@@ -1,34 +1,14 @@
 """What people call the kinds that can be asked about: as kubectl takes them."""
 
-from gardener.api.garden import (
-    CLOUD_PROFILES,
-    CONTROLLER_DEPLOYMENTS,
-    CONTROLLER_REGISTRATIONS,
-    CREDENTIALS_BINDINGS,
-    EXPOSURE_CLASSES,
-    NAMESPACED_CLOUD_PROFILES,
-    PROJECTS,
-    QUOTAS,
-    SECRET_BINDINGS,
-    SEEDS,
-    SHOOTS,
-)
+from gardener.api import garden
+from gardener.api.garden import PROJECTS, SEEDS, SHOOTS
 from kube.resources import Resource
 from kubectl.errors import UserError
 
-KINDS = (
-    SHOOTS,
-    SEEDS,
-    PROJECTS,
-    CLOUD_PROFILES,
-    NAMESPACED_CLOUD_PROFILES,
-    EXPOSURE_CLASSES,
-    QUOTAS,
-    SECRET_BINDINGS,
-    CREDENTIALS_BINDINGS,
-    CONTROLLER_DEPLOYMENTS,
-    CONTROLLER_REGISTRATIONS,
-)
+_FIRST = (SHOOTS, SEEDS, PROJECTS)
+_ALL = [each for each in vars(garden).values() if isinstance(each, Resource)]
+KINDS = (*_FIRST, *(each for each in _ALL if each not in _FIRST))
+"""All of the garden API, those that are asked about most first."""
 
 
 def singulars() -> list[str]:

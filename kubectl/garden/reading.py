@@ -23,8 +23,8 @@ from gardener.garden.shoots import seeds_of
 from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
+from kubectl.garden.why import other, protected
 from kubectl.garden.why import project as of_project
-from kubectl.garden.why import protected
 from kubectl.garden.why import seed as of_seed
 from kubectl.garden.why import shoot as of_shoot
 from kubectl.garden.why.finding import Finding, Users
@@ -38,6 +38,8 @@ async def explained(reader: Reader, resource: Resource, own: Key, now: datetime)
     obj = await reader.demand(resource, own)
     if explain := _EXPLAINED.get(resource):
         return await explain(reader, obj, now)
+    if resource not in protected.USERS:
+        return await _other(reader, resource, obj, now)
     found = await _users(reader, resource, own)
     return protected.findings(resource, obj, found, is_complete=not reader.unread, now=now)
 
@@ -167,6 +169,22 @@ async def _used_from_elsewhere(reader: Reader, namespace: str) -> Iterator[Users
     places = sorted({key(each).namespace for each in bindings})
     shoots = await asyncio.gather(*(reader.those(SHOOTS, _any, namespace=place) for place in places))
     return of_project.used_from_elsewhere(namespace, chain.from_iterable(shoots), bindings)
+
+
+# --- others
+
+
+async def _other(reader: Reader, resource: Resource, obj: Object, now: datetime) -> Explained:
+    missing: list[tuple[Resource, Key]] = []
+    name = other.seed_name_of(resource, obj)
+    for kind, own in other.named_by(resource, obj):
+        found, is_known = await reader.look(kind, own)
+        if found is None and is_known:
+            missing.append((kind, own))
+        if kind == SHOOTS and found is not None and not name:
+            name = text(spec(found).get("seedName"))
+    seed = await reader.find(SEEDS, Key("", name)) if name else None
+    return other.findings(resource, obj, other.Around(seed_name=name, seed=seed, missing=missing), now=now)
 
 
 def _any(_: Object) -> bool:

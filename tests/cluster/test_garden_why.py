@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gardener.api.garden import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.api.garden import BACKUP_ENTRIES, CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
@@ -22,6 +22,7 @@ from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists, Forbidden
 from kube.resources import LEASES, NAMESPACES, ROLE_BINDINGS
 from kubectl.garden.__main__ import app
+from kubectl.garden.kinds import KINDS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -202,6 +203,19 @@ def test_mistakes_are_answered_by_a_remedy(garden: Garden, arguments: tuple[str,
 # --- docs/kubectl-gardener.md
 
 PAGE = Path(__file__).parents[2] / "docs" / "kubectl-gardener.md"
+
+
+def test_all_kinds_can_be_asked_about(garden: Garden, place: ShootPlace) -> None:
+    for resource in KINDS:
+        result = run(garden, f"{resource.plural}/absent", "-n", place.namespace)
+        assert result.exit_code == 1
+        assert re.search(rf"{resource.kind} \S*absent not found", result.stderr), result.stderr
+    seed = place.seed()
+    place.create(BACKUP_ENTRIES, "backup", spec={"bucketName": "bucket", "seedName": seed})
+    lines = why(garden, "backupentry", "backup", "-n", place.namespace)
+    assert has(lines, f"blocked change the gardenlet of Seed {seed} has not begun with it")
+
+
 _BLOCK = re.compile(r"^```\n\$ (kubectl gardener [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _VOLATILE = (
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z"), "TIME"),

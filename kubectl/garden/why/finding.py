@@ -1,6 +1,6 @@
 """One statement about an object, and the words that all kinds share."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -120,20 +120,39 @@ def about_it(resource: Resource, own: Key) -> str:
 
 # --- findings about an object of any kind
 
+_NONE: Mapping[str, Level] = {}
+
 
 def conditions(
-    obj: Object, field: str, *, now: datetime, about: str = CONDITION, remedies: dict[str, str] | None = None
+    obj: Object,
+    field: str,
+    *,
+    now: datetime,
+    about: str = CONDITION,
+    remedies: dict[str, str] | None = None,
+    good_if_false: Mapping[str, Level] = _NONE,
+    of_no_interest: Container[str] = (),
 ) -> Iterator[Finding]:
-    """Those of its status that are not True. Args: remedies: by type."""
+    """Those of its status that are not as they should be.
+
+    Args:
+        obj: the object.
+        field: of its status.
+        now: the time.
+        about: what a finding is about.
+        remedies: by type.
+        good_if_false: types that are not good if True; how important they are then.
+        of_no_interest: types that are good either way.
+    """
     for each in mappings(at(obj, "status", field)):
         status = text(each.get("status"))
-        if status == "True":
-            continue
         kind, reason = text(each.get("type")), one_line(each.get("reason"))
+        if kind in of_no_interest or status == ("False" if kind in good_if_false else "True"):
+            continue
         changed = each.get("lastTransitionTime")
         message = f"{kind} is {status or 'not said'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
         yield Finding(
-            level=Level.PROBLEM,
+            level=good_if_false.get(kind, Level.PROBLEM),
             about=about,
             text=message.rstrip(": "),
             remedy=(remedies or {}).get(kind, ""),

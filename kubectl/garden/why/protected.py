@@ -23,6 +23,7 @@ from gardener.api.garden import (
     SECRET_BINDINGS,
     SEEDS,
     SHOOTS,
+    WORKLOAD_IDENTITIES,
 )
 from gardener.garden import users
 from gardener.garden.shoots import seeds_of
@@ -71,6 +72,7 @@ USERS: Mapping[Resource, Sequence[Referring]] = {
     SECRET_BINDINGS: (Referring(SHOOTS, users.secret_bindings, is_near=True),),
     CREDENTIALS_BINDINGS: (Referring(SHOOTS, users.credentials_bindings, is_near=True),),
     QUOTAS: (Referring(SECRET_BINDINGS, users.quotas), Referring(CREDENTIALS_BINDINGS, users.quotas)),
+    WORKLOAD_IDENTITIES: (Referring(CREDENTIALS_BINDINGS, users.workload_identities),),
     CONTROLLER_DEPLOYMENTS: (Referring(CONTROLLER_REGISTRATIONS, users.controller_deployments),),
     CONTROLLER_REGISTRATIONS: (Referring(CONTROLLER_INSTALLATIONS, users.controller_registrations),),
     SEEDS: (

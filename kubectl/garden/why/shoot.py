@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.conditions import HIBERNATION_POSSIBLE, constraint
 from gardener.garden import hibernation, lifetimes
 from gardener.garden.maintenance import report, schedule
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
@@ -38,11 +39,16 @@ from kubectl.garden.why.finding import (
     deletion_begun,
     one_line,
     other_finalizers,
+    since,
     when,
 )
 
 _ERROR, _PENDING = "Error", "Pending"
 _SOON = timedelta(days=7)
+_LATE = timedelta(minutes=5)
+"""After which somebody else should have done something."""
+_MADE_UP_FOR = timedelta(hours=2)
+"""For how long the controller manager makes up for what was due, unless it is configured otherwise."""
 _MOST_ERRORS, _MOST_SEEDS = 5, 50
 
 
@@ -217,7 +223,10 @@ def _decision(decision: Decision) -> Iterator[Finding]:
 def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
     """A change that has yet to be carried out."""
     observed, generation = at(shoot, "status", "observedGeneration"), metadata(shoot).get("generation")
-    if is_deleting(shoot) or observed is None or observed == generation:
+    if is_deleting(shoot) or observed == generation:
+        return
+    if observed is None:
+        yield from _not_begun(shoot, now)
         return
     if at(shoot, "spec", "maintenance", "confineSpecUpdateRollout") is True and schedule.current(shoot, now) is None:
         begin = schedule.following(shoot, now).begin
@@ -227,6 +236,16 @@ def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
     elif last_operation(shoot).get("state") in {SUCCEEDED, None, _PENDING}:
         message = "a change waits for the gardenlet to take it up"
         yield Finding(level=Level.BLOCKED, about="change", text=message)
+
+
+def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:
+    """A Shoot that has a Seed, and nothing else."""
+    name = text(spec(shoot).get("seedName"))
+    if not name or last_operation(shoot).get("state") not in {None, _PENDING}:
+        return
+    created = since(metadata(shoot).get("creationTimestamp"), now)
+    message = f"Seed {name} is chosen, but its gardenlet has not begun with it; it exists{created}"
+    yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
 # --- what comes
@@ -287,6 +306,30 @@ def _changes(drawn: Plan) -> str:
     return f", and will report: {'; '.join(found)}" if found else ": no changes but for a reconciliation"
 
 
+def _not_carried_out(
+    shoot: Object, scheduled: Sequence[hibernation.Entry], *, sleeps: bool, now: datetime
+) -> Iterator[Finding]:
+    """What a schedule or the spec asks for, and what has not happened."""
+    asleep, own = at(shoot, "status", "hibernated") is True, key(shoot)
+    do = {True: "go to sleep", False: "wake up"}
+    due = hibernation.due(scheduled, after=hibernation.earliest(shoot, now=now, deadline=_MADE_UP_FOR), now=now - _LATE)
+    if due is not None and due.hibernates is not sleeps:
+        enabled = str(due.hibernates).lower()
+        patch = f'-p \'{{"spec":{{"hibernation":{{"enabled":{enabled}}}}}}}\''
+        message = f"it had to {do[due.hibernates]} at {when(due.moment, now)} by its schedule, and nothing was done"
+        remedy = f"see whether the controller manager runs, or do it: {command('patch', SHOOTS, own, patch)}"
+        yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy, at=due.moment)
+    if asleep is sleeps or at(shoot, "status", "observedGeneration") is None:
+        return
+    message = f"it is to {do[sleeps]}, and the gardenlet has not done it yet"
+    hindering = constraint(shoot, HIBERNATION_POSSIBLE) or {}
+    if sleeps and not hibernation.is_possible(shoot):
+        message += f": {one_line(hindering.get('message')) or HIBERNATION_POSSIBLE}"
+    name = _seed_name(shoot)
+    remedy = about_it(SEEDS, Key("", name)) if name else ""
+    yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy)
+
+
 def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
     try:
         scheduled = hibernation.entries(shoot)
@@ -295,15 +338,17 @@ def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
         yield Finding(level=Level.PROBLEM, about="hibernation", text=message, remedy="correct that field")
         return
     sleeps = at(shoot, "spec", "hibernation", "enabled") is True
+    yield from _not_carried_out(shoot, scheduled, sleeps=sleeps, now=now)
     following = hibernation.upcoming(scheduled, now=now)
     if following is None:
-        if sleeps:
+        if sleeps and at(shoot, "status", "hibernated") is True:
             waking = command("patch", SHOOTS, key(shoot), '-p \'{"spec":{"hibernation":{"enabled":false}}}\'')
             message = "it sleeps, and no schedule wakes it up"
             yield Finding(level=Level.INFO, about="hibernation", text=message, remedy=f"wake it up: {waking}")
         return
     verb = "goes to sleep" if following.hibernates else "wakes up"
-    state = "it sleeps" if sleeps else "it is awake"
+    asleep = at(shoot, "status", "hibernated") is True
+    state = "it sleeps" if asleep else "it is awake"
     idle = ", which changes nothing" if following.hibernates is sleeps else ""
     message = f"{state}, and {verb} at {when(following.moment, now)} by its schedule{idle}"
     yield Finding(level=Level.NEXT, about="hibernation", text=message, at=following.moment)

@@ -90,7 +90,12 @@ def test_kubectl_gets_completions(
 
 @pytest.mark.parametrize(
     ("words", "completions"),
-    [(["w"], ["why"]), (["why", "se"], ["seed", "secretbinding"]), (["why", "seed", ""], []), (["why", "x", ""], [])],
+    [
+        (["w"], ["why"]),
+        (["why", "se"], ["seed", "secretbinding", "seedautoscaler"]),
+        (["why", "seed", ""], []),
+        (["why", "x", ""], []),
+    ],
 )
 def test_kubectl_gets_completions_of_the_other_plugin(
     words: list[str], completions: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

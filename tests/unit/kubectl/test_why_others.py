@@ -8,19 +8,23 @@ import pytest
 from gardener.api.garden import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,
+    BASTIONS,
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
     CONTROLLER_INSTALLATIONS,
     CONTROLLER_REGISTRATIONS,
+    MANAGED_SEED_SETS,
+    MANAGED_SEEDS,
     NAMESPACED_CLOUD_PROFILES,
     QUOTAS,
     SHOOTS,
 )
+from gardener.api.garden.definitions import DEFINITIONS
 from kube.objects import Key, Object
-from kube.resources import SECRETS
+from kube.resources import SECRETS, Resource
 from kubectl.errors import UserError
 from kubectl.garden import kinds
-from kubectl.garden.why import project, protected, seed
+from kubectl.garden.why import other, project, protected, seed
 from kubectl.garden.why.finding import Finding, Level, Users, named, ordered
 from kubectl.kinds import plural
 
@@ -343,6 +347,80 @@ def test_of_many_users_the_first_are_named_and_programs_get_all() -> None:
     ]
 
 
+# --- kinds that one program works on
+
+
+def of_other(resource: Resource, of: Object, **around: Any) -> list[tuple[str, str, str]]:
+    return shown(other.findings(resource, of, other.Around(**around), now=NOW))
+
+
+def test_what_no_gardenlet_has_begun_with() -> None:
+    found = of_other(BACKUP_BUCKETS, obj(seedName="far"), seed_name="far")
+    assert found == [("blocked", "change", "the gardenlet of Seed far has not begun with it")]
+    seen = {"observedGeneration": 1}
+    changed: Object = {"metadata": {"name": "x", "generation": 2}, "status": seen}
+    assert of_other(BACKUP_BUCKETS, changed)[0][2] == "a change waits for a gardenlet to take it up"
+    assert of_other(MANAGED_SEED_SETS, {**changed, "spec": {"replicas": 0}})[0][2].startswith(
+        "a change waits for the controller manager"
+    )
+
+
+def test_the_last_error_of_a_backup() -> None:
+    last = {"type": "Create", "state": "Error", "lastUpdateTime": HOUR_AGO}
+    broken = obj(seedName="far", status={"lastOperation": last, "lastError": {"description": "no\n quota"}})
+    assert of_other(BACKUP_BUCKETS, broken) == [("problem", "operation", "Create failed for 60m: no quota")]
+    going = obj(status={"lastOperation": {"type": "Create", "state": "Processing", "progress": 30}})
+    assert of_other(BACKUP_ENTRIES, going) == [("next", "operation", "Create is processing, 30 %")]
+
+
+def test_a_deletion_waits_for_the_gardenlet() -> None:
+    leaving = obj(finalizers=["gardener", "mine"], deleted=True, seedName="far", status={"observedGeneration": 1})
+    lost = {"metadata": {"name": "far"}, "status": UNKNOWN}
+    assert of_other(BACKUP_BUCKETS, leaving, seed_name="far", seed=lost) == [
+        ("blocked", "deletion", f"{ASKED} waits for the gardenlet of Seed far"),
+        ("blocked", "deletion", "waits for whoever has set the finalizer mine"),
+        ("problem", "seed", "the Seed far is lost: nothing is done to it until the gardenlet is back"),
+    ]
+
+
+def test_conditions_that_are_good_if_they_are_false() -> None:
+    types = {"Installed": "True", "Healthy": "False", "Progressing": "True", "Required": "False"}
+    status = {"conditions": [{"type": name, "status": value, "reason": "R"} for name, value in types.items()]}
+    assert of_other(CONTROLLER_INSTALLATIONS, obj(status=status)) == [
+        ("problem", "condition", "Healthy is False: R"),
+        ("next", "condition", "Progressing is True: R"),
+    ]
+
+
+def test_what_an_object_names_and_what_does_not_exist() -> None:
+    managed = obj(namespace="garden", status={"observedGeneration": 1}, shoot={"name": "s"})
+    assert other.named_by(MANAGED_SEEDS, managed) == [(SHOOTS, Key("garden", "s"))]
+    found = of_other(MANAGED_SEEDS, managed, missing=[(SHOOTS, Key("garden", "s"))])
+    assert ("problem", "reference", "its Shoot garden/s does not exist") in found
+
+
+def test_a_set_names_the_replica_that_it_waits_for() -> None:
+    pending = {"name": "x-1", "reason": "ShootReconciling", "since": HOUR_AGO, "retries": 2}
+    waiting = obj(namespace="garden", replicas=3, status={"replicas": 2, "readyReplicas": 1, "pendingReplica": pending})
+    assert of_other(MANAGED_SEED_SETS, waiting) == [
+        (
+            "blocked",
+            "replica",
+            "replica x-1: ShootReconciling since 2026-01-10T11:00:00Z (60m ago), tried again 2 times",
+        ),
+        ("problem", "replicas", "2 of 3 replicas are there, 1 are ready"),
+    ]
+    good = obj(namespace="garden", replicas=2, status={"replicas": 2, "readyReplicas": 2})
+    assert of_other(MANAGED_SEED_SETS, good) == [("info", "replicas", "2 of 2 replicas are there, 2 are ready")]
+
+
+def test_a_bastion_ends() -> None:
+    status = {"observedGeneration": 1, "expirationTimestamp": "2026-01-10T13:00:00Z"}
+    assert of_other(BASTIONS, obj(status=status)) == [
+        ("next", "expiration", "it is deleted at 2026-01-10T13:00:00Z (in 60m)")
+    ]
+
+
 # --- names of kinds
 
 
@@ -352,6 +430,8 @@ def test_kinds_are_called_as_kubectl_calls_them() -> None:
             assert kinds.find(name) == resource
     assert set(kinds.KINDS) >= protected.USERS.keys()
     assert kinds.find("cpfl") == CLOUD_PROFILES
+    assert kinds.find("managedseedset") == kinds.find("mss") == MANAGED_SEED_SETS
+    assert set(kinds.KINDS) >= {definition.resource for definition in DEFINITIONS}
     assert kinds.find("shoots.example.com") is None
     with pytest.raises(UserError, match="'pod'"):
         kinds.demand("pod")

@@ -276,9 +276,72 @@ def test_a_failed_maintenance_and_an_image_that_is_not_offered() -> None:
     ],
 )
 def test_sleep(hibernation: Object, text: str) -> None:
-    found = only(on_far(hibernation=hibernation))
+    found = only(on_far(hibernation=hibernation, status={"hibernated": hibernation.get("enabled") is True}))
     assert found.about == "hibernation"
     assert found.text.startswith(text)
+
+
+PATCH = "kubectl patch shoot s -n n -p"
+ASLEEP = '{"spec":{"hibernation":{"enabled":true}}}'
+
+
+@pytest.mark.parametrize(
+    ("hibernation", "status", "text", "remedy"),
+    [
+        (
+            {"enabled": True},
+            {},
+            "it is to go to sleep, and the gardenlet has not done it yet",
+            "kubectl gardener why seed far",
+        ),
+        (
+            {"enabled": True},
+            {"constraints": [{"type": "HibernationPossible", "status": "False", "message": "a webhook"}]},
+            "it is to go to sleep, and the gardenlet has not done it yet: a webhook",
+            "kubectl gardener why seed far",
+        ),
+        (
+            {},
+            {"hibernated": True},
+            "it is to wake up, and the gardenlet has not done it yet",
+            "kubectl gardener why seed far",
+        ),
+        (
+            {"schedules": [{"start": "0 11 * * *"}]},
+            {},
+            "it had to go to sleep at 2026-01-10T11:00:00Z (60m ago) by its schedule, and nothing was done",
+            f"see whether the controller manager runs, or do it: {PATCH} '{ASLEEP}'",
+        ),
+    ],
+)
+def test_sleep_that_was_not_carried_out(hibernation: Object, status: Object, text: str, remedy: str) -> None:
+    found = of(on_far(hibernation=hibernation, status=status))[0]
+    assert (found.level, found.about, found.text, found.remedy) == (Level.BLOCKED, "hibernation", text, remedy)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        # The controller manager has done it, and somebody has woken it up since.
+        {"lastHibernationTriggerTime": "2026-01-10T11:00:01Z"},
+        # Nothing at all is known of it.
+        {"observedGeneration": None, "hibernated": None},
+    ],
+)
+def test_a_schedule_that_was_followed_is_no_problem(status: Object) -> None:
+    hibernation = {"schedules": [{"start": "0 11 * * *"}]} if "lastHibernationTriggerTime" in status else {}
+    found = of(on_far(hibernation=hibernation, seedName="", status={"seedName": "", **status}))
+    assert "hibernation" not in {each.about for each in found if each.level is Level.BLOCKED}
+
+
+def test_a_gardenlet_that_has_not_begun() -> None:
+    fresh = shoot("n/s", creationTimestamp=HOUR_AGO, generation=1, seedName="far")
+    found = only(fresh)
+    assert (found.level, found.about) == (Level.BLOCKED, "operation")
+    assert found.text == "Seed far is chosen, but its gardenlet has not begun with it; it exists for 60m"
+    assert found.remedy == "kubectl gardener why seed far"
+    lost = of(fresh, seed=LOST)
+    assert [each.about for each in lost] == ["operation", "seed"]
 
 
 def test_the_most_important_comes_first() -> None:
