@@ -7,9 +7,9 @@ file descriptors.
 
 Each connection is a protocol of ours around the one that aiohttp makes for it: it sees what comes before aiohttp does,
 and writes the answer itself, so that the time limit of a request ends only when its answer has been taken. All that is
-used of aiohttp is documented: `web.Server` as a factory of protocols, its runner, and `web.BaseRequest`. The only other
-thing is `BaseRequest.writer` (`webhooks.answer`): without its `drain`, clients that ask on and on and read no answer
-would fill the memory.
+used of aiohttp is documented: `web.Server` as a factory of protocols, its runner, `web.BaseRequest` and its stream. The
+only other thing is `BaseRequest.writer` (`webhooks.answer`): without its `drain`, clients that ask on and on and read
+no answer would fill the memory.
 """
 
 import asyncio
@@ -20,7 +20,6 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from typing import Any, cast
 
 from aiohttp import StreamReader, web
@@ -52,7 +51,6 @@ class HttpServer:
         idle_timeout: seconds after which an idle kept-alive connection is closed.
         header_timeout: seconds within which a new connection must have sent a whole request header.
         request_timeout: seconds for receiving a request's body and answering it.
-        max_body: bytes of a body that `request.read()` accepts before it raises HTTPRequestEntityTooLarge.
         max_buffered: bytes that all clients together may have sent and not got answered.
         linger: seconds that `stop` goes on taking connections, while every answer asks its client to close; until
             then everybody who chooses between replicas knows that this one goes.
@@ -71,7 +69,6 @@ class HttpServer:
         idle_timeout: float = 90.0,
         header_timeout: float = HEADER_SECONDS,
         request_timeout: float = 70.0,
-        max_body: int = 1024**2,
         max_buffered: int = 4 * 1024**2,
         linger: float = 0.0,
         drain_timeout: float = 1.0,
@@ -80,7 +77,6 @@ class HttpServer:
         self._handler = handler
         self._host, self._port, self._tls = host, port, tls
         self._idle_timeout, self._header_timeout, self._request_timeout = idle_timeout, header_timeout, request_timeout
-        self._max_body = max_body
         self._linger, self._drain_timeout = linger, drain_timeout
         self._limits: ConnectionLimits[_Connection] = ConnectionLimits(most=max_connections, most_held=max_buffered)
         self._socket: socket.socket | None = None
@@ -118,10 +114,8 @@ class HttpServer:
             self.bind()
         assert self._socket is not None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        loop = asyncio.get_running_loop()
         new_protocol = web.Server(
             self._serve,
-            request_factory=partial(_Request, loop=loop, client_max_size=self._max_body),
             keepalive_timeout=self._idle_timeout,
             lingering_time=_REFUSED_BODY_SECONDS,
             access_log=None,
@@ -263,27 +257,33 @@ class _DiscreetLogger(logging.LoggerAdapter[logging.Logger]):
             super().log(logging.DEBUG, f"{msg} (%s)", *args, type(error).__name__)
 
 
-class _Request(web.BaseRequest):
-    async def read(self) -> bytes:
-        content, most = self.content, self.client_max_size
-        if content.is_eof():
-            # Most bodies have come with their header: waiting for a stream takes longer than parsing them.
-            body = content.read_nowait()
-            if len(body) > most:
-                raise web.HTTPRequestEntityTooLarge(most, len(body))
-            return body
-        parts: list[bytes] = []
-        size = 0
-        try:
-            while part := await content.readany():
-                size += len(part)
-                if size > most:
-                    raise web.HTTPRequestEntityTooLarge(most, size)
-                parts.append(part)
-            return b"".join(parts)
-        finally:
-            # The error of a connection that breaks off remembers this frame, and with it all that had come.
-            parts.clear()
+async def read_body(request: web.BaseRequest, *, most: int) -> bytes:
+    """The body of a request.
+
+    Raises:
+        web.HTTPRequestEntityTooLarge: it has more bytes than that.
+        web.RequestPayloadError: it is no body of HTTP.
+        ConnectionError: the client went away.
+    """
+    content = request.content
+    if content.is_eof():
+        # Most bodies have come with their header: waiting for a stream takes longer than parsing them.
+        body = content.read_nowait()
+        if len(body) > most:
+            raise web.HTTPRequestEntityTooLarge(most, len(body))
+        return body
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while part := await content.readany():
+            size += len(part)
+            if size > most:
+                raise web.HTTPRequestEntityTooLarge(most, size)
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        # The error of a connection that breaks off remembers this frame, and with it all that had come.
+        parts.clear()
 
 
 class _Connection(asyncio.Protocol):

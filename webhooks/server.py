@@ -16,7 +16,7 @@ from aiohttp import web
 from kube.runtime import tracing
 from process.logging import get_logger
 from process.probes import CheckFailed, HealthCheck, cached
-from process.server import HttpServer
+from process.server import HttpServer, read_body
 from webhooks import review
 from webhooks.answer import JsonAnswer
 from webhooks.clients import Clients
@@ -116,7 +116,7 @@ class Requests:
         if (request.content_length or 0) >= review.TOO_LARGE:
             return review.too_large()
         try:
-            body = await request.read()
+            body = await read_body(request, most=review.TOO_LARGE - 1)
         except web.HTTPRequestEntityTooLarge:
             return review.too_large()
         except (web.RequestPayloadError, web.PayloadAccessError) as error:
@@ -174,7 +174,6 @@ def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLCont
         request_timeout=READ_AND_ANSWER_SECONDS,
         # Longer than API servers keep a connection that they do not use, so that it is they who close it.
         idle_timeout=IDLE_SECONDS,
-        max_body=review.TOO_LARGE - 1,
         max_buffered=MAX_BUFFERED,
         linger=0.35 * grace_period,
         drain_timeout=0.2 * grace_period,

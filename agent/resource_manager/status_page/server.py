@@ -127,5 +127,4 @@ def status_page_server(lister: Lister, live: LiveReader, *, host: str, port: int
         max_connections=32,
         header_timeout=10.0,
         request_timeout=30.0,
-        max_body=1024,
     )

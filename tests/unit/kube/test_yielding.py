@@ -18,7 +18,7 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.connection import Connection, Fixed
 from kube.runtime.transport import Transport
 from kube.runtime.watch import Event, ListBegins, ListEnds, Present
-from process.server import HttpServer
+from process.server import HttpServer, read_body
 
 ITEMS = 40
 
@@ -81,12 +81,12 @@ class Answering:
 
     async def __call__(self, request: web.BaseRequest) -> web.Response:
         self.length = request.content_length
-        self.asked = await request.read()
+        self.asked = await read_body(request, most=8 << 20)
         return web.Response(body=self.answer, content_type="application/json")
 
 
 async def asked(answering: Answering, ask: Callable[[Client], Awaitable[Object]]) -> Object:
-    server = HttpServer("fake", answering, host="127.0.0.1", max_body=8 << 20, max_buffered=16 << 20)
+    server = HttpServer("fake", answering, host="127.0.0.1", max_buffered=16 << 20)
     await server.start()
     url = f"http://127.0.0.1:{server.port}"
     try:

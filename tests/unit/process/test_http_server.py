@@ -22,7 +22,7 @@ from kit.eventually import soon
 from kit.http import ask, get, serving
 from localprocesses.pki import Authority
 from process import listener
-from process.server import HttpServer, _Connection
+from process.server import HttpServer, _Connection, read_body
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -32,7 +32,7 @@ async def answer(_request: web.BaseRequest) -> web.Response:
 
 
 async def measure(request: web.BaseRequest) -> web.Response:
-    return web.Response(text=str(len(await request.read())))
+    return web.Response(text=str(len(await read_body(request, most=10 << 20))))
 
 
 async def connect(
@@ -197,7 +197,7 @@ async def test_connections_that_are_being_answered_stay_and_a_new_one_is_closed(
 
 
 async def test_bodies_that_do_not_end_make_room_for_others() -> None:
-    async with serving(measure, max_buffered=320_000, max_body=200_000) as server:
+    async with serving(measure, max_buffered=320_000) as server:
         held = [await begin_body(server, 100_000) for _ in range(4)]
         assert (await ask("POST", url_of(server), data=b"x" * 150_000))[1] == b"150000"
         for reader, writer in held[:3]:
@@ -241,7 +241,7 @@ async def test_requests_that_break_off_leave_nothing() -> None:
     gc.disable()  # what it would find is memory until then, and it may take long
     tracemalloc.start()
     try:
-        async with serving(read, max_buffered=50 << 20, max_body=10 << 20) as server:
+        async with serving(read, max_buffered=50 << 20) as server:
             for _ in range(count):
                 reader, writer = await begin_body(server, size)
                 writer.transport.abort()
@@ -279,7 +279,10 @@ async def test_a_header_that_is_too_long_is_refused() -> None:
 
 @pytest.mark.parametrize(("size", "status"), [(100, 200), (101, 413)])
 async def test_a_body_above_the_limit_is_refused(size: int, status: int) -> None:
-    async with serving(measure, max_body=100) as server:
+    async def at_most(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=str(len(await read_body(request, most=100))))
+
+    async with serving(at_most) as server:
         assert (await ask("POST", url_of(server), data=b"x" * size))[0] == status
 
 
@@ -296,7 +299,7 @@ async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog: pytest.Lo
     async def read(request: web.BaseRequest) -> web.Response:
         if request.method == "POST":
             try:
-                await request.read()
+                await read_body(request, most=100)
             finally:
                 gone.set()
         return web.Response(text="here")

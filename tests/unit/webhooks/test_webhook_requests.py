@@ -14,7 +14,6 @@ from kit import http
 from kit.clock import FakeClock
 from kit.eventually import soon
 from webhooks.clients import Clients
-from webhooks.review import TOO_LARGE
 from webhooks.server import Disabled, Requests
 
 ANSWER = b'{"response":{}}'
@@ -31,7 +30,7 @@ async def broken(_body: bytes, _content_type: str) -> bytes:
 
 @contextlib.asynccontextmanager
 async def serving(requests: Requests) -> AsyncIterator[str]:
-    async with http.serving(requests, max_body=TOO_LARGE - 1) as server:
+    async with http.serving(requests) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 
