@@ -1,7 +1,7 @@
 """Which workloads are scaled by an autoscaler: their replicas or resources are not ours to set.
 
 Targets are object keys. VerticalPodAutoscalers are not looked at, since they change pods only. An autoscaler that names
-its target by something that is no apiVersion concerns nobody but itself.
+its target by something that is no apiVersion affects only itself.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""What differs between two objects, by path: of a dry run, of a write, of drift that was put right.
+"""What differs between two objects, by path: of a dry run, of a write, of drift that was corrected.
 
-Values of Secrets are masked in any case. What is told in Events and logs (`told`) has no values either of what may hold
-credentials, as in `redaction`: variables and arguments of containers, and fields that are named like that.
+Values of Secrets are masked in any case. What Events and logs say (`field_changes`) has no values either of what may
+hold credentials, as in `redaction`: variables and arguments of containers, and fields that are named like that.
 """
 
 import re
@@ -17,7 +17,7 @@ from kube.objects import Object
 MISSING: Any = object()
 """The value of a field that is not there."""
 _COUNTED = 100
-"""Of what is told: all that differs beyond is not worth the time."""
+"""Of the fields that are reported: all that differs beyond is not worth the time."""
 _SECRET_FIELDS = frozenset({"data", "stringData"})
 _SEPARATOR = re.compile(r"[.\[]")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -116,7 +116,7 @@ def _in_secret(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FieldChange:
     path: str
     values: str
     """Such as `5 -> 2`, if they are short and no credentials; else empty."""
@@ -125,14 +125,14 @@ class Told:
         return f"{self.path} {self.values}" if self.values else self.path
 
 
-def told(before: Object, after: Object) -> list[Told]:
+def field_changes(before: Object, after: Object) -> list[FieldChange]:
     """The changes from one object to another; of a Secret not even the names in it."""
     is_secret = after.get("kind") == "Secret"
-    found: dict[str, Told] = {}
+    found: dict[str, FieldChange] = {}
     for change in islice(changes(before, after), _COUNTED):
         is_hidden = is_secret and _in_secret(change.path)
         path = _SEPARATOR.split(change.path)[0] if is_hidden else change.path[:_LONGEST_PATH]
-        found[path] = Told(path, "" if is_hidden or _is_closed(change) else _values(change))
+        found[path] = FieldChange(path, "" if is_hidden or _is_closed(change) else _values(change))
     return list(found.values())
 
 

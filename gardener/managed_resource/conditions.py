@@ -1,6 +1,6 @@
 """The conditions that this controller writes: which type, status, reason and message, and in which order.
 
-The order matters once: types that an object doesn't have yet are appended as they come.
+The order counts once: types that an object doesn't have yet are appended as they come.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def ignored() -> list[Condition]:
 
 
 def reset(present: Sequence[Object]) -> list[Condition]:
-    """Before something changes in the target. What went wrong last time stays to be read until it is put right."""
+    """Before something changes in the target. What went wrong last time stays to be read until it is repaired."""
     return [
         *unchecked(),
         _in_progress(

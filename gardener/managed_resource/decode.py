@@ -242,7 +242,7 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
         line += data.count(b"\n", counted, start)
         counted = start
         if invalid:
-            yield line, DialectError(f"invalid Yaml document separator: {_beginning(rest)}")
+            yield line, DialectError(f"invalid Yaml document separator: {_start_of(rest)}")
         else:
             yield line, data[start:at]
         start = end + 1
@@ -252,7 +252,7 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
         yield line + data.count(b"\n", counted, start), rest if rest.endswith(b"\n") else rest + b"\n"
 
 
-def _beginning(text: bytes) -> str:
+def _start_of(text: bytes) -> str:
     """Enough to find it; what follows may be a document, and secret."""
     return text.decode(errors="replace") if len(text) <= _SHOWN else f"{text[:_SHOWN].decode(errors='replace')}…"
 
@@ -334,7 +334,7 @@ def _space_end(text: str, at: int) -> int:
 
 
 def _first_error_is(broken: DialectError, documents: Iterator[Any]) -> Iterator[Any]:
-    # If the text is no YAML either, then the JSON error tells more.
+    # If the text is no YAML either, then the JSON error says more.
     for number, document in enumerate(documents):
         yield broken if number == 0 and isinstance(document, DialectError) else document
 

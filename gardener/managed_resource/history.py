@@ -4,7 +4,7 @@ A kept version is called a revision, as those of Deployments are. It holds the d
 ManagedResource named, in one compressed value; all else is in its metadata, so who only looks needs no values:
 
     name          <ManagedResource>-history-<number>
-    type          `keys.REVISION_TYPE`, so that nobody takes it for a Secret with manifests
+    type          `keys.REVISION_TYPE`, so that it is not taken for a Secret with manifests
     immutable     true
     owner         the ManagedResource, so it goes with it
     labels        history-of: by which all of one ManagedResource are found
@@ -68,7 +68,7 @@ Contents = Sequence[tuple[str, Mapping[str, bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What the metadata of its Secret tell."""
+    """What the metadata of its Secret say."""
 
     secret: Key
     uid: str
@@ -206,10 +206,10 @@ def revision_secret(
     Args:
         managed_resource: whose version it is.
         number: one more than that of the last one.
-        digest: what tells the content from others.
+        digest: what distinguishes the content from others.
         names: of the Secrets that it holds.
         value: as `packed` has made it.
-        mark: makes the name one that nobody else has thought of.
+        mark: makes the name unguessable.
     """
     own, cause = key(managed_resource), annotations(managed_resource).get(CHANGE_CAUSE)
     suffix = f"-history-{number}{mark and '-'}{mark}"
@@ -247,7 +247,7 @@ def revision_secret(
 
 
 def _short(name: str, length: int) -> str:
-    """The name, or its beginning and a hash: whatever is short enough."""
+    """The name, or its start and a hash: whatever is short enough."""
     if len(name) <= length:
         return name
     hashed = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]

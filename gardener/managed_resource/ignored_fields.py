@@ -148,13 +148,13 @@ def _pointer_problems(path: str, pointer: Any) -> Iterator[FieldError]:
     elif not all(steps := _steps(pointer)):
         yield invalid(path, shown, "may have no empty step; a / in a name is written ~1")
     elif steps[0] in _IDENTITY:
-        yield forbidden(path, f'"{shown}" tells which object it is')
+        yield forbidden(path, f'"{shown}" says which object it is')
     elif steps[0] == "status":
         yield forbidden(path, f'"{shown}" is never written; take the pointer out')
     elif steps[0] == "metadata" and (len(steps) != 3 or steps[1] not in _OTHERS_MAY_SET):
         yield forbidden(path, f'"{shown}": of the metadata, single labels and annotations only')
     elif steps[0] == "metadata" and steps[2].startswith(f"{keys.GROUP}/"):
-        yield forbidden(path, f'"{shown}" tells the agent what to do with the object')
+        yield forbidden(path, f'"{shown}" instructs the agent what to do with the object')
 
 
 def _steps(pointer: str) -> Pointer:

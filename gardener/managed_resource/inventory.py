@@ -62,7 +62,7 @@ def only_announced(managed_resource: Object) -> frozenset[str]:
 
 
 def shortened(references: Iterable[Object]) -> list[Object]:
-    """The same without the label that every object gets whatever its manifest says: nobody needs to read it.
+    """The same without the label that every object gets whatever its manifest says: it says nothing new.
 
     In `status.resources` it stays, as the original has it there.
     """

@@ -1,6 +1,6 @@
 """What to do about what an API server says: the one judgement for conditions, `kubectl mr` and the status page.
 
-Quotas, PodSecurity, webhooks, policies and missing permissions all are `Forbidden`; what tells them apart is the text.
+Quotas, PodSecurity, webhooks, policies and missing permissions all are `Forbidden`; they differ in the text only.
 So texts are looked at first, in the words of Kubernetes, and the reason of the answer only where none of them fits.
 Conditions carry remedies behind the errors; from the errors in a condition, the same ones are found again.
 """
@@ -92,11 +92,11 @@ _CASES = (
     ),
     _case(
         r'user "(?P<user>[^"]+)" \(groups=.*?\) is attempting to grant RBAC permissions not currently held',
-        "nobody grants what he lacks: give {user} these permissions, or the verbs escalate and bind",
+        "a user cannot grant what it lacks: give {user} these permissions, or the verbs escalate and bind",
     ),
     _case(
         r"must have cluster-admin privileges to use (?:the|an) aggregationRule",
-        "nobody grants what he lacks: take the aggregationRule out, or give the verb escalate on clusterroles",
+        "a user cannot grant what it lacks: take the aggregationRule out, or give the verb escalate on clusterroles",
     ),
     _case(
         r'User "(?P<user>[^"]+)" cannot (?P<verb>\S+) resource "(?P<plural>[^"]+)"'

@@ -1,7 +1,8 @@
 """What the API server warned of when an object was written, and which of its fields it did not store.
 
-Told once, and kept in `status.warnings` as long as the object is written so: the condition names it, and a process that
-starts later neither tells it again nor writes the object once more because of a field that is left out each time.
+Reported once, and kept in `status.warnings` as long as the object is written so: the condition names it, and a process
+that starts later neither reports it again nor writes the object once more because of a field that is left out each
+time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from kube.write_mode import FieldValidation
 WARNINGS = "warnings"
 """The field of the status."""
 MOST_STORED = 64 << 10
-"""Bytes of JSON in the status. What does not fit is told again by the next process."""
+"""Bytes of JSON in the status. What does not fit is reported again by the next process."""
 _MOST_TEXTS = 16
 _MOST_FIELDS = 64
 """Of one object."""
@@ -55,7 +56,7 @@ class ObjectWarnings:
     """apiVersion, kind, namespace and name."""
     texts: tuple[str, ...]
     dropped: tuple[str, ...]
-    """Paths of the fields that were not stored, also of those that nobody needs to be told of."""
+    """Paths of the fields that were not stored, also of those that are not reported."""
     basis: str
     """Of which manifest, and of which schema if something was dropped; of other ones, nothing is known."""
 
@@ -94,7 +95,7 @@ def object_warnings(
 
 
 def basis(manifest: bytes, schema: str) -> str:
-    """Args: manifest: the digest of one; schema: what tells it from others, if something was dropped."""
+    """Args: manifest: the digest of one; schema: what distinguishes it from others, if something was dropped."""
     return digest([manifest.hex(), schema])[:8].hex()
 
 
@@ -129,13 +130,13 @@ def status_entries(found: Mapping[str, ObjectWarnings]) -> list[Object]:
 
 
 def all_warnings_text(found: Mapping[str, ObjectWarnings], remarks: Sequence[str] = ()) -> str:
-    """For the condition; empty if there is nothing to tell.
+    """For the condition; empty if there are no warnings.
 
     Args: remarks: about the ManagedResource itself; see `annotation_warnings`.
     """
-    told = [each for _, each in sorted(found.items()) if each.texts]
+    with_texts = [each for _, each in sorted(found.items()) if each.texts]
     return warnings_text(
-        [*remarks, *(f"{resource_string_of_reference(each.reference)}: {', '.join(each.texts)}" for each in told)]
+        [*remarks, *(f"{resource_string_of_reference(each.reference)}: {', '.join(each.texts)}" for each in with_texts)]
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from gardener.managed_resource.changes import Told
+from gardener.managed_resource.changes import FieldChange
 from kube.objects import Key
 
 KEPT = 1000
@@ -61,7 +61,7 @@ def object_change(
     reference: Mapping[str, Any],
     *,
     at: float,
-    fields: Sequence[Told] = (),
+    fields: Sequence[FieldChange] = (),
 ) -> ObjectChange:
     """Args: reference: apiVersion, kind, namespace, name; fields: what was changed."""
     return ObjectChange(

@@ -1,4 +1,4 @@
-"""Node: addresses of its Pods, its machine, and taints that tell its condition are filled in by Kubernetes."""
+"""Node: addresses of its Pods, its machine, and taints for its condition are filled in by Kubernetes."""
 
 from gardener.managed_resource.merge.filled_in import kept_if_omitted
 from gardener.managed_resource.merge.options import MergeOptions

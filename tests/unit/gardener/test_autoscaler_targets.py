@@ -63,7 +63,7 @@ ODD = [None, "x", {}, {"apiVersion": "a/b/c"}, {"apiVersion": 1}, {"apiVersion":
 
 
 @pytest.mark.parametrize("reference", ODD)
-def test_an_autoscaler_with_a_strange_target_concerns_nobody_but_itself(reference: Any) -> None:
+def test_an_autoscaler_with_a_strange_target_affects_only_itself(reference: Any) -> None:
     strange = autoscaler(scaleTargetRef=reference, targetRef=reference, hpa={"deploy": True}, vpa="boom")
     found = together(
         [scaled_by_hpa(autoscaler(scaleTargetRef=target())), scaled_by_hpa(strange), scaled_by_hvpa(strange)]
@@ -78,7 +78,7 @@ def test_an_autoscaler_without_a_spec_does_no_harm(spec: Any) -> None:
         assert not is_scaled(workload("apps/v1"), scaled_by({"spec": spec}).horizontally, Equivalences())
 
 
-def test_a_list_that_fails_is_told() -> None:
+def test_a_list_that_fails_is_reported() -> None:
     assert list_error_text("HVPA", "no") == (
         "failed to compute all HPA and HVPA target ref object keys: failed to list all HVPAs: no"
     )

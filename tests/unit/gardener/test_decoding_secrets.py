@@ -138,7 +138,7 @@ def test_an_error_reads_as_the_original_writes_it() -> None:
     )
 
 
-def test_a_parse_error_tells_the_line_in_the_data_key() -> None:
+def test_a_parse_error_names_the_line_in_the_data_key() -> None:
     (error,) = decode("a: 1\n---\nb: 1\n---\n\nc:\n\td: 1").errors
     assert (error.index, error.message) == (2, "line 7: found character that cannot start any token")
 

@@ -67,7 +67,7 @@ def test_without_the_annotation_there_are_none() -> None:
         ),
     ],
 )
-def test_what_can_not_be_depended_on_is_told_with_the_field(text: str, problem: str) -> None:
+def test_what_can_not_be_depended_on_is_reported_with_the_field(text: str, problem: str) -> None:
     (found,) = parsed(f"{text}, good").problems if "," not in text else parsed(text).problems
     assert str(found).startswith(f"metadata.annotations[{DEPENDS_ON}]: ")
     assert problem in str(found)

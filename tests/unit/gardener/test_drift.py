@@ -267,7 +267,7 @@ def test_what_somebody_else_set_or_removed_is_drift(path: str, value: Any, field
         # somebody else owns it as well, but the value is ours
         ("spec/replicas", 2, {"f:spec": {"f:replicas": {}}}, {}),
         (f"{CONTAINER}/args", ["--a", "--b"], in_container({"f:args": {}}), {}),
-        # the status is nobody's business
+        # the status is not compared
         ("status/replicas", 9, {"f:status": {"f:replicas": {}}}, {"subresource": "status"}),
         ("status/replicas", 9, {"f:status": {"f:replicas": {}}}, {}),
         # our own write, with what admission made of it

@@ -1,4 +1,4 @@
-"""Versions that are kept: what their Secrets hold and tell, which are too old, and what makes no sense."""
+"""Versions that are kept: what their Secrets hold and say, which are too old, and what makes no sense."""
 
 import base64
 import os

@@ -85,11 +85,11 @@ def one(pointers: str, more: str = "") -> str:
         (one("[/data/a~b]"), "[0].jsonPointers[0]", "a ~ in a name is written ~0, a / is written ~1"),
         (one("[/data//a]"), "[0].jsonPointers[0]", "may have no empty step"),
         (one(f"[/data/{'x' * 1100}]"), "[0].jsonPointers[0]", "may have 1024 characters at most"),
-        (one("[/kind]"), "[0].jsonPointers[0]", "tells which object it is"),
+        (one("[/kind]"), "[0].jsonPointers[0]", "says which object it is"),
         (one("[/status/replicas]"), "[0].jsonPointers[0]", "is never written; take the pointer out"),
         (one("[/metadata/labels]"), "[0].jsonPointers[0]", "single labels and annotations only"),
         (one("[/metadata/finalizers/0]"), "[0].jsonPointers[0]", "single labels and annotations only"),
-        (one("[/metadata/annotations/resources.gardener.cloud~1origin]"), "[0].jsonPointers[0]", "tells the agent"),
+        (one("[/metadata/annotations/resources.gardener.cloud~1origin]"), "[0].jsonPointers[0]", "instructs the agent"),
         (
             str([{"kind": "C", "jsonPointers": ["/a"]}] * (MOST_RULES + 1)),
             "",
@@ -102,7 +102,7 @@ def one(pointers: str, more: str = "") -> str:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, path: str, problem: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(text: str, path: str, problem: str) -> None:
     (found,) = fields(text).problems
     assert str(found).startswith(f"metadata.annotations[{ANNOTATION}]{path}: ")
     assert problem in str(found)

@@ -83,8 +83,8 @@ def test_a_restart_by_kubectl_is_not_undone(kind: str, path: tuple[str, ...]) ->
     expected = nested({"metadata": {"annotations": RESTARTED}, "spec": {}})
     result = spec_of(kind, nested({"spec": {}}), live)
     assert {name: result[name] for name in expected} == expected
-    wished = nested({"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "then"}}})
-    result = spec_of(kind, wished, live)
+    desired = nested({"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "then"}}})
+    result = spec_of(kind, desired, live)
     assert result[path[0]] == nested({"metadata": {"annotations": RESTARTED}})[path[0]]
 
 

@@ -155,14 +155,14 @@ NO_VERSION = '"a/b/c" is no apiVersion; it must be <group>/<version>, or <versio
         (obj("a/b/c A", "n"), "a/b/c/A/default/n", NO_VERSION),
     ],
 )
-def test_what_can_not_be_applied_is_told(manifest: Object, resource: str, message: str) -> None:
+def test_what_can_not_be_applied_is_reported(manifest: Object, resource: str, message: str) -> None:
     assert (resource_string(manifest), problem_of(manifest)) == (resource, message)
 
 
 @pytest.mark.parametrize(
     "manifest", [config_map("n"), config_map("n", generateName="a-"), obj("example.com/v1 AllowList", "n", spec={})]
 )
-def test_of_what_can_be_applied_there_is_nothing_to_tell(manifest: Object) -> None:
+def test_of_what_can_be_applied_nothing_is_reported(manifest: Object) -> None:
     assert problem_of(manifest) == ""
 
 

@@ -1,4 +1,4 @@
-"""What was not stored, what is told of it, and what is remembered of it."""
+"""What was not stored, what is reported of it, and what is remembered of it."""
 
 from functools import partial
 from typing import Any
@@ -83,7 +83,7 @@ def test_what_another_one_changed_is_drift_whatever_was_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "reported"),
     [
         (("spec", "a"), 1, True),
         (("spec", "a"), {"b": [{"c": ""}, None]}, False),
@@ -93,8 +93,8 @@ def test_what_another_one_changed_is_drift_whatever_was_dropped() -> None:
         (("metadata", "annotations", "uid"), "x", True),
     ],
 )
-def test_only_what_somebody_may_have_meant_is_told(path: tuple[str, ...], value: Any, *, told: bool) -> None:
-    assert is_reportable(Difference(path, value, is_missing=True)) is told
+def test_only_what_somebody_may_have_meant_is_reported(path: tuple[str, ...], value: Any, *, reported: bool) -> None:
+    assert is_reportable(Difference(path, value, is_missing=True)) is reported
 
 
 def warned(*texts: str, dropped: tuple[Difference, ...] = (), reference: Object = REFERENCE) -> ObjectWarnings:
@@ -107,14 +107,14 @@ def missing(*path: str) -> Difference:
     return Difference(path, 2, is_missing=True)
 
 
-def test_a_field_is_told_once_whoever_tells_it() -> None:
+def test_a_field_is_reported_once_whoever_reports_it() -> None:
     found = warned('unknown field "spec.a"', dropped=(missing("spec", "a"), missing("spec", "b")))
     assert found.texts == ('unknown field "spec.a"', 'field "spec.b" was not stored, by the API server or by admission')
     assert found.dropped == ("spec.a", "spec.b")
     assert object_warnings(REFERENCE, (), (), basis="b") is None
 
 
-def test_of_a_secret_no_names_are_told() -> None:
+def test_of_a_secret_no_names_are_reported() -> None:
     reference = {"apiVersion": "v1", "kind": "Secret", "name": "s"}
     assert warned(dropped=(missing("data", "token"),), reference=reference).texts == ()
 
@@ -157,7 +157,7 @@ RULES = """
 """
 
 
-def test_a_rule_for_no_object_is_told() -> None:
+def test_a_rule_for_no_object_is_reported() -> None:
     field = "metadata.annotations[resources.gardener.cloud/ignore-differences]"
     marked = managed_resource("mr", annotations={"resources.gardener.cloud/ignore-differences": RULES})
     assert annotation_warnings(marked, [REFERENCE]) == [
@@ -168,16 +168,16 @@ def test_a_rule_for_no_object_is_told() -> None:
     assert annotation_warnings(managed_resource("mr"), [REFERENCE]) == []
 
 
-def test_a_wrong_limit_of_the_history_is_told() -> None:
+def test_a_wrong_limit_of_the_history_is_reported() -> None:
     marked = managed_resource("mr", annotations={"resources.gardener.cloud/history-limit": "many"})
-    (told,) = annotation_warnings(marked, [])
-    assert told == (
+    (reported,) = annotation_warnings(marked, [])
+    assert reported == (
         'metadata.annotations[resources.gardener.cloud/history-limit]: Invalid value: "many": '
         "must be a number from 0 to 100"
     )
 
 
-def test_the_basis_tells_manifests_and_schemas_apart() -> None:
+def test_the_basis_differs_by_manifest_and_by_schema() -> None:
     assert len({basis(b"a", ""), basis(b"b", ""), basis(b"a", "v1.36.0")}) == 3
 
 

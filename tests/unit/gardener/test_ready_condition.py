@@ -15,8 +15,8 @@ LATER = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def managed(*, observed: int = 1, **statuses: str) -> Object:
-    told = [{**each, "reason": f"Of{each['type']}", "message": "m"} for each in conditions(**statuses)]
-    return managed_resource("garden/shop", generation=1, conditions=told, status={"observedGeneration": observed})
+    given = [{**each, "reason": f"Of{each['type']}", "message": "m"} for each in conditions(**statuses)]
+    return managed_resource("garden/shop", generation=1, conditions=given, status={"observedGeneration": observed})
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_its_transition_time_changes_with_its_status_alone() -> None:
     changed = with_ready(obj, is_wanted=True, now=LATER)["conditions"][-1]
     assert (changed["status"], changed["lastTransitionTime"]) == ("False", "2026-01-02T00:00:00Z")
     obj["status"]["conditions"][1]["message"] = "another"
-    told = with_ready(obj, is_wanted=True, now=LATER)["conditions"][-1]
-    assert told["lastUpdateTime"] == "2026-01-02T00:00:00Z"
+    ready = with_ready(obj, is_wanted=True, now=LATER)["conditions"][-1]
+    assert ready["lastUpdateTime"] == "2026-01-02T00:00:00Z"
 
 
 @pytest.mark.parametrize("applied", ["True", "False", "Progressing", ""])

@@ -73,8 +73,8 @@ TEXTS = {
     'no matches for kind "Deploymnet" in version "apps/v1"; did you mean Deployment?': "did you mean Deployment?",
     'no matches for kind "DeviceClass" in version "resource.k8s.io/v1"': "this version of Kubernetes does not serve it",
     "policy/v1beta1 PodSecurityPolicy is deprecated in v1.21+, unavailable in v1.25+": "upgraded to Kubernetes 1.25",
-    'pods "p" is forbidden: some plugin that nobody knows': "an admission plugin of that API server refuses it",
-    "nobody knows this": "",
+    'pods "p" is forbidden: some plugin that is unknown': "an admission plugin of that API server refuses it",
+    "this is unknown": "",
 }
 
 
@@ -87,8 +87,8 @@ def test_each_text_has_its_own_remedy(text: str, remedy: str) -> None:
 
 @pytest.mark.parametrize(("text", "remedy"), [pair for pair in TEXTS.items() if pair[1]])
 def test_a_remedy_is_found_again_in_a_condition(text: str, remedy: str) -> None:
-    told = text if "; did you mean" in text else with_remedy(text, Conflict(409, message=text))
-    first = apply_error_text("v1/ConfigMap/shop/a", told)
+    shown = text if "; did you mean" in text else with_remedy(text, Conflict(409, message=text))
+    first = apply_error_text("v1/ConfigMap/shop/a", shown)
     other = apply_error_text("v1/ConfigMap/shop/b", 'namespaces "elsewhere" not found')
     assert [remedy_of(text)] == remedies_of_failure(apply_message([first]))
     assert remedies_of_failure(apply_message([first, other]))[0] == remedy_of(text)
@@ -175,11 +175,11 @@ SERVED = (
         ("example.com/v1", "Widget", "install the CustomResourceDefinition"),
     ],
 )
-def test_of_a_kind_that_is_not_served_it_is_told_what_may_be_meant(api_version: str, kind: str, remedy: str) -> None:
+def test_a_kind_that_is_not_served_comes_with_what_may_be_meant(api_version: str, kind: str, remedy: str) -> None:
     assert unserved_remedy(api_version, kind, SERVED).startswith(remedy)
-    told = str(unserved_error(KindNotServed(api_version, kind), SERVED))
-    assert told.startswith(f'no matches for kind "{kind}" in version "{api_version}"; {remedy}')
-    assert remedy_of(told).startswith(remedy)
+    shown = str(unserved_error(KindNotServed(api_version, kind), SERVED))
+    assert shown.startswith(f'no matches for kind "{kind}" in version "{api_version}"; {remedy}')
+    assert remedy_of(shown).startswith(remedy)
 
 
 def test_nothing_is_known_of_what_is_served() -> None:

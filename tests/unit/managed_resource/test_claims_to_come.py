@@ -86,7 +86,7 @@ class World(Source):
             name, generation=generation, version=version, deleting=deleting, healthy=healthy
         )
         managed[Key(NAMESPACE, name)]["status"] |= {"pendingResources": listed, "secretsDataChecksum": checksum}
-        self.write_secret(name, secret, is_told=False)
+        self.write_secret(name, secret, is_announced=False)
         self.change(name, old)
 
     def change(self, name: str, old: Object | None, *, is_elsewhere: bool = True) -> None:
@@ -94,10 +94,10 @@ class World(Source):
         change = Change(Key(NAMESPACE, name), old, dict.get(managed, Key(NAMESPACE, name)), initial=False)
         self.ownership.changed(change, is_elsewhere=is_elsewhere)
 
-    def write_secret(self, name: str, version: int, *, is_told: bool = True) -> None:
+    def write_secret(self, name: str, version: int, *, is_announced: bool = True) -> None:
         secrets: Any = self.secrets
         secrets[Key(NAMESPACE, name)] = SecretVersion("u", version)
-        if is_told:
+        if is_announced:
             self.ownership.changed_elsewhere(Key(NAMESPACE, name))
 
     def sees(self, namespace: str) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent.resource_manager.common.recent_changes import Action, RecentChanges, object_change
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
-from gardener.managed_resource.changes import Told, told
+from gardener.managed_resource.changes import FieldChange, field_changes
 from kube.objects import Key
 
 SHOP, DNS = Key("garden", "shop"), Key("garden", "dns")
@@ -14,7 +14,7 @@ CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "nam
 def test_the_newest_come_first_and_the_oldest_go() -> None:
     changes = RecentChanges(limit=2)
     created = object_change(SHOP, Action.CREATED, CONFIG_MAP, at=1.0)
-    fields = [Told("data.a", "1 -> 2")]
+    fields = [FieldChange("data.a", "1 -> 2")]
     changes.add([created, object_change(SHOP, Action.REPAIRED, CONFIG_MAP, at=2.0, fields=fields)])
     changes.add([object_change(DNS, Action.DELETED, {"kind": "Namespace", "name": "n"}, at=3.0)])
     newest, older = changes.newest_first()
@@ -31,7 +31,7 @@ def test_the_newest_come_first_and_the_oldest_go() -> None:
 
 def test_an_entry_is_small_however_much_was_changed() -> None:
     before, after = ({"data": {f"{n}{'x' * 1000}": value for n in range(10_000)}} for value in ("1", "2"))
-    change = object_change(SHOP, Action.CHANGED, CONFIG_MAP, at=1.0, fields=told(before, after))
+    change = object_change(SHOP, Action.CHANGED, CONFIG_MAP, at=1.0, fields=field_changes(before, after))
     assert len(change.fields) == 8
     assert max(map(len, change.fields)) == 160
     assert change.more_fields == 92

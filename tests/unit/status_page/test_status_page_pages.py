@@ -19,7 +19,7 @@ from agent.resource_manager.status_page.pages import ChangesQuery, changes_page,
 from agent.resource_manager.status_page.server import is_loopback, is_name_of_this_computer
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.findings import Finding, Reference
-from gardener.managed_resource.changes import Told
+from gardener.managed_resource.changes import FieldChange
 from kit.objects import conditions, managed_resource
 from kube.objects import Key, Object
 from kube.resources import SECRETS
@@ -108,7 +108,7 @@ async def test_the_list_of_thousands_is_as_short_as_a_page() -> None:
 async def test_what_objects_and_queries_hold_is_text() -> None:
     known = lister(managed("a", message=HOSTILE, secret=HOSTILE, resources=[reference(HOSTILE, HOSTILE, HOSTILE)]))
     name, changed = Key(HOSTILE, HOSTILE), reference(HOSTILE, HOSTILE)
-    known.changes.add([object_change(name, Action.CHANGED, changed, at=1.0, fields=[Told(HOSTILE, "")])])
+    known.changes.add([object_change(name, Action.CHANGED, changed, at=1.0, fields=[FieldChange(HOSTILE, "")])])
     pages = [
         listed(known, q=HOSTILE, namespace=HOSTILE, **{"class": HOSTILE}),
         listed(known),

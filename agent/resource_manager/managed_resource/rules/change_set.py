@@ -12,7 +12,7 @@ from datetime import timedelta
 from agent.resource_manager.common.recent_changes import Action, ObjectChange, object_change
 from gardener.managed_resource import conditions
 from gardener.managed_resource.adoption import without_stamps
-from gardener.managed_resource.changes import Told, told
+from gardener.managed_resource.changes import FieldChange, field_changes
 from gardener.managed_resource.messages import apply_message, pending_message, release_message
 from gardener.managed_resource.warnings import ObjectWarnings, all_warnings_text
 from gardener.overview.objects import short_name
@@ -81,7 +81,7 @@ class ChangeSet:
             return
         if action is Action.TAKEN_OVER and before is not None and after is not None:
             before, after = without_stamps(before), without_stamps(after)
-        fields = told(before, after) if before is not None and after is not None else ()
+        fields = field_changes(before, after) if before is not None and after is not None else ()
         if self.lists_objects:
             self.objects.append(object_change(self.owner, action, reference, at=time.time(), fields=fields))
         if action.is_news:
@@ -145,7 +145,7 @@ class ChangeSet:
         return ", ".join(f"{count} {what}" for what, count in done if count)
 
 
-def change_text(action: Action, reference: Object, fields: Sequence[Told]) -> str:
+def change_text(action: Action, reference: Object, fields: Sequence[FieldChange]) -> str:
     """Of one object, such as `Deployment/shop/storefront: spec.replicas 5 -> 2`."""
     if action is Action.MADE_AGAIN:
         return f"{short_name(reference)} had been deleted"

@@ -1,11 +1,11 @@
-"""What is told of a change in Events and logs: the field, its values if they are short, and nothing secret."""
+"""What Events and logs say of a change: the field, its values if they are short, and nothing secret."""
 
 import pytest
 
 from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, change_text, news_text
 from gardener.keys import MANAGED_BY, ORIGIN
-from gardener.managed_resource.changes import told
+from gardener.managed_resource.changes import field_changes
 from kube.objects import Key, Object
 
 _STOREFRONT = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "storefront"}
@@ -59,13 +59,13 @@ def container(**fields: object) -> Object:
 def test_fields_are_named_with_short_values_that_are_no_credentials(
     before: Object, after: Object, texts: list[str]
 ) -> None:
-    assert list(map(str, told(before, after))) == texts
+    assert list(map(str, field_changes(before, after))) == texts
 
 
-def test_of_a_secret_not_even_the_names_in_it_are_told() -> None:
+def test_of_a_secret_not_even_the_names_in_it_are_reported() -> None:
     before = {"kind": "Secret", "data": {"password-of-jane": "b2xk", "other": "eA=="}, "type": "Opaque"}
     after = {"kind": "Secret", "data": {"password-of-jane": "bmV3"}, "type": "Other"}
-    assert list(map(str, told(before, after))) == ["data", "type Opaque -> Other"]
+    assert list(map(str, field_changes(before, after))) == ["data", "type Opaque -> Other"]
 
 
 @pytest.mark.parametrize(
@@ -78,24 +78,24 @@ def test_of_a_secret_not_even_the_names_in_it_are_told() -> None:
         (Action.MADE_AGAIN, 0, "Deployment/shop/storefront had been deleted"),
     ],
 )
-def test_an_object_is_told_with_its_first_fields(action: Action, fields: int, text: str) -> None:
+def test_an_object_is_reported_with_its_first_fields(action: Action, fields: int, text: str) -> None:
     before, after = ({"spec": {f"a{number}": value for number in range(fields)}} for value in (5, 2))
-    assert change_text(action, _STOREFRONT, told(before, after)) == text
+    assert change_text(action, _STOREFRONT, field_changes(before, after)) == text
 
 
-def test_of_many_objects_the_first_are_told() -> None:
+def test_of_many_objects_the_first_are_reported() -> None:
     assert news_text(["a: b 1 -> 2"]) == "a: b 1 -> 2"
     assert news_text(list("abcdefg")) == "a; b; c; d; e; 2 more"
 
 
-def test_what_nobody_asked_for_is_told_even_if_the_page_is_off() -> None:
+def test_what_was_not_asked_for_is_reported_even_if_the_page_is_off() -> None:
     changes = ChangeSet(owner=Key("ns", "mr"), lists_objects=False)
     before, after = ({"spec": {"replicas": replicas}} for replicas in (5, 2))
     changes.note(Action.REPAIRED, _STOREFRONT, before=before, after=after)
     changes.note(Action.MADE_AGAIN, {"kind": "Namespace", "name": "shop"})
     stamps = {"annotations": {ORIGIN: "a/b", "x": "y"}, "labels": {MANAGED_BY: "gardener"}}
     changes.note(Action.TAKEN_OVER, _STOREFRONT, before=before, after={**after, "metadata": stamps})
-    told_text = "Deployment/shop/storefront: spec.replicas 5 -> 2"
-    assert changes.repairs() == [told_text, "Namespace/shop had been deleted"]
-    assert changes.taken_over() == [f"{told_text}, metadata.annotations"]
+    reported = "Deployment/shop/storefront: spec.replicas 5 -> 2"
+    assert changes.repairs() == [reported, "Namespace/shop had been deleted"]
+    assert changes.taken_over() == [f"{reported}, metadata.annotations"]
     assert changes.objects == []
