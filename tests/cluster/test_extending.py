@@ -23,7 +23,7 @@ from kube.runtime.transport import Transport
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
 from pathlib import Path
-from test_default_account import test_the_default_account_mounts_no_token_and_is_put_right as test
+from test_default_account import test_the_default_account_mounts_no_token_and_is_restored as test
 
 async def main(kubeconfig, namespace):
     async with Transport(load_kubeconfig(Path(kubeconfig))) as transport:
