@@ -13,7 +13,7 @@ from gardener.managed_resource.plan import LIMITS
 from kube import yaml
 from process import listener
 from process import server as http
-from webhooks import beside, bounds, review, server, turns
+from webhooks import bounds, fair_queue, offload, review, server
 from webhooks.garden import access
 from webhooks.rules import patch
 
@@ -45,7 +45,7 @@ WEBHOOKS: Sequence[Row] = (
     ("values in a body: commas, starts of lists and objects", f"{bounds.MAX_VALUES:,}", "413, without parsing"),
     ("of one object", f"{bounds.MAX_VALUES_OF_OBJECT:,}", "413 on creation and growth, so that updates fit"),
     ("bounds of the schema", "", "refused before any rule"),
-    ("processor time of a step of a review", f"{beside.LONGEST_SECONDS:g} s", "ended, 413"),
+    ("processor time of a step of a review", f"{offload.LONGEST_SECONDS:g} s", "ended, 413"),
     ("operations of a patch", f"{patch.MAX_OPERATIONS:,}", "413"),
     ("unanswered bytes of all clients", _size(server.MAX_BUFFERED), "the one sending longest is cut off"),
     ("connections", f"{server.MAX_CONNECTIONS:,}", "the one idle longest is closed"),
@@ -58,11 +58,11 @@ WEBHOOKS: Sequence[Row] = (
         "the oldest is cut off",
     ),
     (
-        f"reviews above {_size(turns.LARGE)} that wait for an API server",
-        f"{_size(turns.WAITING_AT_ONCE)}, or one review",
+        f"reviews above {_size(fair_queue.LARGE)} that wait for an API server",
+        f"{_size(fair_queue.WAITING_AT_ONCE)}, or one review",
         "they start again when there is room",
     ),
-    ("such reviews of one user", f"{turns.MOST_OF_A_USER}", "429"),
+    ("such reviews of one user", f"{fair_queue.MOST_OF_A_USER}", "429"),
     ("rights that a request needs", f"{access.MOST_RIGHTS}", "413"),
     (
         "reviews of rights of one user",

@@ -14,7 +14,7 @@ from process.composition import Composition, Parts
 from webhooks.clients import Clients
 from webhooks.routes import disabled, enabled, public, routes
 from webhooks.server import Requests, serving_check, webhook_server
-from webhooks.state import State
+from webhooks.state import SharedListers
 from webhooks.tls import ServingCertificate, directory_of
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def resource_manager(base: Composition[ResourceManagerConfiguration]) -> Parts:
-    return _serving(base.config, State(base.clusters["source"], base.clusters["target"]))
+    return _serving(base.config, SharedListers(base.clusters["source"], base.clusters["target"]))
 
 
 def garden(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
-    return _serving(base.config, State(base.clusters["runtime"], base.clusters["garden"]))
+    return _serving(base.config, SharedListers(base.clusters["runtime"], base.clusters["garden"]))
 
 
-def _serving(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: State) -> Parts:
+def _serving(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: SharedListers) -> Parts:
     address, table = config.server.webhooks, routes(config, state)
     client_ca = address.tls.client_ca_file
     certificate = ServingCertificate(directory_of(address.tls.server_cert_dir), Path(client_ca) if client_ca else None)

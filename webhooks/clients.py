@@ -1,6 +1,6 @@
 """Who may ask webhooks: API servers, by the certificates that they show.
 
-What is asked of a webhook names the user who is to be believed to have sent a request. So an answer tells whoever asks
+What is asked of a webhook names the user who is to be believed to have sent a request. So an answer shows whoever asks
 what that user may do, and what there is; and it costs time. Where certificates are asked for, all others get nothing.
 """
 

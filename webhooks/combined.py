@@ -27,7 +27,7 @@ from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
 from webhooks.registry import enabled
 from webhooks.rules.registration import EVERYTHING, Instance, Mode, Registration, Selector
 from webhooks.rules.shapes import METADATA, pod
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 NAME = "pods"
 PATHS = COMBINED_PATHS
@@ -133,7 +133,7 @@ def is_enabled(config: ResourceManagerConfiguration) -> bool:
     return bool(pods(config.webhooks, Instance(mode=Mode.RUNTIME)))
 
 
-def handler(config: ResourceManagerConfiguration, mode: Mode, state: State) -> Handler:
+def handler(config: ResourceManagerConfiguration, mode: Mode, state: SharedListers) -> Handler:
     """The handler for all enabled webhooks of pods, as an instance of that mode would register them."""
     instance = Instance(mode=mode)
     combined = next(entry for entry in mutating(config.webhooks, instance, combined=True) if entry.path == PATHS[mode])
@@ -141,7 +141,7 @@ def handler(config: ResourceManagerConfiguration, mode: Mode, state: State) -> H
     return chain(of, state.labels_of_namespace)
 
 
-def mutations(config: ResourceManagerConfiguration, state: State) -> dict[str, Mutation]:
+def mutations(config: ResourceManagerConfiguration, state: SharedListers) -> dict[str, Mutation]:
     return {
         webhook.name: webhook.mutation(webhook.settings_in(config.webhooks), state)
         for webhook in enabled(config.webhooks)

@@ -16,7 +16,7 @@ from webhooks.admission import Handler, Mutation
 from webhooks.generic import defaulter
 from webhooks.review import Endpoint, Reviewer
 from webhooks.rules.registration import EVERYTHING, Call, Instance, Registration, Selector, where
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 if TYPE_CHECKING:
     from config.resource_manager.webhooks import Webhooks as ResourceManagerWebhooks
@@ -37,7 +37,7 @@ Selects = Selector | Callable[[Instance], Selector]
 """A label selector, which may depend on whose webhook it is."""
 
 _NO_STATIC_PODS = where("static-pod", "NotIn", "true")
-"""The mirror pod of a static pod has to be as its manifest; nobody may change it."""
+"""The mirror pod of a static pod has to be as its manifest and cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Webhook(ABC, Generic[S]):
     """Whether everybody is answered, also where clients have to show a certificate."""
 
     @abstractmethod
-    def endpoint(self, settings: S, state: State) -> Endpoint:
+    def endpoint(self, settings: S, state: SharedListers) -> Endpoint:
         """What answers at the path."""
 
     def key_in(self, webhooks: "Section") -> str:
@@ -107,9 +107,9 @@ def _selector(selects: Selects, instance: Instance) -> Selector:
 class MutatingWebhook(Webhook[S]):
     """Changes objects in place. One that is about pods is part of the combined webhook, too."""
 
-    mutation: Callable[[S, State], Mutation]
+    mutation: Callable[[S, SharedListers], Mutation]
 
-    def endpoint(self, settings: S, state: State) -> Endpoint:
+    def endpoint(self, settings: S, state: SharedListers) -> Endpoint:
         return Reviewer(self.name, defaulter(self.mutation(settings, state)), path=self.path)
 
     @property
@@ -121,25 +121,25 @@ class MutatingWebhook(Webhook[S]):
 class HandlerWebhook(Webhook[S]):
     """Decides what to answer by itself."""
 
-    handler: Callable[[S, State], Handler]
+    handler: Callable[[S, SharedListers], Handler]
 
-    def endpoint(self, settings: S, state: State) -> Endpoint:
+    def endpoint(self, settings: S, state: SharedListers) -> Endpoint:
         return Reviewer(self.name, self.handler(settings, state), path=self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationWebhook(Webhook[S]):
-    """Answers SubjectAccessReviews. API servers are told of it by a file of theirs, not by a webhook configuration."""
+    """Answers SubjectAccessReviews. API servers find it by a file of theirs, not by a webhook configuration."""
 
-    authorizer: Callable[[S, State], Endpoint]
+    authorizer: Callable[[S, SharedListers], Endpoint]
 
-    def endpoint(self, settings: S, state: State) -> Endpoint:
+    def endpoint(self, settings: S, state: SharedListers) -> Endpoint:
         return self.authorizer(settings, state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook(Webhook[S]):
-    """Answers ConversionReviews. API servers are told of it by the CustomResourceDefinition.
+    """Answers ConversionReviews. API servers find it by the CustomResourceDefinition.
 
     They show no certificate to it; the answer follows from the question alone.
     """
@@ -147,5 +147,5 @@ class ConversionWebhook(Webhook[S]):
     public: bool = True
     converter: Endpoint
 
-    def endpoint(self, settings: S, state: State) -> Endpoint:  # noqa: ARG002 - it needs neither
+    def endpoint(self, settings: S, state: SharedListers) -> Endpoint:  # noqa: ARG002 - it needs neither
         return self.converter

@@ -13,7 +13,7 @@ import msgspec
 from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Mutation, Refusal, Request
-from webhooks.beside import worked_out
+from webhooks.offload import offloaded
 from webhooks.rules.shapes import Shape
 
 NOTHING_TO_DECODE = "there is no content to decode"
@@ -51,7 +51,7 @@ def defaulter(mutation: Mutation) -> Handler:
             return Allowed()
         if request.object is None:
             return Errored(400, NOTHING_TO_DECODE)
-        after = await worked_out(partial(copied, request.object))
+        after = await offloaded(partial(copied, request.object))
         try:
             await mutation(request, after)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
@@ -74,14 +74,14 @@ def validator(create: Check, update: Comparison, delete: Check | None = None) ->
         try:
             match request.operation:
                 case "CREATE":
-                    await worked_out(partial(create, request, _present(request.object)))
+                    await offloaded(partial(create, request, _present(request.object)))
                 case "UPDATE":
                     new, old = _present(request.object), _present(request.old_object)
-                    await worked_out(partial(update, request, new, old))
+                    await offloaded(partial(update, request, new, old))
                 case "DELETE":
                     old_object = _present(request.old_object)
                     if delete is not None:
-                        await worked_out(partial(delete, request, old_object))
+                        await offloaded(partial(delete, request, old_object))
                 case "CONNECT":
                     pass
                 case unknown:
@@ -100,7 +100,7 @@ def _present(obj: Any) -> Any:
 
 
 def answer_to(error: Exception) -> Answer:
-    """What the API server is told when a rule raises. A mistake of the rule is raised again."""
+    """The answer to the API server when a rule raises. A mistake of the rule is raised again."""
     for cause in _causes(error):
         if isinstance(cause, Refusal):
             return cause.answer

@@ -1,6 +1,6 @@
 """The metrics of admission, under the names that existing dashboards read; the label `webhook` is the path.
 
-Every path counts for itself in plain numbers, and a collector tells them when they are asked for: with the library's
+Every path counts for itself in plain numbers, and a collector reports them when they are scraped: with the library's
 own counters, which are made for threads, counting would take a tenth of the time of a request. The series of a path
 exist with value 0 as soon as it is served.
 """

@@ -5,7 +5,7 @@ of the status. What goes wrong before the request is known is answered without a
 
     body -> Request -> handler -> Answer -> response -> body
 
-`v1` and `v1beta1` differ in nothing that matters here; the answer is in the version of the question.
+`v1` and `v1beta1` differ in nothing that is read here; the answer is in the version of the question.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -33,9 +33,9 @@ from webhooks.admission import (
     ResourceName,
     User,
 )
-from webhooks.beside import TookTooLong, worked_out
 from webhooks.bounds import TooManyValues, demand_small_object, with_few_values
 from webhooks.metrics import panics, request_metrics
+from webhooks.offload import TookTooLong, offloaded
 from webhooks.rules.patch import TooManyChanges, difference
 from webhooks.rules.registration import WRITE
 
@@ -80,7 +80,7 @@ class Reviewer:
         if content_type != _JSON and media_type(content_type) != _JSON:
             return self._failed(400, f"contentType={content_type}, expected {_JSON}")
         try:
-            review = await worked_out(partial(read, body))
+            review = await offloaded(partial(read, body))
         except (TooManyValues, TookTooLong) as error:
             return self._failed(413, str(error))
         except ValueError as error:
@@ -90,7 +90,7 @@ class Reviewer:
         request = review.request
         try:
             if request.operation in WRITE:
-                await worked_out(partial(demand_small_object, len(body), request.object, request.old_object))
+                await offloaded(partial(demand_small_object, len(body), request.object, request.old_object))
             return await self._answered(review, await self._handler(request))
         except (TooManyValues, TookTooLong) as error:
             self._log.warning("Request costs too much", **_described(request), error=str(error))
@@ -104,7 +104,7 @@ class Reviewer:
             return await self._answered(review, Errored(500, f"panic: {text} [recovered]"))
 
     async def _answered(self, review: Review, answer: Answer) -> bytes:
-        response = await worked_out(partial(response_to, review.request, answer))
+        response = await offloaded(partial(response_to, review.request, answer))
         if not response["allowed"]:
             self._metrics.refused(response["status"].get("code") or 403)
         if (span := tracing.recording()) is not None:
@@ -194,7 +194,7 @@ class _Review(_Fields):
     request: _Request | None = None
 
 
-_NO_KIND, _NO_RESOURCE, _NOBODY = _Kind(), _Resource(), User()
+_NO_KIND, _NO_RESOURCE, _NO_USER = _Kind(), _Resource(), User()
 
 
 def read(body: bytes) -> Review:
@@ -228,7 +228,7 @@ def read(body: bytes) -> Review:
         options=fields.options,
         dry_run=fields.dry_run or False,
         subresource=fields.sub_resource or "",
-        user=_user(fields.user_info) if fields.user_info is not None else _NOBODY,
+        user=_user(fields.user_info) if fields.user_info is not None else _NO_USER,
     )
     return Review(api_version, request)
 

@@ -11,7 +11,7 @@ from webhooks.registry import declared
 from webhooks.review import Endpoint, Reviewer
 from webhooks.rules.registration import Mode
 from webhooks.server import Disabled
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 if TYPE_CHECKING:
     from config.webhooks.schema import GardenWebhooksConfiguration
@@ -30,7 +30,7 @@ class Route:
     """Makes what answers; for enabled ones only, since nothing is watched for the others."""
 
 
-def routes(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: State) -> list[Route]:
+def routes(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: SharedListers) -> list[Route]:
     """All of them, enabled or not."""
     found = []
     for webhook in declared(config.webhooks):
@@ -58,7 +58,7 @@ def routes(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration",
     return found
 
 
-def _combined(config: ResourceManagerConfiguration, mode: Mode, state: State) -> Endpoint:
+def _combined(config: ResourceManagerConfiguration, mode: Mode, state: SharedListers) -> Endpoint:
     return Reviewer(combined.NAME, combined.handler(config, mode, state), path=combined.PATHS[mode])
 
 

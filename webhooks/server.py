@@ -20,9 +20,9 @@ from process.server import HttpServer, read_body
 from webhooks import review
 from webhooks.answer import JsonAnswer
 from webhooks.clients import Clients
+from webhooks.fair_queue import LARGE, FairQueue, TooManyReviews, user_of
 from webhooks.metrics import request_metrics
 from webhooks.review import Endpoint
-from webhooks.turns import LARGE, TooManyReviews, Turns, user_of
 
 MAX_CONNECTIONS = 1024
 
@@ -68,7 +68,7 @@ class Requests:
         self._refused_at = float("-inf")
         self._endpoints = {path: (endpoint, request_metrics.of(path)) for path, endpoint in endpoints.items()}
         self._unknown_paths = _UnknownPaths(disabled, clock)
-        self._turns = Turns()
+        self._large_reviews = FairQueue()
         self._clock = clock
         self._log = get_logger("webhook")
 
@@ -78,7 +78,7 @@ class Requests:
             return self._unauthorized()
         found = self._endpoints.get(path)
         if found is None:
-            self._unknown_paths.tell(path)
+            self._unknown_paths.log(path)
             return web.Response(status=404, text="404 page not found\n")
         endpoint, metrics = found
         metrics.in_flight += 1
@@ -125,28 +125,28 @@ class Requests:
         if len(body) <= LARGE:
             return await endpoint(body, content_type)
         try:
-            return await self._turns.work(len(body), user_of(body), partial(endpoint, body, content_type))
+            return await self._large_reviews.work(len(body), user_of(body), partial(endpoint, body, content_type))
         except TooManyReviews as error:
             return review.failed(429, str(error))
 
 
 class _UnknownPaths:
-    """Tells who is asked about what is not served. A configuration that is wrong asks for every Pod of a cluster."""
+    """Logs requests for paths that are not served. A configuration that is wrong asks for every Pod of a cluster."""
 
     def __init__(self, disabled: Sequence[Disabled], clock: Callable[[], float]) -> None:
         self._disabled = {each.path: each for each in disabled}
         self._clock = clock
-        self._told: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
         """By path when; all unknown paths are one, since there is no end of them."""
         self._log = get_logger("webhook")
 
-    def tell(self, path: str) -> None:
+    def log(self, path: str) -> None:
         disabled = self._disabled.get(path)
-        told_as = path if disabled else ""
+        logged_as = path if disabled else ""
         now = self._clock()
-        if now - self._told.get(told_as, float("-inf")) < _NOT_FOUND_LOG_SECONDS:
+        if now - self._logged_at.get(logged_as, float("-inf")) < _NOT_FOUND_LOG_SECONDS:
             return
-        self._told[told_as] = now
+        self._logged_at[logged_as] = now
         if disabled is None:
             self._log.warning("Asked for a path that no webhook has", path=path[:256])
         else:

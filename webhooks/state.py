@@ -72,7 +72,7 @@ class Lister(Generic[T]):
             self.store.subscribe(handler)
 
 
-class State:
+class SharedListers:
     """The clusters, and what is watched of the target."""
 
     def __init__(self, source: Cluster, target: Cluster) -> None:
@@ -117,7 +117,7 @@ class State:
     # --- namespaces
 
     async def namespace(self, name: str) -> Namespace:
-        """One that the watch has not told yet is waited for: workloads follow their namespace at once.
+        """One that the watch has not seen yet is waited for: workloads follow their namespace at once.
 
         Raises: NotFound: there is none.
         """
@@ -132,7 +132,7 @@ class State:
 
         Raises:
             NotFound: there is no such namespace.
-            Unreachable: the API server does not tell the namespaces.
+            Unreachable: the API server does not list the namespaces.
         """
         synced = self._namespace_store().synced
         if not synced.is_set():

@@ -20,6 +20,7 @@ from kit.garden_objects import garden_object
 from kit.webhooks.garden import Reviews
 from kit.webhooks.mutating import state_of
 from kube.objects import Object
+from webhooks.fair_queue import FairQueue, user_of
 from webhooks.garden.access import Access
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.engine import mutator, validator
@@ -28,7 +29,6 @@ from webhooks.garden.kinds.managed_seed_set import MANAGED_SEED_SET
 from webhooks.garden.kinds.shoot.kind import SHOOT
 from webhooks.garden.lookups import Lookups
 from webhooks.review import Reviewer
-from webhooks.turns import Turns, user_of
 
 _LOOK_SECONDS = 0.005
 
@@ -77,7 +77,7 @@ async def attack(kind: Kind, is_mutating: bool, request: Object) -> str:
     held = asyncio.create_task(_held())
     await asyncio.sleep(2 * _LOOK_SECONDS)
     before, cpu = time.perf_counter(), time.process_time()
-    answer = orjson.loads(await Turns().work(len(body), user_of(body), endpoint))
+    answer = orjson.loads(await FairQueue().work(len(body), user_of(body), endpoint))
     took, spent = time.perf_counter() - before, time.process_time() - cpu
     await asyncio.sleep(2 * _LOOK_SECONDS)
     held.cancel()

@@ -28,7 +28,7 @@ from kube.objects import Object, annotations, metadata
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.x509 import is_signed_by, load_certificates, load_pair
-from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, Keeper, Wanted
+from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, CertificateOptions, Keeper
 from webhooks.certificates.rules import SETTLED
 from webhooks.certificates.watching import keep
 from webhooks.configurations.install import install
@@ -55,7 +55,7 @@ class CertificateWorld(World):
         super().__init__(client, namespace)
         self.clock = Clock()
         self.instance = Instance(mode=Mode.TARGET, prefix=f"t{uuid.uuid4().hex[:8]}-")
-        self.wanted = Wanted(
+        self.wanted = CertificateOptions(
             instance=self.instance,
             namespace=namespace,
             secret="server",

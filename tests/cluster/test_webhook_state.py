@@ -23,7 +23,7 @@ from process.clusters import Cluster
 from webhooks.handlers import projected_token_mount, system_components_config
 from webhooks.handlers.high_availability_config.cluster import HVPAS_VIEW, ClusterLister, Target
 from webhooks.handlers.pod_kube_apiserver_load_balancing import SERVICES_VIEW, Gateways
-from webhooks.state import NAMESPACES_VIEW, State
+from webhooks.state import NAMESPACES_VIEW, SharedListers
 
 ZONES = "high-availability-config.resources.gardener.cloud/zones"
 
@@ -31,7 +31,7 @@ ZONES = "high-availability-config.resources.gardener.cloud/zones"
 class Read:
     """What handlers read."""
 
-    def __init__(self, state: State, label: str) -> None:
+    def __init__(self, state: SharedListers, label: str) -> None:
         self.state = state
         self.namespaces = state.lister(NAMESPACES_VIEW)
         self.cluster = ClusterLister(HighAvailabilityConfig(behavior="latest"), state)
@@ -55,7 +55,7 @@ async def read(cluster: DevCluster, label: str) -> AsyncIterator[Read]:
         client = Client(transport, user_agent=f"webhook-state-{uuid.uuid4().hex}")
         caches = Caches(client)
         real = Cluster(transport=transport, client=client, caches=caches, discovery=Discovery(client), namespaces=())
-        state = State(real, real)
+        state = SharedListers(real, real)
         found = Read(state, label)
         await fill(state.start(), {"source": real}, timeout=60)
         yield found

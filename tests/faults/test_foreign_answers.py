@@ -40,7 +40,7 @@ from process.caches import fill
 from process.clusters import Cluster
 from webhooks.handlers import projected_token_mount
 from webhooks.registry import enabled
-from webhooks.state import NAMESPACES_VIEW, Lister, Namespace, State
+from webhooks.state import NAMESPACES_VIEW, Lister, Namespace, SharedListers
 
 SCENES: list[type[Scene]] = [
     *(Creation, Change, Deletion, HandOverByDeletion, Release),
@@ -77,7 +77,7 @@ async def test_the_caches_of_webhooks_lose_nothing_by_it(
         client = Client(transport, user_agent="webhook-caches")
         caches = Caches(client, timings=_QUICK)
         real = Cluster(transport=transport, client=client, caches=caches, discovery=Discovery(client), namespaces=())
-        state = State(real, real)
+        state = SharedListers(real, real)
         for webhook in enabled(_WEBHOOKS):
             webhook.endpoint(webhook.settings_in(_WEBHOOKS), state)
         namespaces, accounts = state.lister(NAMESPACES_VIEW), state.lister(projected_token_mount.VIEW)

@@ -20,7 +20,7 @@ from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
 from process.logging import configure_logging
-from webhooks.certificates.keeper import CannotKeep, Keeper, Wanted
+from webhooks.certificates.keeper import CannotKeep, CertificateOptions, Keeper
 from webhooks.certificates.watching import keep
 from webhooks.configurations import setting as settings
 from webhooks.configurations.objects import MUTATING, VALIDATING, name_of
@@ -72,10 +72,10 @@ def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.enviro
     return 0
 
 
-def wanted_of(given: argparse.Namespace, setting: Setting) -> Wanted:
+def options_of(given: argparse.Namespace, setting: Setting) -> CertificateOptions:
     name, namespace = setting.instance.app, setting.namespace
     service = (name, f"{name}.{namespace}", f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
-    return Wanted(
+    return CertificateOptions(
         instance=setting.instance,
         namespace=namespace,
         secret=given.secret or f"{name}-server",
@@ -86,24 +86,24 @@ def wanted_of(given: argparse.Namespace, setting: Setting) -> Wanted:
 
 
 async def _run(given: argparse.Namespace, setting: Setting, environment: Mapping[str, str]) -> None:
-    wanted = wanted_of(given, setting)
+    options = options_of(given, setting)
     async with (
         settings.transport(setting, "source", environment) as source_transport,
         settings.transport(setting, "target", environment) as target_transport,
     ):
         source, target = settings.client(setting, source_transport), settings.client(setting, target_transport)
-        keeper = Keeper(wanted, source=source, target=target, clock=_now)
+        keeper = Keeper(options, source=source, target=target, clock=_now)
         if given.once:
             await keeper.run()
         else:
-            await _until_stopped(keeper, wanted, source, target)
+            await _until_stopped(keeper, options, source, target)
 
 
-async def _until_stopped(keeper: Keeper, wanted: Wanted, source: Client, target: Client) -> None:
-    configuration = name_of(wanted.instance)
+async def _until_stopped(keeper: Keeper, options: CertificateOptions, source: Client, target: Client) -> None:
+    configuration = name_of(options.instance)
     watched = [
-        (source, SECRETS, wanted.namespace, wanted.ca_secret),
-        (source, SECRETS, wanted.namespace, wanted.secret),
+        (source, SECRETS, options.namespace, options.ca_secret),
+        (source, SECRETS, options.namespace, options.secret),
         (target, MUTATING, "", configuration),
         (target, VALIDATING, "", configuration),
     ]

@@ -13,7 +13,7 @@ KEY = "tls.key"
 def write(directory: Path, pair: Pair) -> bool:
     """Writes both files if they differ, each at once; a reader between them sees a pair that does not fit.
 
-    Nobody but the owner may read the key. Returns whether something was written.
+    Only the owner may read the key. Returns whether something was written.
 
     Raises: OSError: the directory can't be written to.
     """

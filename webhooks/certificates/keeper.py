@@ -21,12 +21,12 @@ from webhooks.certificates import files
 from webhooks.certificates.rules import (
     CA_LIFETIME,
     SERVING_LIFETIME,
+    CertificateState,
     Issue,
     MakeCa,
     NotePublished,
     Publish,
     SetBundle,
-    State,
     Step,
     next_step,
     next_time,
@@ -46,7 +46,7 @@ class CannotKeep(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CertificateOptions:
     instance: Instance
     namespace: str
     secret: str
@@ -61,7 +61,7 @@ class Wanted:
 class _Seen:
     """What was read in a round: the state, and the objects that it was read from."""
 
-    state: State
+    state: CertificateState
     ca_secret: Object | None
     serving_secret: Object | None
     configurations: Sequence[tuple[Resource, Object]]
@@ -78,13 +78,13 @@ class Keeper:
 
     def __init__(
         self,
-        wanted: Wanted,
+        options: CertificateOptions,
         *,
         source: Client,
         target: Client,
         clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
-        self._wanted = wanted
+        self._options = options
         self._source = source
         self._target = target
         self._clock = clock
@@ -100,7 +100,7 @@ class Keeper:
         for _ in range(_MOST_STEPS):
             seen = await self._look()
             now = self._clock()
-            step = next_step(seen.state, self._wanted.names, now=now)
+            step = next_step(seen.state, self._options.names, now=now)
             if step is None:
                 self._write_files(seen.state.serving)
                 return next_time(seen.state, now=now)
@@ -109,30 +109,30 @@ class Keeper:
             except Conflict as error:
                 last = error  # another replica was faster
         raise CannotKeep(
-            f"the certificates of {self._wanted.instance.app} change all the time; "
+            f"the certificates of {self._options.instance.app} change all the time; "
             "look for another program that writes the same Secrets or webhook configurations"
         ) from last
 
     # --- looking
 
     async def _look(self) -> _Seen:
-        wanted = self._wanted
-        ca_secret = await self._secret(wanted.ca_secret)
-        serving_secret = await self._secret(wanted.secret)
+        options = self._options
+        ca_secret = await self._secret(options.ca_secret)
+        serving_secret = await self._secret(options.secret)
         configurations = [
             (resource, live)
             for resource in (MUTATING, VALIDATING)
-            if (live := await self._target.find(resource, name_of(wanted.instance))) is not None
+            if (live := await self._target.find(resource, name_of(options.instance))) is not None
         ]
         ca_data, serving_data = _data(ca_secret), _data(serving_secret)
         bundle = ca_data.get(BUNDLE, b"")
         ca = load_pair(ca_data.get(CA), ca_data.get(CA_KEY))
-        state = State(
+        state = CertificateState(
             ca=ca,
             bundle=load_certificates(bundle),
             published_at=_published_at(ca_secret),
             serving=load_pair(serving_data.get(files.CERTIFICATE), serving_data.get(files.KEY)),
-            told=all(_bundles(live) <= {bundle} for _, live in configurations if self._is_ours(live)),
+            published=all(_bundles(live) <= {bundle} for _, live in configurations if self._is_ours(live)),
             waiting_for_others=ca is not None
             and any(not _trusts(live, ca) for _, live in configurations if self._is_kept_by_deployer(live)),
         )
@@ -140,7 +140,7 @@ class Keeper:
 
     def _is_ours(self, live: Object) -> bool:
         """Whether the certificates in a configuration are this keeper's business."""
-        has_our_label = labels(live).get("app") == self._wanted.instance.app
+        has_our_label = labels(live).get("app") == self._options.instance.app
         return has_our_label and not {INJECT_CA_FROM, ORIGIN} & annotations(live).keys()
 
     def _is_kept_by_deployer(self, live: Object) -> bool:
@@ -148,11 +148,11 @@ class Keeper:
         return ORIGIN in annotations(live) and INJECT_CA_FROM not in annotations(live)
 
     async def _secret(self, name: str) -> Object | None:
-        found = await self._source.find(SECRETS, name, namespace=self._wanted.namespace)
-        if found is not None and found.get("data") and labels(found).get("app") != self._wanted.instance.app:
+        found = await self._source.find(SECRETS, name, namespace=self._options.namespace)
+        if found is not None and found.get("data") and labels(found).get("app") != self._options.instance.app:
             raise CannotKeep(
-                f'secret "{self._wanted.namespace}/{name}" holds data and has no label '
-                f'"app: {self._wanted.instance.app}": it may be somebody else\'s; choose another name or remove it'
+                f'secret "{self._options.namespace}/{name}" holds data and has no label '
+                f'"app: {self._options.instance.app}": it may be somebody else\'s; choose another name or remove it'
             )
         return found
 
@@ -163,26 +163,26 @@ class Keeper:
             case MakeCa(beside):
                 await self._make_ca(seen, beside, now)
             case SetBundle(certificates):
-                await self._store(self._wanted.ca_secret, seen.ca_secret, {BUNDLE: pem(*certificates)})
+                await self._store(self._options.ca_secret, seen.ca_secret, {BUNDLE: pem(*certificates)})
                 log.info("Changed the bundle of CAs", certificates=len(certificates))
             case Publish():
                 await self._publish(seen)
             case NotePublished():
-                await self._store(self._wanted.ca_secret, seen.ca_secret, {}, {PUBLISHED_AT: format_time(now)})
+                await self._store(self._options.ca_secret, seen.ca_secret, {}, {PUBLISHED_AT: format_time(now)})
             case Issue():
                 await self._issue(seen, now)
 
     async def _make_ca(self, seen: _Seen, beside: Sequence[Any], now: datetime.datetime) -> None:
-        ca = make_ca(f"{self._wanted.instance.app} webhooks", now=now, lifetime=CA_LIFETIME)
+        ca = make_ca(f"{self._options.instance.app} webhooks", now=now, lifetime=CA_LIFETIME)
         data = {CA: ca.certificate_pem, CA_KEY: ca.key_pem, BUNDLE: pem(ca.certificate, *beside)}
-        await self._store(self._wanted.ca_secret, seen.ca_secret, data, {PUBLISHED_AT: None})
+        await self._store(self._options.ca_secret, seen.ca_secret, data, {PUBLISHED_AT: None})
         log.info("Made a CA", until=format_time(ca.certificate.not_valid_after_utc), beside=len(beside))
 
     async def _issue(self, seen: _Seen, now: datetime.datetime) -> None:
         assert seen.state.ca is not None
-        serving = make_serving(seen.state.ca, self._wanted.names, now=now, lifetime=SERVING_LIFETIME)
+        serving = make_serving(seen.state.ca, self._options.names, now=now, lifetime=SERVING_LIFETIME)
         data = {files.CERTIFICATE: serving.certificate_pem, files.KEY: serving.key_pem}
-        await self._store(self._wanted.secret, seen.serving_secret, data, as_type="kubernetes.io/tls")
+        await self._store(self._options.secret, seen.serving_secret, data, as_type="kubernetes.io/tls")
         log.info("Issued a certificate for the server", until=format_time(serving.certificate.not_valid_after_utc))
 
     async def _publish(self, seen: _Seen) -> None:
@@ -207,19 +207,19 @@ class Keeper:
         as_type: str = "Opaque",
     ) -> None:
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
-        meta: Object = {"labels": {"app": self._wanted.instance.app}, "annotations": notes or {}}
+        meta: Object = {"labels": {"app": self._options.instance.app}, "annotations": notes or {}}
         if known is not None:
             meta["resourceVersion"] = metadata(known)["resourceVersion"]
             patch = {"metadata": meta, "data": encoded}
-            await self._source.patch(SECRETS, name, patch, namespace=self._wanted.namespace)
+            await self._source.patch(SECRETS, name, patch, namespace=self._options.namespace)
             return
-        meta |= {"name": name, "namespace": self._wanted.namespace}
+        meta |= {"name": name, "namespace": self._options.namespace}
         meta["annotations"] = {key: note for key, note in meta["annotations"].items() if note is not None}
         secret = {"apiVersion": "v1", "kind": "Secret", "type": as_type, "metadata": meta, "data": encoded}
         await self._source.create(SECRETS, secret)
 
     def _write_files(self, serving: Pair | None) -> None:
-        directory = self._wanted.directory
+        directory = self._options.directory
         if directory is None or serving is None:
             return
         try:

@@ -3,7 +3,7 @@
     a CA ──▶ in the bundle ──▶ in all webhook configurations ──▶ noted ──settled──▶ the server's certificate is of it
 
 A certificate is renewed when a third of its life is left. A new CA stands beside the old one in the bundle until that
-expires; the server's certificate is signed with the new CA only after API servers have been told of it, so there is no
+expires; the server's certificate is signed with the new CA only after API servers know it, so there is no
 moment at which one does not trust the server. A server without a usable certificate gets one at once: nothing is lost.
 """
 
@@ -21,14 +21,14 @@ _MOST_CAS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class CertificateState:
     ca: Pair | None = None
     """The newest; None if there is none that can be used."""
     bundle: tuple[Certificate, ...] = ()
     published_at: datetime.datetime | None = None
     """When the bundle with the newest CA had come into all configurations."""
     serving: Pair | None = None
-    told: bool = True
+    published: bool = True
     """Whether all configurations of ours hold the bundle."""
     waiting_for_others: bool = False
     """Whether a configuration that others keep does not hold the newest CA yet."""
@@ -69,7 +69,7 @@ def renewal_of(certificate: Certificate) -> datetime.datetime:
     return until - (until - since) / 3
 
 
-def next_step(state: State, names: Sequence[str], *, now: datetime.datetime) -> Step | None:
+def next_step(state: CertificateState, names: Sequence[str], *, now: datetime.datetime) -> Step | None:
     """What has to be done now; None if nothing."""
     valid = tuple(ca for ca in state.bundle if ca.not_valid_after_utc > now)
     if state.ca is None or renewal_of(state.ca.certificate) <= now:
@@ -77,14 +77,14 @@ def next_step(state: State, names: Sequence[str], *, now: datetime.datetime) -> 
     bundle = (state.ca.certificate, *(ca for ca in valid if ca != state.ca.certificate))[:_MOST_CAS]
     if bundle != state.bundle:
         return SetBundle(bundle)
-    if not state.told:
+    if not state.published:
         return Publish()
     if state.published_at is None and not state.waiting_for_others:
         return NotePublished()
     return Issue() if _must_be_issued(state, state.ca, names, now) else None
 
 
-def _must_be_issued(state: State, ca: Pair, names: Sequence[str], now: datetime.datetime) -> bool:
+def _must_be_issued(state: CertificateState, ca: Pair, names: Sequence[str], now: datetime.datetime) -> bool:
     if state.serving is None or state.serving.certificate.not_valid_after_utc <= now:
         return True
     if not _is_due(state.serving.certificate, ca, names, now):
@@ -97,7 +97,7 @@ def _is_due(serving: Certificate, ca: Pair, names: Sequence[str], now: datetime.
     return not is_as_wanted or renewal_of(serving) <= now
 
 
-def next_time(state: State, *, now: datetime.datetime) -> datetime.datetime:
+def next_time(state: CertificateState, *, now: datetime.datetime) -> datetime.datetime:
     """When there may be something to do again, if nothing changes."""
     times = [ca.not_valid_after_utc for ca in state.bundle]
     times += [renewal_of(pair.certificate) for pair in (state.ca, state.serving) if pair]

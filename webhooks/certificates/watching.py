@@ -1,7 +1,7 @@
 """Keeps the certificates in order for as long as the process runs.
 
-At rest nothing is asked: single-object watches tell when a Secret or a webhook configuration changes, and the clock
-tells when a certificate is due.
+In steady state there is no request: watches of single objects show when a Secret or a webhook configuration changes,
+and the clock shows when a certificate is due.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from webhooks.certificates.keeper import CannotKeep, Keeper
 
 _AGAIN_AFTER_FAILURE = 30.0
 _LONGEST_REST = 3600.0
-"""Seconds after which the clock is looked at again: it may have been put right."""
+"""Seconds after which the clock is looked at again: it may have been corrected."""
 _BETWEEN_ROUNDS = 1.0
 
 log = structlog.get_logger("certificates")

@@ -34,7 +34,7 @@ _LARGEST_BUNDLE = 1 << 20
 
 
 class _Problem(Exception):
-    """What a user has to put right."""
+    """What a user has to correct."""
 
 
 def parser() -> argparse.ArgumentParser:

@@ -2,7 +2,7 @@
 
 An instance owns the two names that it can generate, and nothing else: another instance in the same cluster (a seed that
 is itself a shoot has one of each mode) has names of its own. What is no longer generated is removed, unless somebody
-else made it, which the label tells.
+else made it, which the label says.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ async def _once(client: Client, resource: Resource, instance: Instance, wanted: 
         return "created"
     if wanted is None:
         if labels(live).get("app") != instance.app:
-            return f'left alone: it has no label "app: {instance.app}"; remove it by hand if nobody needs it'
+            return f'left alone: it has no label "app: {instance.app}"; remove it by hand if it is unused'
         await client.delete(resource, name, uid=uid(live), resource_version=metadata(live)["resourceVersion"])
         return "removed"
     patch = difference(wanted, live)

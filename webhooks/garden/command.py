@@ -164,7 +164,7 @@ def _reported(place: str, obj: Object) -> Document:
         return Document(place=place, object=obj, problem=str(error))
 
 
-# --- telling
+# --- output
 
 
 def _as_text(document: Document) -> str:

@@ -12,9 +12,9 @@ import orjson
 
 from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from kube.objects import Object, annotations, mapping, mappings, text
-from webhooks.beside import worked_out
 from webhooks.bounds import TooManyValues, demand_few_values
 from webhooks.garden.kinds.controller_deployment import PROVIDER_CONFIG, TYPE
+from webhooks.offload import offloaded
 from webhooks.review import dumped
 
 PATH = "/webhooks/garden/convert"
@@ -30,7 +30,7 @@ class NotConvertible(ValueError):
 
 async def answer(body: bytes, _content_type: str) -> bytes:
     """From a ConversionReview to one with all objects converted, or with the reason why not."""
-    return await worked_out(partial(_answer, body))
+    return await offloaded(partial(_answer, body))
 
 
 def _answer(body: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 Rules answer from caches; the only calls are SubjectAccessReviews, and counts. Requests that come before the caches are
 filled are refused. Caches lag behind: where a rule `need`s an object that is not there yet, the request waits for it a
-moment and is judged again, so that a file with an object and what it refers to can be applied in one go.
+moment and is evaluated again, so that a file with an object and what it refers to can be applied in one go.
 """
 
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from config.webhooks import schema
 from kube.errors import Unreachable
 from kube.objects import Object, mapping, metadata, text
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Request, User
-from webhooks.beside import worked_out
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.garden.access import Access
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import MOST_FINDINGS, Denial, Finding, status
-from webhooks.garden.common.write import Garden, Limit, Right, Write
+from webhooks.garden.common.write import GardenLister, Limit, Right, Write
 from webhooks.garden.lookups import Lookups, Seen
 from webhooks.garden.shapes import shape_of
 from webhooks.garden.sizes import limited
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
+from webhooks.offload import offloaded
 from webhooks.rules.registration import WRITE, Rule
 from webhooks.rules.shapes import Shape, WrongShape
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def _webhook(kind: Kind, what: str, operations: tuple[str, ...], *, status: bool
     if status:
         rules.append(Rule(("UPDATE",), group, (version,), (f"{plural}/status",)))
 
-    def handler(settings: schema.Garden, state: State) -> Handler:
+    def handler(settings: schema.Garden, state: SharedListers) -> Handler:
         lookups = Lookups(state, kind.reads)
         if what == "mutate":
             return mutator(kind, lookups)
@@ -89,7 +89,7 @@ def mutator(kind: Kind, lookups: Lookups) -> Handler:
     return handle
 
 
-class _Looked(NamedTuple):
+class _Evaluation(NamedTuple):
     """What the rules say about a request."""
 
     user: User
@@ -102,9 +102,9 @@ class _Looked(NamedTuple):
 def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
     shapes = _Shapes.of(kind)
 
-    def looked(request: Request, seen: Seen) -> _Looked:
+    def evaluated(request: Request, seen: Seen) -> _Evaluation:
         write = _write(request, *shapes.objects_of(request), seen)
-        return _Looked(
+        return _Evaluation(
             user=write.user,
             found=list(islice(kind.findings(write), MOST_FINDINGS)),
             rights=list(kind.rights_for(write)),
@@ -118,10 +118,12 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
         if not lookups.ready:
             return Denied(NOT_READY)
         try:
-            told = await _again_if_missed(lookups, lambda seen: looked(request, seen), lambda told: bool(told.found))
-            found = await _with_rights(told, access) if told.rights else told.found
-            if told.limits:
-                found = [*found, *await _full(told.limits, access)]
+            result = await _again_if_missed(
+                lookups, lambda seen: evaluated(request, seen), lambda result: bool(result.found)
+            )
+            found = await _with_rights(result, access) if result.rights else result.found
+            if result.limits:
+                found = [*found, *await _full(result.limits, access)]
         except WrongShape as error:
             return Errored(400, str(error))
         except Unreachable as error:
@@ -131,24 +133,24 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
             return answer_to(error)
         if found:
             obj = request.old_object if request.operation == "DELETE" else request.object
-            return Failure(status(kind.resource, _name(request, mapping(obj)), found), told.warnings)
-        return Allowed(warnings=told.warnings)
+            return Failure(status(kind.resource, _name(request, mapping(obj)), found), result.warnings)
+        return Allowed(warnings=result.warnings)
 
     return handle
 
 
-async def _again_if_missed(lookups: Lookups, judge: Callable[[Seen], T], matters: Callable[[T], bool]) -> T:
+async def _again_if_missed(lookups: Lookups, evaluate: Callable[[Seen], T], is_refused: Callable[[T], bool]) -> T:
     seen = lookups.of_request()
-    result = await worked_out(partial(judge, seen))
-    if seen.missed and matters(result) and await lookups.arrival(seen.missed):
-        result = await worked_out(partial(judge, lookups.of_request()))
+    result = await offloaded(partial(evaluate, seen))
+    if seen.missed and is_refused(result) and await lookups.arrival(seen.missed):
+        result = await offloaded(partial(evaluate, lookups.of_request()))
     return result
 
 
-async def _with_rights(told: _Looked, access: Access) -> list[Finding]:
-    missing = await access.missing(told.user, told.rights)
+async def _with_rights(evaluation: _Evaluation, access: Access) -> list[Finding]:
+    missing = await access.missing(evaluation.user, evaluation.rights)
     hidden = {right.path for right in missing if right.path}
-    return [*(finding for finding in told.found if finding.path not in hidden), *map(_denial, missing)]
+    return [*(finding for finding in evaluation.found if finding.path not in hidden), *map(_denial, missing)]
 
 
 async def _full(limits: list[Limit], access: Access) -> list[Denial]:
@@ -169,7 +171,7 @@ def _to_change(obj: Object) -> Object:
     return after
 
 
-def _write(request: Request, new: Object, old: Object, garden: Garden) -> Write:
+def _write(request: Request, new: Object, old: Object, garden: GardenLister) -> Write:
     return Write(
         operation=request.operation,
         # A deletion of a collection asks about each object, and names none.

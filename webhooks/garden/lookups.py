@@ -21,14 +21,14 @@ from kube.runtime.cache import Change, View, without_managed_fields
 from kube.runtime.client import Form
 from webhooks.garden.common.domains import domain_roles
 from webhooks.garden.common.extensions import provided, provided_for_all
-from webhooks.garden.common.write import Garden, Index
-from webhooks.state import Lister, State
+from webhooks.garden.common.write import GardenLister, Index
+from webhooks.state import Lister, SharedListers
 
 _ARRIVAL_SECONDS = 1.0
 
 
 def bare(obj: Object) -> Object:
-    """Of objects whose existence matters: names, and of Secrets of domains what these tell.
+    """Of objects that are asked about by name: names, and of Secrets of domains their annotations.
 
     Others may have any labels and annotations, as long as they like, and there are many of them.
     """
@@ -153,7 +153,9 @@ _Missed = tuple[Resource, Key]
 class Lookups:
     """Args: patience: seconds that a request waits for what it refers to; 0: it does not."""
 
-    def __init__(self, state: State, resources: Sequence[Resource], *, patience: float = _ARRIVAL_SECONDS) -> None:
+    def __init__(
+        self, state: SharedListers, resources: Sequence[Resource], *, patience: float = _ARRIVAL_SECONDS
+    ) -> None:
         self._patience = patience
         self._listers: dict[Resource, Lister[Object]] = {each: state.lister(VIEWS[each]) for each in resources}
         self._synced: list[asyncio.Event] | None = None
@@ -193,7 +195,7 @@ class Lookups:
         return True
 
 
-class Seen(Garden):
+class Seen(GardenLister):
     """The garden as one request sees it."""
 
     def __init__(self, listers: dict[Resource, Lister[Object]]) -> None:

@@ -53,11 +53,11 @@ def report(obj: Object) -> Report:
         if wrong := errors(schema, obj):
             return Report((*unknown, *named, *wrong))
         obj = with_defaults(found.schema, convert(obj, found.resource.api_version))
-    judged = _judged(found, obj)
-    return Report((*unknown, *named, *judged.findings), judged.warnings)
+    checked = _checked(found, obj)
+    return Report((*unknown, *named, *checked.findings), checked.warnings)
 
 
-def _judged(found: Definition, obj: Object) -> Report:
+def _checked(found: Definition, obj: Object) -> Report:
     """Of an object of the stored version, with the defaults of its schema."""
     schema, kind = found.schema, _KINDS.get(found.resource)
     try:
@@ -67,10 +67,10 @@ def _judged(found: Definition, obj: Object) -> Report:
         return Report(tuple(errors(schema, obj)))
     if kind is None:
         return Report(tuple(errors(schema, obj)))
-    return _judged_by_rules(kind, schema, obj)
+    return _check_by_rules(kind, schema, obj)
 
 
-def _judged_by_rules(kind: Kind, schema: Schema, obj: Object) -> Report:
+def _check_by_rules(kind: Kind, schema: Schema, obj: Object) -> Report:
     write = _creation(obj)
     warnings = list(kind.deprecations_in(write))
     for default in kind.defaults:

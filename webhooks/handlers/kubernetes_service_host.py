@@ -12,7 +12,7 @@ from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import PODS, where
 from webhooks.rules.shapes import items, pod
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 VARIABLE = "KUBERNETES_SERVICE_HOST"
 
@@ -33,7 +33,7 @@ def set_host(obj: Object, host: str) -> None:
             items(container, "env").append({"name": VARIABLE, "value": host})
 
 
-def mutation(settings: KubernetesServiceHost, _state: State) -> Mutation:
+def mutation(settings: KubernetesServiceHost, _state: SharedListers) -> Mutation:
     async def mutate(_: Request, obj: Object) -> None:
         _SHAPE.demand(obj)
         set_host(obj, settings.host)

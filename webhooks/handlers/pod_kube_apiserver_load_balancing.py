@@ -16,7 +16,7 @@ from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import COMPONENT, PODS, having, where
 from webhooks.rules.shapes import METADATA, child, items, pod
-from webhooks.state import State, not_found
+from webhooks.state import SharedListers, not_found
 
 CONFIG_MAP = "istio-internal-load-balancing"
 GATEWAY = "istio-ingressgateway-internal"
@@ -73,7 +73,7 @@ SERVICES_VIEW = View(SERVICES, _cluster_ips, field_selector=f"metadata.name={GAT
 class Gateways:
     """Istio's internal gateways, and who is to use which."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: SharedListers) -> None:
         self._state = state
         self._config_maps = state.lister(CONFIG_MAPS_VIEW)
         self._services = state.lister(SERVICES_VIEW)
@@ -97,7 +97,7 @@ class Gateways:
         return found
 
 
-def mutation(_settings: Webhook, state: State) -> Mutation:
+def mutation(_settings: Webhook, state: SharedListers) -> Mutation:
     gateways = Gateways(state)
 
     async def mutate(request: Request, obj: Object) -> None:

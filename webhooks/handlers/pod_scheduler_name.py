@@ -6,7 +6,7 @@ from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import PODS, Instance
 from webhooks.rules.shapes import child, pod
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 _NOBODYS_CHOICE = (None, "", "default-scheduler")
 """The API server's default comes before webhooks are asked."""
@@ -19,7 +19,7 @@ def set_scheduler(obj: Object, name: str) -> None:
         child(obj, "spec")["schedulerName"] = name
 
 
-def mutation(settings: PodSchedulerName, _state: State) -> Mutation:
+def mutation(settings: PodSchedulerName, _state: SharedListers) -> Mutation:
     async def mutate(_: Request, obj: Object) -> None:
         _SHAPE.demand(obj)
         set_scheduler(obj, settings.scheduler_name)

@@ -16,7 +16,7 @@ from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import PODS, Instance, without
 from webhooks.rules.shapes import METADATA, items, pod
 from webhooks.rules.values import integer
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 _VOLUME = "kube-api-access-gardener"
 _VOLUME_PREFIX = "kube-api-access-"
@@ -107,7 +107,7 @@ VIEW = View(SERVICE_ACCOUNTS, _automounts)
 class ServiceAccounts:
     """Whether pods of a ServiceAccount get a token from the API server itself."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: SharedListers) -> None:
         self._client = state.target.client
         self._lister = state.lister(VIEW)
 
@@ -126,7 +126,7 @@ class ServiceAccounts:
         return found
 
 
-def mutation(settings: ProjectedTokenMount, state: State) -> Mutation:
+def mutation(settings: ProjectedTokenMount, state: SharedListers) -> Mutation:
     accounts = ServiceAccounts(state)
 
     async def mutate(request: Request, obj: Object) -> None:

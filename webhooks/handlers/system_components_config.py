@@ -20,7 +20,7 @@ from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without
 from webhooks.rules.shapes import Int64, Strings, child, items, pod
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 MOST_TAINTS = 50
 """Of a Node that pods are to tolerate."""
@@ -115,7 +115,7 @@ def tolerate(obj: Object, wanted: Needed) -> None:
         items(child(obj, "spec"), "tolerations").extend(missing)
 
 
-def mutation(settings: schema.SystemComponentsConfig, state: State) -> Mutation:
+def mutation(settings: schema.SystemComponentsConfig, state: SharedListers) -> Mutation:
     wanted: Needed | None = None
 
     def changed(change: Change[tuple[Object, ...]]) -> None:

@@ -36,7 +36,7 @@ SHOOT_STATE = Definition(
     resource=SHOOT_STATES,
     name=DNS_LABEL,
     description="State of a Shoot that its next Seed needs, under the name of the Shoot. It holds keys: the API"
-    " server must be told to encrypt this resource in etcd. It can be large.",
+    " server must be configured to encrypt this resource in etcd. It can be large.",
     fields={
         "spec": struct(
             "What a control plane needs to be restored on another Seed.",

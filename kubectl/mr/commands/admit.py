@@ -34,7 +34,7 @@ from kubectl.style import BOLD, DIM, GREEN, RED, Line, Word, counted
 from webhooks.configurations.registrations import mutating, validating
 from webhooks.routes import routes
 from webhooks.rules.registration import Instance, Mode, Registration
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _TEMPLATES = {
@@ -137,7 +137,7 @@ async def _admitted(
     asked = [*objects, *(pod for obj in objects if (pod := pod_of(obj)))]
     namespaces = _namespaces(asked, everything)
     cluster = cluster_of([*everything, *namespaces.values()])
-    state = State(cluster, cluster)
+    state = SharedListers(cluster, cluster)
     webhooks = _Webhooks(config, mode, state, Kinds(everything))
     await state.start()
     try:
@@ -179,7 +179,7 @@ def pod_of(workload: Object) -> Object | None:
 class _Webhooks:
     """All that are enabled, in the order in which an API server asks them."""
 
-    def __init__(self, config: ResourceManagerConfiguration, mode: Mode, state: State, kinds: Kinds) -> None:
+    def __init__(self, config: ResourceManagerConfiguration, mode: Mode, state: SharedListers, kinds: Kinds) -> None:
         instance = Instance(mode=mode)
         self._registrations = [*mutating(config.webhooks, instance), *validating(config.webhooks, instance)]
         self._endpoints = {route.path: route.endpoint() for route in routes(config, state) if route.enabled}

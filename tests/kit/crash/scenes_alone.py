@@ -20,7 +20,7 @@ from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, new_identity
 from kube.runtime.events import EventRecorder
 from kube.x509 import is_signed_by, load_certificates, load_pair
-from webhooks.certificates.keeper import PUBLISHED_AT, Keeper, Wanted
+from webhooks.certificates.keeper import PUBLISHED_AT, CertificateOptions, Keeper
 from webhooks.certificates.rules import SETTLED
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, name_of
@@ -138,7 +138,7 @@ class Certificates(Command):
         self.instance = Instance(mode=Mode.TARGET, prefix=f"{self.mark}-")
         self.name = name_of(self.instance)
         app = self.instance.app
-        self.wanted = Wanted(
+        self.wanted = CertificateOptions(
             instance=self.instance, namespace=self.mark, secret=f"{app}-server", ca_secret=f"{app}-ca", names=("grm",)
         )
 

@@ -16,7 +16,7 @@ from kube.runtime.cache import Store, View
 from kube.runtime.watch import ListBegins, ListEnds, Present
 from process.clusters import Cluster
 from webhooks.admission import Answer, Handler, Kind, Mutation, Refusal, Request, ResourceName
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 T = TypeVar("T")
 JSON = Any
@@ -77,7 +77,7 @@ class EmptyCluster:
         raise NotFound(404, message=f'{resource.plural} "{name}" not found', reason="NotFound")
 
 
-def state_of(*objects: Object, namespaces: Sequence[str] = (), client: object = None) -> State:
+def state_of(*objects: Object, namespaces: Sequence[str] = (), client: object = None) -> SharedListers:
     """Started; what is asked for is there at once."""
     caches = StillCaches(objects, namespaces)
     cluster = Cluster(
@@ -87,7 +87,7 @@ def state_of(*objects: Object, namespaces: Sequence[str] = (), client: object = 
         discovery=cast("Any", None),
         namespaces=tuple(namespaces),
     )
-    state = State(cluster, cluster)
+    state = SharedListers(cluster, cluster)
     at_once(state.start())
     return state
 
@@ -196,7 +196,7 @@ anything: st.SearchStrategy[JSON] = st.recursive(
 
 
 def record(**fields: st.SearchStrategy[JSON]) -> st.SearchStrategy[Object]:
-    """An object that has some of the fields, or has them as null, and others that nobody knows."""
+    """An object that has some of the fields, or has them as null, and unknown ones."""
     known = {name.rstrip("_"): st.none() | strategy for name, strategy in fields.items()}
     return st.fixed_dictionaries({}, optional={**known, "foreign": anything})
 

@@ -17,12 +17,12 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from kube.x509 import Pair, is_signed_by, load_certificates, load_pair, make_ca, make_serving, names_of, pem
 from webhooks.certificates import command, files, rules
 from webhooks.certificates.rules import (
+    CertificateState,
     Issue,
     MakeCa,
     NotePublished,
     Publish,
     SetBundle,
-    State,
     Step,
     next_step,
     next_time,
@@ -46,7 +46,7 @@ def serving_of(ca: Pair, day: datetime.datetime, names: Sequence[str] = NAMES) -
 OLD = ca_of(NOW - 250 * DAY)
 NEW = ca_of(NOW)
 BOTH = (NEW.certificate, OLD.certificate)
-ORDERED = State(ca=NEW, bundle=(NEW.certificate,), published_at=NOW - DAY, serving=serving_of(NEW, NOW))
+ORDERED = CertificateState(ca=NEW, bundle=(NEW.certificate,), published_at=NOW - DAY, serving=serving_of(NEW, NOW))
 
 
 OVERLAP = replace(ORDERED, bundle=BOTH, serving=serving_of(OLD, NOW), published_at=NOW)
@@ -116,7 +116,7 @@ def test_what_is_stored_can_be_read_again() -> None:
 @pytest.mark.parametrize(
     ("state", "now", "expected"),
     [
-        pytest.param(State(), NOW, MakeCa(()), id="nothing is there"),
+        pytest.param(CertificateState(), NOW, MakeCa(()), id="nothing is there"),
         pytest.param(ORDERED, NOW, None, id="all in order"),
         pytest.param(replace(ORDERED, ca=None), NOW, MakeCa((NEW.certificate,)), id="the CA's key is lost"),
         pytest.param(ORDERED, NOW + 242 * DAY, Issue(), id="a CA is good for two thirds of its life"),
@@ -126,7 +126,7 @@ def test_what_is_stored_can_be_read_again() -> None:
             *(replace(ORDERED, bundle=BOTH), NOW + 120 * DAY, SetBundle((NEW.certificate,))),
             id="an expired CA leaves the bundle",
         ),
-        pytest.param(replace(ORDERED, told=False), NOW, Publish(), id="a configuration has another bundle"),
+        pytest.param(replace(ORDERED, published=False), NOW, Publish(), id="a configuration has another bundle"),
         pytest.param(replace(ORDERED, published_at=None), NOW, NotePublished(), id="the bundle has come everywhere"),
         pytest.param(replace(ORDERED, serving=None), NOW, Issue(), id="the server has no certificate"),
         pytest.param(ORDERED, NOW + 59 * DAY, None, id="a certificate is good for two thirds of its life"),
@@ -141,7 +141,7 @@ def test_what_is_stored_can_be_read_again() -> None:
         pytest.param(replace(WAITING, serving=EXPIRED), NOW, Issue(), id="with an expired certificate neither"),
     ],
 )
-def test_the_next_step(state: State, now: datetime.datetime, expected: Step | None) -> None:
+def test_the_next_step(state: CertificateState, now: datetime.datetime, expected: Step | None) -> None:
     assert next_step(state, NAMES, now=now) == expected
 
 
@@ -155,14 +155,14 @@ def test_the_next_look_is_when_the_first_thing_becomes_due() -> None:
     assert ORDERED.serving is not None
     assert next_time(ORDERED, now=NOW) == rules.renewal_of(ORDERED.serving.certificate)
     assert next_time(OVERLAP, now=NOW) == NOW + rules.SETTLED
-    assert next_time(State(), now=NOW) > NOW
+    assert next_time(CertificateState(), now=NOW) > NOW
 
 
 def test_at_no_moment_of_two_years_a_client_meets_a_server_that_it_does_not_trust() -> None:
     """Clients know the bundle of five minutes ago at worst, and the server uses what is stored."""
-    state, now, rotations = State(), NOW, 0
+    state, now, rotations = CertificateState(), NOW, 0
     known: list[tuple[datetime.datetime, tuple[x509.Certificate, ...]]] = []
-    told: tuple[x509.Certificate, ...] = ()
+    published: tuple[x509.Certificate, ...] = ()
     while now < NOW + 800 * DAY:
         while step := next_step(state, NAMES, now=now):
             match step:
@@ -173,17 +173,17 @@ def test_at_no_moment_of_two_years_a_client_meets_a_server_that_it_does_not_trus
                 case SetBundle(certificates):
                     state = replace(state, bundle=certificates)
                 case Publish():
-                    told = state.bundle
-                    known.append((now, told))
+                    published = state.bundle
+                    known.append((now, published))
                 case NotePublished():
                     state = replace(state, published_at=now)
                 case Issue():
                     assert state.ca is not None
                     state = replace(state, serving=serving_of(state.ca, now))
-            state = replace(state, told=told == state.bundle)
+            state = replace(state, published=published == state.bundle)
         assert state.serving is not None
         stale = [bundle for at, bundle in known if at <= now - datetime.timedelta(minutes=4)]
-        for bundle in [told, *stale[-1:]]:
+        for bundle in [published, *stale[-1:]]:
             verify(state.serving, bundle, "grm", now)
         now = next_time(state, now=now)
     assert rotations == 4
@@ -212,7 +212,7 @@ def given(tmp_path: Path) -> argparse.Namespace:
 
 
 def test_the_certificate_is_for_the_service_and_what_is_named_beside_it(given: argparse.Namespace) -> None:
-    wanted = command.wanted_of(given, setting.read(given, environment={}))
+    wanted = command.options_of(given, setting.read(given, environment={}))
     assert wanted.names == (
         "virtual-garden-gardener-resource-manager",
         "virtual-garden-gardener-resource-manager.garden",

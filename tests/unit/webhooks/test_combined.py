@@ -23,7 +23,7 @@ from webhooks.configurations import registrations
 from webhooks.generic import defaulter
 from webhooks.rules.patch import difference
 from webhooks.rules.registration import EVERYTHING, Instance, Mode, Registration, having, without
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 TYPE = {"apiVersion": "v1", "kind": "Pod"}
 KEYS = (
@@ -66,7 +66,7 @@ OBJECTS: list[Object] = [
 ]
 
 EXPIRATION = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
-telling_labels: dict[str, st.SearchStrategy[str]] = {
+deciding_labels: dict[str, st.SearchStrategy[str]] = {
     "app": one_of("gardener-resource-manager", "virtual-garden-gardener-resource-manager", "x"),
     "resources.gardener.cloud/managed-by": st.just("gardener"),
     "static-pod": one_of("true", "false"),
@@ -74,7 +74,7 @@ telling_labels: dict[str, st.SearchStrategy[str]] = {
     INJECT: one_of("disable", "x"),
 }
 skips = [f"{name}.resources.gardener.cloud/skip" for name in ("projected-token-mount", "seccompprofile")]
-some_labels = mapping(*telling_labels, *skips) | st.fixed_dictionaries({}, optional=telling_labels)
+some_labels = mapping(*deciding_labels, *skips) | st.fixed_dictionaries({}, optional=deciding_labels)
 some_annotations = st.dictionaries(st.just(EXPIRATION), one_of("700", "x"), max_size=1)
 some_pods = pods(
     record(labels=some_labels, annotations=some_annotations),
@@ -133,7 +133,7 @@ def test_the_result_is_the_same_as_one_by_one(
 
 
 def test_a_pod_that_all_webhooks_change_is_changed_by_all() -> None:
-    """Guards the property above against pods that nobody looks at."""
+    """Guards the property above against pods that no handler looks at."""
     pod = {
         **TYPE,
         "metadata": {"labels": {"pod-template-hash": "h1"}},
@@ -174,7 +174,7 @@ def test_namespaces_are_watched_only_if_somebody_asks() -> None:
     assert [resource.plural for resource in caches.stores] == ["namespaces"]
 
 
-def test_a_namespace_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_namespace_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhooks.state._ARRIVAL_SECONDS", 0.01)
     combined = handler(configured(KEYS[2], KEYS[5]), Mode.RUNTIME, state_of(*OBJECTS))
     answer = answered(combined, request({**TYPE}, namespace="unknown"))
@@ -248,7 +248,7 @@ def test_a_link_that_must_not_fail_ends_the_chain() -> None:
     [
         (Refusal(Denied("no")), Denied("no")),
         (NotFound(404, **MISSING), Failure({"status": "Failure", "code": 404, **MISSING})),
-        (Unreachable("nobody is there"), Denied("nobody is there")),
+        (Unreachable("connection refused"), Denied("connection refused")),
     ],
 )
 def test_a_refusal_counts_whatever_the_failure_policy(error: Exception, expected: Answer, may_fail: bool) -> None:
@@ -278,7 +278,7 @@ def test_what_the_api_server_has_checked_is_not_checked_again() -> None:
     config = configured(KEYS[4], KEYS[5])
     runtime = Instance(mode=Mode.RUNTIME)
     (one,) = registrations.mutating(config.webhooks, runtime, combined=True)
-    state: State = state_of()
+    state: SharedListers = state_of()
     of = links(registrations.pods(config.webhooks, runtime), one, mutations(config, state))
     assert [(found.name, found.namespaces, found.objects) for found in of] == [
         ("projected-token-mount", EVERYTHING, without("projected-token-mount.resources.gardener.cloud/skip")),

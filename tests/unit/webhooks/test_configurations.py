@@ -323,12 +323,12 @@ def test_the_combined_entry_may_fail_if_all_its_webhooks_may() -> None:
         (VIRTUAL, f"virtual-garden-{APP}-shoot", {"app": f"virtual-garden-{APP}"}),
     ],
 )
-def test_names_and_labels_tell_whose_they_are(instance: Instance, name: str, labels: Object) -> None:
+def test_names_and_labels_say_whose_they_are(instance: Instance, name: str, labels: Object) -> None:
     for obj in generated(ALL, instance):
         assert obj["metadata"] == {"name": name, "labels": labels}
 
 
-def test_the_api_server_is_told_where_and_whom_to_trust() -> None:
+def test_configurations_say_where_to_ask_and_whom_to_trust() -> None:
     one = enabled("seccompProfile")
     (by_service,) = generated(one)
     assert by_service["webhooks"][0]["clientConfig"] == {
@@ -371,7 +371,7 @@ def test_labels_and_annotations_of_others_are_left_alone() -> None:
     ("field", "value"),
     [("timeoutSeconds", 3), ("failurePolicy", "Ignore"), ("matchConditions", [{}]), ("objectSelector", {"a": "b"})],
 )
-def test_what_was_changed_by_hand_is_put_right(field: str, value: Any) -> None:
+def test_what_was_changed_by_hand_is_restored(field: str, value: Any) -> None:
     (wanted,) = generated(enabled("seccompProfile"))
     live = stored(wanted)
     live["webhooks"][0][field] = value

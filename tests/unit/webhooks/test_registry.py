@@ -29,14 +29,14 @@ SCRIPT = """
 import asyncio, base64, json, sys
 from config.resource_manager import decode
 from webhooks.configurations import command
-from webhooks.state import State
+from webhooks.state import SharedListers
 from webhooks.routes import enabled, routes
 
 class Nowhere:
     client = None
 
 config = decode(open(sys.argv[1]).read()).config
-endpoints = enabled(routes(config, State(Nowhere(), Nowhere())))
+endpoints = enabled(routes(config, SharedListers(Nowhere(), Nowhere())))
 service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": []}}
 request = {"uid": "u", "operation": "CREATE", "object": service, "namespace": "n"}
 review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}

@@ -22,7 +22,7 @@ from webhooks.handlers.high_availability_config.cluster import ClusterLister, Ta
 from webhooks.handlers.pod_kube_apiserver_load_balancing import Gateways
 from webhooks.handlers.system_components_config import view
 from webhooks.registry import enabled
-from webhooks.state import NAMESPACES_VIEW, NotCovered, State
+from webhooks.state import NAMESPACES_VIEW, NotCovered, SharedListers
 
 ALL = Webhooks(
     high_availability_config=HighAvailabilityConfig(enabled=True),
@@ -34,7 +34,7 @@ ALL = Webhooks(
 SCALED = {"namespaces", "horizontalpodautoscalers", "hvpas"}
 
 
-def read_by(webhooks: Webhooks, *objects: Object, namespaces: Sequence[str] = ()) -> State:
+def read_by(webhooks: Webhooks, *objects: Object, namespaces: Sequence[str] = ()) -> SharedListers:
     """With what the enabled webhooks read."""
     state = state_of(*objects, namespaces=namespaces)
     for webhook in enabled(webhooks):
@@ -42,7 +42,7 @@ def read_by(webhooks: Webhooks, *objects: Object, namespaces: Sequence[str] = ()
     return state
 
 
-def watched(state: State) -> set[str]:
+def watched(state: SharedListers) -> set[str]:
     caches: Any = state.target.caches
     assert isinstance(caches, StillCaches)
     return {resource.plural for resource in caches.stores}
@@ -122,7 +122,7 @@ def test_a_broken_autoscaler_scales_nothing_or_to_nothing() -> None:
     assert lister.max_replicas(Target("ns", "", "", "e")) is None
 
 
-def test_namespaces_that_are_not_watched_are_told() -> None:
+def test_namespaces_that_are_not_watched_are_reported() -> None:
     state = state_of(namespaces=["kube-system"])
     gateways, lister = Gateways(state), ClusterLister(HighAvailabilityConfig(), state)
     assert gateways.configured("kube-system") is None

@@ -14,7 +14,6 @@ from webhooks.admission import Allowed, Changed, Errored, Kind, Request
 from webhooks.generic import defaulter
 from webhooks.handlers.token_invalidator import invalidate, mutation
 from webhooks.rules.patch import difference
-from webhooks.state import State
 
 VALID, INVALID = "dG9rZW4=", "AAAA"
 
@@ -68,7 +67,7 @@ def test_an_invalid_token_goes_when_the_secret_is_not_considered_any_more(data: 
     assert difference(before, invalidated(before)) == operations
 
 
-handle = defaulter(mutation(Webhook(enabled=True), cast("State", None)))
+handle = defaulter(mutation(Webhook(enabled=True), cast("Any", None)))
 
 
 async def test_the_handler_answers_with_what_is_changed() -> None:

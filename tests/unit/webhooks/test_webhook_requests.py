@@ -108,7 +108,7 @@ async def test_large_reviews_that_wait_for_an_api_server_keep_no_others_waiting(
         assert [body for _, body, _ in await asyncio.gather(*waiters)] == [ANSWER] * len(waiters)
 
 
-async def test_who_asks_for_what_is_off_is_told_in_the_log_once_a_minute() -> None:
+async def test_requests_for_what_is_off_are_logged_once_a_minute() -> None:
     clock = FakeClock(0.0)
     off = [Disabled("/off", "off", "webhooks.off.enabled"), Disabled("/out", "out", "webhooks.out.enabled")]
     with structlog.testing.capture_logs() as logs:
@@ -159,7 +159,7 @@ def test_clients_are_known_by_the_names_in_their_certificates(
     assert Clients(permitted).knows(shown) is known
 
 
-async def test_who_shows_no_certificate_is_told_nothing_but_at_public_paths() -> None:
+async def test_without_a_certificate_only_public_paths_answer() -> None:
     requests = Requests({"/echo": echo, "/public": echo}, clients=Clients(("api",)), public=("/public",))
     async with serving(requests) as url:
         answers = [await post(url + path) for path in ("/echo", "/nothing")]

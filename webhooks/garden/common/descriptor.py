@@ -13,8 +13,8 @@
         limits=(capacity,),                        # how many others there may be, counted now
         deletions=(confirmed,),                    # DELETE: why write.new may not be deleted
         deletion_limits=(empty,),                  # DELETE: how many others there may be, counted now
-        deprecations=(old_role,),                  # what the user is told about write.new as it was sent
-        warnings=(expired,),                       # what the user is told about write.new as it will be stored
+        deprecations=(old_role,),                  # warnings about write.new as it was sent
+        warnings=(expired,),                       # warnings about write.new as it will be stored
         reads=(SEEDS,),                            # the kinds that rules ask write.garden about
         status_mutations=(), status_checks=(),     # as their namesakes, on UPDATE of the status
     )
@@ -153,10 +153,10 @@ class Kind:
             yield from limits(write)
 
     def deprecations_in(self, write: Write) -> Iterator[str]:
-        return _told(self.deprecations, write)
+        return _warnings(self.deprecations, write)
 
     def warnings_about(self, write: Write) -> Iterator[str]:
-        return _told(self.warnings, write)
+        return _warnings(self.warnings, write)
 
     def _state_rules(self, of_spec: Rules, write: Write) -> Sequence[Rule]:
         checks = (*of_spec.checks, *self.checks)
@@ -172,7 +172,7 @@ def _applied(rules: Iterable[Rule], write: Write) -> Iterator[Finding]:
     return chain.from_iterable(map(call, rules, repeat(write)))
 
 
-def _told(rules: Iterable[Warnings], write: Write) -> Iterator[str]:
+def _warnings(rules: Iterable[Warnings], write: Write) -> Iterator[str]:
     if _is_change(write):
         for rule in rules:
             yield from rule(write)

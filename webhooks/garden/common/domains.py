@@ -9,15 +9,15 @@ from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain, domain_of
 from kube.objects import Key, Object, key, labels
 from kube.resources import SECRETS
-from webhooks.garden.common.write import Garden
+from webhooks.garden.common.write import GardenLister
 
 
-def default_domains(garden: Garden) -> Sequence[Domain]:
+def default_domains(garden: GardenLister) -> Sequence[Domain]:
     """Those of highest priority first."""
     return sorted(_domains(garden, keys.ROLE_DEFAULT_DOMAIN), key=lambda each: (-each.priority, each.secret))
 
 
-def internal_domain(garden: Garden) -> Domain | None:
+def internal_domain(garden: GardenLister) -> Domain | None:
     return next(_domains(garden, keys.ROLE_INTERNAL_DOMAIN), None)
 
 
@@ -27,6 +27,6 @@ def domain_roles(secret: Object) -> Iterator[Key]:
         yield Key(key(secret).namespace, role)
 
 
-def _domains(garden: Garden, role: str) -> Iterator[Domain]:
+def _domains(garden: GardenLister, role: str) -> Iterator[Domain]:
     secrets = garden.by(SECRETS, domain_roles, Key(NAMESPACE, role))
     return (domain for secret in secrets if (domain := domain_of(secret)) is not None)

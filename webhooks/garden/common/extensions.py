@@ -9,7 +9,7 @@ from gardener.api.garden import CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mappings, spec, text
 from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.metadata import set_labels
-from webhooks.garden.common.write import Garden
+from webhooks.garden.common.write import GardenLister
 
 _SUFFIX = ".extensions.gardener.cloud/"
 PROVIDER = f"provider{_SUFFIX}"
@@ -47,7 +47,7 @@ def _is_for_workerless(resource: Object) -> bool:
     return resource.get("workerlessSupported") is True
 
 
-def globally_enabled(garden: Garden, *, workerless: bool) -> set[str]:
+def globally_enabled(garden: GardenLister, *, workerless: bool) -> set[str]:
     """Types of the extensions that all Shoots have, or all without workers, unless they turn them off."""
     return {
         text(each.get("type"))
@@ -57,7 +57,7 @@ def globally_enabled(garden: Garden, *, workerless: bool) -> set[str]:
     }
 
 
-def needs_workers(garden: Garden, extension: str) -> bool:
+def needs_workers(garden: GardenLister, extension: str) -> bool:
     """Whether it is registered, but not for Shoots without workers."""
     wanted = ("Extension", extension)
     found = [
@@ -69,7 +69,7 @@ def needs_workers(garden: Garden, extension: str) -> bool:
     return bool(found) and not any(found)
 
 
-def unregistered(garden: Garden, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
+def unregistered(garden: GardenLister, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
     """For `references`; the kind is that of the object."""
     for of, needed, what, path in needs:
         if needed and not garden.by(CONTROLLER_REGISTRATIONS, provided, (of, needed)):

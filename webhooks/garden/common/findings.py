@@ -88,9 +88,9 @@ def ratcheted(findings: Iterable[Finding], new: Object, before: Iterable[Finding
     known = Counter((_identity(finding), old_value.at(finding.path)) for finding in before)
     kept = []
     for finding in findings:
-        told = _identity(finding), new_value.at(finding.path)
-        if known[told] > 0:
-            known[told] -= 1
+        same = _identity(finding), new_value.at(finding.path)
+        if known[same] > 0:
+            known[same] -= 1
         else:
             kept.append(finding)
     return kept

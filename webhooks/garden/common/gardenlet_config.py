@@ -1,7 +1,7 @@
 """The configuration of a gardenlet in a field of another kind.
 
 The API server stores it as it is. Here its parts that say what the Seed will be are compared with a schema, completed,
-and judged by the rules of Seeds.
+and checked by the rules of Seeds.
 """
 
 from collections.abc import Iterable, Iterator

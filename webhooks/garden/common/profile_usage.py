@@ -11,21 +11,21 @@ from gardener.garden.shoots import workers
 from kube.objects import Key, Object, is_deleting, key, spec, text
 from kube.paths import at, mapping_at
 from webhooks.garden.common.findings import Denial
-from webhooks.garden.common.write import Garden
+from webhooks.garden.common.write import GardenLister
 
 
-def shoots_of(garden: Garden, profile: Key) -> Iterator[Object]:
+def shoots_of(garden: GardenLister, profile: Key) -> Iterator[Object]:
     """Those not in deletion. Args: profile: a NamespacedCloudProfile, or, without namespace, a CloudProfile."""
     index = users.namespaced_cloud_profiles if profile.namespace else users.cloud_profiles
     return (shoot for shoot in garden.by(SHOOTS, index, profile) if not is_deleting(shoot))
 
 
-def children(garden: Garden, profile: Key) -> list[Object]:
+def children(garden: GardenLister, profile: Key) -> list[Object]:
     """The NamespacedCloudProfiles of a CloudProfile that are not in deletion."""
     return [each for each in garden.by(NAMESPACED_CLOUD_PROFILES, users.parents, profile) if not is_deleting(each)]
 
 
-def shoots_below(garden: Garden, profile: Key) -> Iterator[Object]:
+def shoots_below(garden: GardenLister, profile: Key) -> Iterator[Object]:
     """The Shoots of a CloudProfile and of all its NamespacedCloudProfiles."""
     yield from shoots_of(garden, profile)
     for child in garden.by(NAMESPACED_CLOUD_PROFILES, users.parents, profile):

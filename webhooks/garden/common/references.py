@@ -7,10 +7,10 @@ from gardener.garden.shoots import seeds_of
 from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.common.findings import Denial
-from webhooks.garden.common.write import Garden
+from webhooks.garden.common.write import GardenLister
 
 
-def exists(garden: Garden, path: str, resource: Resource, name: str, namespace: str = "") -> Iterator[Denial]:
+def exists(garden: GardenLister, path: str, resource: Resource, name: str, namespace: str = "") -> Iterator[Denial]:
     """Nothing is said about an empty name."""
     if name and garden.need(resource, name, namespace) is None:
         kind = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
@@ -18,6 +18,6 @@ def exists(garden: Garden, path: str, resource: Resource, name: str, namespace: 
         yield Denial(f'{path}: {kind} "{name}" not found{place}', path)
 
 
-def shoots_on(garden: Garden, seed: str) -> list[Object]:
+def shoots_on(garden: GardenLister, seed: str) -> list[Object]:
     """All Shoots that have it in spec or status. Reads `SHOOTS`."""
     return list(garden.by(SHOOTS, seeds_of, seed))

@@ -23,10 +23,10 @@ SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 _BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
 
 
-class Garden(Protocol):
+class GardenLister(Protocol):
     """What rules may ask about other objects; only of kinds that the descriptor of the kind `reads`.
 
-    The objects are shared: nobody changes them.
+    The objects are shared: treat them as immutable.
     """
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
@@ -83,7 +83,7 @@ class Write:
     old: Object
     subresource: str = ""
     options: Object = field(default_factory=dict)
-    garden: Garden = NO_GARDEN
+    garden: GardenLister = NO_GARDEN
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -154,7 +154,7 @@ class Right:
     Attributes:
         name, namespace: of the object on which `verb` is to be done.
         denial: the text of the refusal.
-        path: the field that names the object. Who may not read an object is not told either whether it exists: other
+        path: the field that names the object. Who may not read an object does not learn either whether it exists: other
             findings at the path are dropped.
     """
 

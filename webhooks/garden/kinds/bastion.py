@@ -27,7 +27,7 @@ _KEY_TYPE = re.compile(r"(ssh|ecdsa|sk)-[-a-z0-9@.]+")
 
 
 def follow_shoot(write: Write) -> None:
-    """Seed and provider are those of the Shoot, whatever is sent; it owns the Bastion from the beginning."""
+    """Seed and provider are those of the Shoot, whatever is sent; it owns the Bastion from its creation on."""
     name = text(at(write.spec, "shootRef", "name"))
     shoot = write.garden.need(SHOOTS, name, write.namespace)
     if shoot is None:
@@ -102,7 +102,7 @@ def _is_key(kind: str, encoded: str) -> bool:
     return raw.startswith(named) and len(raw) > len(named)
 
 
-# --- how long it lives: an hour after its last sign of life, which nobody extends by hand
+# --- how long it lives: an hour after its last heartbeat; users cannot extend it
 
 
 TIME_TO_LIVE = timedelta(hours=1)

@@ -17,7 +17,7 @@ from webhooks.garden.common.write import Write
 
 
 def drop_expired(write: Write, *, now: Callable[[], datetime] = utc_now) -> None:
-    """A new profile does not begin with what nobody may use."""
+    """A new profile has no versions that have expired."""
     if write.is_create:
         profiles.drop_expired(write.spec, now())
 

@@ -25,7 +25,7 @@ from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.metadata import GARDEN, allowed_operations, in_garden, operation_not_overwritten
 from webhooks.garden.common.references import shoots_on
-from webhooks.garden.common.write import Garden, Write
+from webhooks.garden.common.write import GardenLister, Write
 from webhooks.rules.shapes import child
 
 GARDENLET, TEMPLATE = "spec.gardenlet", "spec.seedTemplate"
@@ -75,8 +75,8 @@ def shoot_name(write: Write) -> str:
 # --- who makes its records
 
 
-def dns_provider(shoot: Object, garden: Garden) -> Object | str:
-    """Who makes the records of the Seed's ingress: who makes those of the Shoot. Or why nobody does."""
+def dns_provider(shoot: Object, garden: GardenLister) -> Object | str:
+    """Who makes the records of the Seed's ingress: who makes those of the Shoot. Or why there is none."""
     providers = mappings_at(shoot, "spec", "dns", "providers")
     primary = next((each for each in providers if each.get("primary") is True), None)
     if primary is None or primary.get("type") == UNMANAGED:
@@ -87,14 +87,14 @@ def dns_provider(shoot: Object, garden: Garden) -> Object | str:
     return secret if isinstance(secret, str) else {"type": primary["type"], "secretRef": secret}
 
 
-def _default_provider(shoot: Object, garden: Garden) -> Object | str:
+def _default_provider(shoot: Object, garden: GardenLister) -> Object | str:
     for each in domains.default_domains(garden):
         if is_below(domain_of(shoot), each.domain):
             return {"type": each.provider, "secretRef": {"name": each.secret, "namespace": NAMESPACE}}
     return f"domain of shoot {key(shoot)} is neither a custom domain nor a default domain"
 
 
-def _secret_of(provider: Object, shoot: Object, garden: Garden) -> Object | str:
+def _secret_of(provider: Object, shoot: Object, garden: GardenLister) -> Object | str:
     """Its own, or that with the credentials of the Shoot. Or why there is none."""
     namespace = text(metadata(shoot).get("namespace"))
     if name := text(provider.get("secretName")):
@@ -250,11 +250,11 @@ def _routing_errors(seed: Object, shoot: Object, path: str) -> Iterator[FieldErr
     if not at(seed, "settings", "topologyAwareRouting", "enabled"):
         return
     for field in disabled_routing(spec(shoot)):
-        told = (
+        message = (
             f"the topology-aware routing seed setting cannot be enabled when the {ROUTING_FEATURE_GATE} feature gate is"
             f" disabled for {ROUTING_COMPONENTS[field]}"
         )
-        yield forbidden(f"{path}.settings.topologyAwareRouting.enabled", told)
+        yield forbidden(f"{path}.settings.topologyAwareRouting.enabled", message)
 
 
 def zone_errors(write: Write) -> Iterator[Finding]:

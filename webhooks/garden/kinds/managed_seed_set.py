@@ -55,11 +55,11 @@ def name_errors(write: Write) -> Iterator[Finding]:
     """For `references`: there is a name for the first Shoot at least."""
     room = templates.room_in_names(write)
     if room is not None and room < len("-0"):
-        told = (
+        message = (
             "the names of its Shoots, which are that of the set and a number, would be too long - shorten it by"
             f" {_NUMBERS - room} characters"
         )
-        yield invalid("metadata.name", write.name, told)
+        yield invalid("metadata.name", write.name, message)
 
 
 def numbers_that_fit(write: Write) -> Iterator[str]:

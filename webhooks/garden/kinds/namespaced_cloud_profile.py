@@ -18,7 +18,7 @@ from webhooks.garden.common.write import Right, Write
 
 
 def drop_expired(write: Write, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-    """A new profile does not begin with what nobody may use."""
+    """A new profile has no versions that have expired."""
     if not write.is_create:
         return
     profiles.drop_expired(write.spec, now())

@@ -307,15 +307,15 @@ def approval_stays(write: Write) -> Iterator[Finding]:
     """For `changes`: what two people have to delete, one alone does not make free."""
     if not dual_approval.is_loosened(write.old_spec, write.spec):
         return
-    told = dual_approval.refusal_for(
+    reason = dual_approval.refusal_for(
         write.user.name,
         write.old,
         confirmation=keys.CONFIRM_DUAL_APPROVAL,
         confirmed_by=keys.DUAL_APPROVAL_CONFIRMED_BY,
     )
-    if told:
+    if reason:
         field = "spec.dualApprovalForDeletion"
-        yield Denial(f"two people have to remove or loosen an entry of {field}: {told}", field)
+        yield Denial(f"two people have to remove or loosen an entry of {field}: {reason}", field)
 
 
 def rights(write: Write) -> Iterator[Right]:
@@ -334,7 +334,7 @@ def rights(write: Write) -> Iterator[Right]:
 def _changes_members(write: Write) -> bool:
     """Whether anybody gets or loses a role, be it that of the owner."""
     owner = mapping(write.spec.get("owner"))
-    # On UPDATE the owner as stored: nobody gets rights by making himself the owner.
+    # On UPDATE the owner as stored: no user gets rights by becoming the owner.
     if _is_user(mapping(write.old_spec.get("owner")) if write.is_update else owner, write):
         return False
     held = held_roles(write.spec)

@@ -24,7 +24,7 @@ from webhooks.handlers.high_availability_config.rules import (
 )
 from webhooks.rules.registration import WRITE, Rule, having, without
 from webhooks.rules.shapes import METADATA, Int32, Shape, Strings, WrongShape
-from webhooks.state import NAMESPACES_VIEW, NotCovered, State
+from webhooks.state import NAMESPACES_VIEW, NotCovered, SharedListers
 
 _NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [{"key": str}]}]}
 _POD_SPEC = {
@@ -54,7 +54,7 @@ _BOUNDS = {
 }
 
 
-def handler(settings: HighAvailabilityConfig, state: State) -> Handler:
+def handler(settings: HighAvailabilityConfig, state: SharedListers) -> Handler:
     state.lister(NAMESPACES_VIEW)
     lister = ClusterLister(settings, state)
 

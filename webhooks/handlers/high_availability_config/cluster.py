@@ -10,7 +10,7 @@ from kube.resources import HORIZONTAL_POD_AUTOSCALERS, NODES
 from kube.runtime.cache import View
 from kube.runtime.client import Form
 from webhooks.handlers.high_availability_config.rules import ClusterState
-from webhooks.state import State
+from webhooks.state import SharedListers
 
 
 class Target(NamedTuple):
@@ -62,7 +62,7 @@ NODES_VIEW = View(NODES, _exists, form=Form.METADATA)
 class ClusterLister:
     """Hvpas may not exist."""
 
-    def __init__(self, settings: HighAvailabilityConfig, state: State) -> None:
+    def __init__(self, settings: HighAvailabilityConfig, state: SharedListers) -> None:
         self._state = state
         self._hpas = state.lister(HPAS_VIEW)
         self._hvpas = state.lister(HVPAS_VIEW, needed=False)

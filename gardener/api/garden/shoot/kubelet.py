@@ -8,8 +8,8 @@ MOST_FEATURE_GATES = 256
 
 
 def feature_gates(component: str) -> Schema:
-    told = f"Feature gates of the {component} by name. What is not named here is as the Kubernetes version has it."
-    return mapping(told, boolean("True turns the feature on, false turns it off."), at_most=MOST_FEATURE_GATES)
+    text = f"Feature gates of the {component} by name. What is not named here is as the Kubernetes version has it."
+    return mapping(text, boolean("True turns the feature on, false turns it off."), at_most=MOST_FEATURE_GATES)
 
 
 def _amount(description: str) -> Schema:
@@ -17,10 +17,10 @@ def _amount(description: str) -> Schema:
 
 
 def _reserved(description: str, *, defaults: bool) -> Schema:
-    told = {"cpu": " 80m.", "memory": " 1Gi.", "pid": " 20k."} if defaults else {}
+    filled_in = {"cpu": " 80m.", "memory": " 1Gi.", "pid": " 20k."} if defaults else {}
 
     def default(resource: str) -> str:
-        return f" The webhooks fill in{told[resource]}" if resource in told else ""
+        return f" The webhooks fill in{filled_in[resource]}" if resource in filled_in else ""
 
     return struct(
         description,

@@ -124,7 +124,7 @@ KUBE_API_SERVER = struct(
                                 "kind": string("ConfigMap; may be empty."),
                                 "apiVersion": string("v1; may be empty."),
                                 "namespace": string("Not used: it is that of the Shoot."),
-                                "uid": string("Not used: the name tells which ConfigMap it is."),
+                                "uid": string("Not used: the name says which ConfigMap it is."),
                                 "resourceVersion": string("Version that was read last."),
                                 "fieldPath": string("Not used: the policy is the whole value of the key."),
                             },

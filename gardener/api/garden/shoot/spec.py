@@ -169,9 +169,7 @@ _DNS = struct(
             struct(
                 "A provider of DNS records.",
                 {
-                    "type": string(
-                        "Its type, as an extension knows it; `unmanaged`: nobody makes records.", at_most=63
-                    ),
+                    "type": string("Its type, as an extension knows it; `unmanaged`: no records are made.", at_most=63),
                     "primary": boolean("Whether it has the domain of the cluster. The first one, if none is primary."),
                     "secretName": string("Secret with its credentials, in the project's namespace.", at_most=253),
                     "domains": _domains("domains"),
@@ -217,9 +215,9 @@ _MAINTENANCE = struct(
             "The maintenance time window: every day, 30 minutes to 6 hours long. Disruptive work waits for it. The"
             " webhooks choose an hour.",
             {
-                "begin*": string("Its beginning, `HHMMSS` and the offset to UTC: `220000+0100`.", at_most=32),
+                "begin*": string("Its start, `HHMMSS` and the offset to UTC: `220000+0100`.", at_most=32),
                 "end*": string(
-                    "Its end, `HHMMSS` and the offset to UTC. Not after the beginning: on the next day.", at_most=32
+                    "Its end, `HHMMSS` and the offset to UTC. Not after the start: on the next day.", at_most=32
                 ),
             },
         ),

@@ -12,7 +12,7 @@ from webhooks.garden.common.write import Write
 WORKERS = "spec.provider.workers"
 VERSION = "spec.kubernetes.version"
 PODS_OF_KUBELET = 110
-"""Pods on a node, if kubelet is not told."""
+"""Pods on a node, where kubelet has no other setting."""
 WORKERLESS = "this field should not be set for workerless Shoot clusters"
 
 

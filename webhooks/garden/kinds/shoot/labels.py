@@ -78,8 +78,8 @@ def extension_errors(write: Write) -> Iterator[Finding]:
     for index, extension in enumerate(mappings(write.spec.get("extensions"))):
         if needs_workers(write.garden, kind := text(extension.get("type"))):
             path = f"spec.extensions[{index}].type"
-            told = f'given Shoot is workerless and uses non-supported extension type: {path} ("{kind}")'
-            yield Denial(told, path)
+            message = f'given Shoot is workerless and uses non-supported extension type: {path} ("{kind}")'
+            yield Denial(message, path)
 
 
 def _needs(write: Write) -> Iterator[Need]:

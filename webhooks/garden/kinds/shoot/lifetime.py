@@ -43,9 +43,9 @@ def kept_under_rule(write: Write) -> Iterator[Finding]:
     """For `changes`: with other labels the rule may not be about the Shoot any more."""
     if write.is_deleting or not write.changed("metadata", "labels") or approval_of(write, write.new) is not None:
         return
-    if not _is_bookkeeping(write) and (told := refusal(write, write.old)):
+    if not _is_bookkeeping(write) and (reason := refusal(write, write.old)):
         yield Denial(
-            f"two people have to delete the Shoot, and with other labels they would not have to: {told}",
+            f"two people have to delete the Shoot, and with other labels they would not have to: {reason}",
             "metadata.labels",
         )
 
@@ -99,8 +99,8 @@ def _too_long(write: Write) -> Iterator[Finding]:
         return
     if _is_notice(write) and not _is_after(until, write.now + _SKEW, NOTICE.days):
         return
-    told = f"requested shoot expiration time is too long. Can only be extended by {days} day(s)"
-    yield Denial(told, _PATH)
+    message = f"requested shoot expiration time is too long. Can only be extended by {days} day(s)"
+    yield Denial(message, _PATH)
 
 
 def _is_notice(write: Write) -> bool:
@@ -127,8 +127,8 @@ def _is_after(until: datetime, now: datetime, days: int) -> bool:
 
 def end_not_brought_forward(write: Write) -> Iterator[Finding]:
     """For `changes`."""
-    if not write.is_deleting and _is_moved(write) and _is_forward(write) and (told := refusal(write, write.old)):
-        yield Denial(f"two people have to delete the Shoot, so one alone cannot bring its end forward: {told}", _PATH)
+    if not write.is_deleting and _is_moved(write) and _is_forward(write) and (reason := refusal(write, write.old)):
+        yield Denial(f"two people have to delete the Shoot, so one alone cannot bring its end forward: {reason}", _PATH)
 
 
 def _is_forward(write: Write) -> bool:
@@ -163,12 +163,12 @@ _SAME_USER = (
 
 def by_two_people(write: Write) -> Iterator[Denial]:
     """For `deletions`."""
-    if is_deleting(write.new) or not (told := refusal(write, write.new)):
+    if is_deleting(write.new) or not (reason := refusal(write, write.new)):
         return
     if not is_person(write.user.name) and (has_expired(write) or _is_scaled_in(write)):
         return
     confirmer = annotations(write.new).get(keys.DELETION_CONFIRMED_BY)
-    yield Denial(_SAME_USER if confirmer == write.user.name else f"two people have to delete the Shoot: {told}")
+    yield Denial(_SAME_USER if confirmer == write.user.name else f"two people have to delete the Shoot: {reason}")
 
 
 def _is_scaled_in(write: Write) -> bool:

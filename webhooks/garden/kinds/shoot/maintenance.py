@@ -145,10 +145,10 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
     path = "spec.hibernation.enabled"
     possible = constraint(write.old, HIBERNATION_POSSIBLE)
     if possible is not None and possible.get("status") != "True":
-        told = (
+        message = (
             f"'{HIBERNATION_POSSIBLE}' constraint is '{text(possible.get('status'))}': {text(possible.get('message'))}"
         )
-        yield Denial(told, path)
+        yield Denial(message, path)
     for what in ("etcdEncryptionKey", "serviceAccountKey"):
         phase = rotation_phase(write.old, what)
         if phase in {"Preparing", "Completing"}:

@@ -79,11 +79,11 @@ def operation_errors(write: Write) -> Iterator[Finding]:
         elif what:
             yield from _possible(write, where, what)
     if operation and operation == planned:
-        told = f"annotations {keys.OPERATION} and {keys.MAINTENANCE_OPERATION} must not be equal"
-        yield forbidden("metadata.annotations", told)
+        message = f"annotations {keys.OPERATION} and {keys.MAINTENANCE_OPERATION} must not be equal"
+        yield forbidden("metadata.annotations", message)
     if planned in _AWAKE and is_to_hibernate(write.spec):
-        told = f"must not be hibernated while the annotation {keys.MAINTENANCE_OPERATION} is {planned}"
-        yield forbidden("spec.hibernation.enabled", told)
+        message = f"must not be hibernated while the annotation {keys.MAINTENANCE_OPERATION} is {planned}"
+        yield forbidden("spec.hibernation.enabled", message)
 
 
 def _path(annotation: str) -> str:
@@ -160,9 +160,9 @@ def force_deletion_changes(write: Write) -> Iterator[Finding]:
         return
     codes = {code for error in mappings(status(write.old).get("lastErrors")) for code in texts(error.get("codes"))}
     if not codes & set(_FORCES):
-        told = " ".join(_FORCES)
+        needed = " ".join(_FORCES)
         yield forbidden(
-            path, f"force-deletion annotation needs one of these error codes in the Shoot's status: [{told}]"
+            path, f"force-deletion annotation needs one of these error codes in the Shoot's status: [{needed}]"
         )
 
 

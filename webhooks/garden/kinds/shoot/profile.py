@@ -172,8 +172,8 @@ def offered(write: Write) -> Iterator[Finding]:
     if profile is not None:
         yield from (Denial(str(error), error.path) for error in _errors(write, profile))
     elif name:  # It is a finding of its own that none is named.
-        told = f'could not find the cloud profile of the Shoot: {resource.kind} "{name}" not found'
-        yield Denial(told, "spec.cloudProfile")
+        message = f'could not find the cloud profile of the Shoot: {resource.kind} "{name}" not found'
+        yield Denial(message, "spec.cloudProfile")
 
 
 def _errors(write: Write, profile: Object) -> Iterator[FieldError]:

@@ -152,8 +152,8 @@ def _managed_seed(write: Write) -> Object | None:
 def still_seed(write: Write) -> Iterator[Finding]:
     """For `deletions`."""
     if _managed_seed(write) is not None:
-        told = "since it is still referenced by a managed seed"
-        yield Denial(f"cannot delete shoot {write.namespace}/{write.name} {told}")
+        message = "since it is still referenced by a managed seed"
+        yield Denial(f"cannot delete shoot {write.namespace}/{write.name} {message}")
 
 
 def fit_for_seed(write: Write) -> Iterator[Finding]:

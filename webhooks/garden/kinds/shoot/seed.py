@@ -222,7 +222,7 @@ def annotation_changes(write: Write) -> Iterator[Finding]:
 
 
 def finalizer_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`: what controllers add cannot be there from the beginning."""
+    """For `checks`: what controllers add cannot be there on creation."""
     if write.is_create:
         for index, name in enumerate(finalizers(write.new)):
             if name in _PROTECTED_FINALIZERS:

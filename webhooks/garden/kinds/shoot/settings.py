@@ -69,7 +69,7 @@ _OF_POOLS = ("maxNodeProvisionTime", "scaleDownUnneededTime", "scaleDownUnreadyT
 """Durations of the cluster autoscaler."""
 _TAINTS = ("ignoreTaints", "startupTaints", "statusTaints")
 _STRUCTURED_SINCE = (1, 30)
-_STRUCTURED_GATE = "StructuredAuthenticationConfiguration"
+_STRUCTURED_AUTHENTICATION = "StructuredAuthenticationConfiguration"
 _NO_STATIC_TOKEN_SINCE = (1, 27)
 
 
@@ -172,8 +172,8 @@ def _authentication_errors(server: Object, version: Version | None) -> Iterator[
         where = f"{_SERVER}.structuredAuthentication"
         if version is not None and version < _STRUCTURED_SINCE:
             yield forbidden(where, "is available for Kubernetes 1.30 and newer")
-        if at(server, "featureGates", _STRUCTURED_GATE) is False:
-            yield forbidden(where, f"requires the feature gate {_STRUCTURED_GATE}")
+        if at(server, "featureGates", _STRUCTURED_AUTHENTICATION) is False:
+            yield forbidden(where, f"requires the feature gate {_STRUCTURED_AUTHENTICATION}")
         if oidc is not None:
             yield forbidden(path, "is incompatible with structuredAuthentication")
     if account := server.get("serviceAccountConfig"):

@@ -49,8 +49,8 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
     """For `checks` of sets."""
     pools = at(write.spec, "shootTemplate", "spec", "provider", "workers")
     if not pools:
-        told = "workers cannot be empty in the Shoot template for a ManagedSeedSet"
-        yield invalid(f"{_PATH}.spec.provider.workers", pools, told)
+        message = "workers cannot be empty in the Shoot template for a ManagedSeedSet"
+        yield invalid(f"{_PATH}.spec.provider.workers", pools, message)
         return
     made = _made(write)
     yield from _of_template(finding for rule in SPEC_CHECKS for finding in rule(made))

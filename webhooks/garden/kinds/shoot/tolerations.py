@@ -77,8 +77,8 @@ def exposure_conflicts(write: Write) -> Iterator[Finding]:
     for name, value in string_map(mapping(scheduling.get("seedSelector")).get("matchLabels")).items():
         if labels.get(name, value) != value:
             path = f"spec.seedSelector.matchLabels[{name}]"
-            told = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
-            yield Denial(f'{told}: "{name}"', path)
+            message = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
+            yield Denial(f'{message}: "{name}"', path)
 
 
 def toleration_errors(write: Write) -> Iterator[Finding]:

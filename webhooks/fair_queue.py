@@ -1,8 +1,8 @@
-"""Large reviews take turns: one of them is worked on at a time, and users come one after another.
+"""A fair queue of large reviews: one of them is worked on at a time, and the users who sent them take turns.
 
-So what they hold in memory is bounded, and whoever sends many of them keeps himself waiting. A review that took long
-leaves as much time to all others. Some wait for an answer of an API server: they keep nobody else waiting, and only so
-many bytes of them wait at a time; one that finds no room is given up, and begins again when there is some.
+So what they hold in memory is bounded, and a user who sends many of them delays only their own. After a review that
+took long, all others get as much time. A review that waits for an answer of an API server does not block the next, and
+only so many bytes of such reviews are held at a time; one that finds no room is cancelled, and starts again later.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from contextvars import copy_context
 from typing import Any, TypeVar
 
 from kube.runtime.limiter import ByteBudget
-from webhooks import beside
-from webhooks.beside import Beside
+from webhooks import offload
+from webhooks.offload import Offload
 
 T = TypeVar("T")
 
@@ -37,14 +37,14 @@ class TooManyReviews(Exception):
 
 
 def user_of(body: bytes) -> bytes:
-    """Who sent the request that a body is about; API servers tell it before the objects. Empty: it is not told."""
+    """Who sent the request that a body is about; API servers write it before the objects. Empty: it is not there."""
     found = _USERNAME.search(body, 0, _BEFORE_USERNAME)
     return found[1] if found else b""
 
 
-class Turns:
+class FairQueue:
     def __init__(self) -> None:
-        self._door = _Door()
+        self._round_robin = _RoundRobin()
         self._one_at_a_time = asyncio.Lock()
         self._free_at = 0.0
         self._waiting = ByteBudget(WAITING_AT_ONCE)
@@ -77,12 +77,12 @@ class Turns:
     async def _begin(self, user: bytes, review: Callable[[], Coroutine[Any, Any, T]]) -> "asyncio.Task[T]":
         """A review, as far as it gets without waiting for anything but its own steps."""
         now = asyncio.get_running_loop().time
-        async with self._door.of(user):
+        async with self._round_robin.of(user):
             if (pause := self._free_at - now()) > 0:
                 await asyncio.sleep(pause)
-            steps = Beside(self._one_at_a_time)
+            steps = Offload(self._one_at_a_time)
             context = copy_context()
-            context.run(beside.current.set, steps)
+            context.run(offload.current.set, steps)
             begun = asyncio.create_task(review(), context=context)
             try:
                 await asyncio.sleep(0)
@@ -96,7 +96,7 @@ class Turns:
         return begun
 
 
-class _Door:
+class _RoundRobin:
     """One at a time comes through; users take turns, and of one user who came first."""
 
     def __init__(self) -> None:

@@ -7,18 +7,18 @@ from functools import partial
 
 import pytest
 
-from webhooks import beside
-from webhooks.beside import TookTooLong, worked_out
-from webhooks.turns import MOST_OF_A_USER, TooManyReviews, Turns, user_of
+from webhooks import offload
+from webhooks.fair_queue import MOST_OF_A_USER, FairQueue, TooManyReviews, user_of
+from webhooks.offload import TookTooLong, offloaded
 
 KIB = 1 << 10
 
 
 class Work:
-    """Reviews that begin, and wait until they are told to end."""
+    """Reviews that begin, and wait until the test ends them."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
+        self.queue = FairQueue()
         self.begun: list[int] = []
         self.waiting: set[int] = set()
         self.may_end: dict[int, asyncio.Event] = {}
@@ -30,7 +30,7 @@ class Work:
             self.may_end[number] = asyncio.Event()
             if not wait:
                 self.may_end[number].set()
-            self.tasks.append(asyncio.create_task(self.turns.work(size, user, partial(self._review, number))))
+            self.tasks.append(asyncio.create_task(self.queue.work(size, user, partial(self._review, number))))
 
     async def _review(self, number: int) -> int:
         self.begun.append(number)
@@ -80,7 +80,7 @@ async def test_one_that_is_larger_than_all_that_may_wait_waits_alone() -> None:
     await work.end()
 
 
-async def test_who_waits_keeps_nobody_else_waiting() -> None:
+async def test_a_review_that_waits_does_not_block_the_next() -> None:
     work = Work()
     work.start(1024 * KIB, 1024 * KIB)
     work.start(1024 * KIB, 20 * KIB, wait=False)
@@ -113,10 +113,10 @@ async def test_one_user_has_so_many_large_reviews_at_a_time() -> None:
     work.start(*[20 * KIB] * MOST_OF_A_USER, user=b"many")
     await work.settled()
     with pytest.raises(TooManyReviews):
-        await work.turns.work(KIB, b"many", partial(asyncio.sleep, 0))
-    await work.turns.work(KIB, b"one", partial(asyncio.sleep, 0))
+        await work.queue.work(KIB, b"many", partial(asyncio.sleep, 0))
+    await work.queue.work(KIB, b"one", partial(asyncio.sleep, 0))
     await work.end()
-    await work.turns.work(KIB, b"many", partial(asyncio.sleep, 0))
+    await work.queue.work(KIB, b"many", partial(asyncio.sleep, 0))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ async def test_one_user_has_so_many_large_reviews_at_a_time() -> None:
         (b"", b""),
     ],
 )
-def test_the_user_of_a_request_is_told_before_it_is_parsed(body: bytes, user: bytes) -> None:
+def test_the_user_of_a_request_is_read_before_it_is_parsed(body: bytes, user: bytes) -> None:
     assert user_of(body) == user
 
 
@@ -144,7 +144,7 @@ async def test_steps_of_a_large_review_leave_the_event_loop_to_others() -> None:
         assert ended.wait(30)
         return "done"
 
-    large = asyncio.create_task(Turns().work(KIB, b"", partial(worked_out, step)))
+    large = asyncio.create_task(FairQueue().work(KIB, b"", partial(offloaded, step)))
     while not threads:
         await asyncio.sleep(0.001)
     ended.set()  # by the event loop, while the step is at work
@@ -153,7 +153,7 @@ async def test_steps_of_a_large_review_leave_the_event_loop_to_others() -> None:
 
 
 async def test_a_step_of_a_small_review_is_a_call() -> None:
-    assert await worked_out(threading.get_ident) == threading.get_ident()
+    assert await offloaded(threading.get_ident) == threading.get_ident()
 
 
 async def test_what_a_step_raises_is_raised() -> None:
@@ -161,7 +161,7 @@ async def test_what_a_step_raises_is_raised() -> None:
         raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):
-        await Turns().work(KIB, b"", partial(worked_out, step))
+        await FairQueue().work(KIB, b"", partial(offloaded, step))
 
 
 def _forever() -> None:
@@ -173,23 +173,23 @@ def _forever() -> None:
 
 
 async def test_a_step_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "LONGEST_SECONDS", 0.05)
-    turns = Turns()
+    monkeypatch.setattr(offload, "LONGEST_SECONDS", 0.05)
+    queue = FairQueue()
     with pytest.raises(TookTooLong):
-        await turns.work(KIB, b"", partial(worked_out, _forever))
-    assert await turns.work(KIB, b"", partial(worked_out, lambda: 1)) == 1
+        await queue.work(KIB, b"", partial(offloaded, _forever))
+    assert await queue.work(KIB, b"", partial(offloaded, lambda: 1)) == 1
     while _reviewing():
         await asyncio.sleep(0.001)
 
 
 async def test_a_step_that_is_awaited_no_more_is_ended() -> None:
-    turns = Turns()
-    begun = asyncio.create_task(turns.work(KIB, b"", partial(worked_out, _forever)))
+    queue = FairQueue()
+    begun = asyncio.create_task(queue.work(KIB, b"", partial(offloaded, _forever)))
     while not _reviewing():
         await asyncio.sleep(0.001)
     begun.cancel()
     await asyncio.wait({begun})
-    assert await turns.work(KIB, b"", partial(worked_out, lambda: 1)) == 1
+    assert await queue.work(KIB, b"", partial(offloaded, lambda: 1)) == 1
     while _reviewing():
         await asyncio.sleep(0.001)
 
@@ -199,14 +199,14 @@ def _reviewing() -> list[threading.Thread]:
 
 
 async def test_one_that_took_long_leaves_as_much_time_to_others() -> None:
-    turns, now = Turns(), asyncio.get_running_loop().time
+    queue, now = FairQueue(), asyncio.get_running_loop().time
 
     def step() -> None:
         until = time.thread_time() + 0.1
         while time.thread_time() < until:
             pass
 
-    await turns.work(KIB, b"", partial(worked_out, step))
+    await queue.work(KIB, b"", partial(offloaded, step))
     ended = now()
-    await turns.work(KIB, b"", partial(asyncio.sleep, 0))
+    await queue.work(KIB, b"", partial(asyncio.sleep, 0))
     assert now() >= ended + 0.09

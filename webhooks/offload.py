@@ -1,6 +1,6 @@
-"""What takes long to work out, in a thread beside the event loop: others are served meanwhile, and it can be ended.
+"""What takes long, in a thread beside the event loop: others are served meanwhile, and it can be ended.
 
-Steps of large reviews run so, one at a time, whatever webhook they are for: a handler awaits `worked_out` for each step
+Steps of large reviews run so, one at a time, whatever webhook they are for: a handler awaits `offloaded` for each step
 that takes the longer the larger an object is. For all other reviews that is a call.
 
 A thread keeps the event loop waiting for no longer than the interpreter takes to switch, but for single calls that do
@@ -32,7 +32,7 @@ class TookTooLong(Exception):
         super().__init__(f"looking at the object took more than {LONGEST_SECONDS:g} s: make it smaller")
 
 
-class Beside:
+class Offload:
     """The steps of one large review.
 
     Args: one_at_a_time: shared by all of them.
@@ -46,7 +46,7 @@ class Beside:
         """Set while no step is at work, or waits to be."""
         self.idle.set()
 
-    async def work_out(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T]) -> T:
         """Raises: TookTooLong; what `work` raises."""
         self.idle.clear()
         try:
@@ -60,14 +60,14 @@ class Beside:
             self.idle.set()
 
 
-current: ContextVar[Beside | None] = ContextVar("beside", default=None)
+current: ContextVar[Offload | None] = ContextVar("offload", default=None)
 """Of the review that a task is about; None: it is small."""
 
 
-async def worked_out(work: Callable[[], T]) -> T:
+async def offloaded(work: Callable[[], T]) -> T:
     """What a function returns, or raises; it must not touch the event loop. Raises also: TookTooLong."""
-    beside = current.get()
-    return work() if beside is None else await beside.work_out(work)
+    offload = current.get()
+    return work() if offload is None else await offload.run(work)
 
 
 class _Ended(BaseException):
