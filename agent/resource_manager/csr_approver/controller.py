@@ -9,24 +9,25 @@ from functools import partial
 from agent.resource_manager.context import Context
 from agent.resource_manager.csr_approver.reconcile import (
     ClusterLookups,
+    KeptRequest,
     Reconciler,
-    Watched,
     initialize_metrics,
     warn_without_machines,
 )
 from agent.resource_manager.csr_approver.rules import Rules
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
-from kube.runtime.cache import Change, View
+from kube.runtime.cache import View
 from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import now
 
-_REQUESTS = View(CERTIFICATE_SIGNING_REQUESTS, Watched.of)
+_REQUESTS = View(CERTIFICATE_SIGNING_REQUESTS, KeptRequest.of)
 
 
 def declare(context: Context) -> ControlLoop:
     settings, target = context.config.controllers.csr_approver, context.target
     initialize_metrics()
     loop = ControlLoop("csr-approver", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
-    requests = loop.watch(target.caches, _REQUESTS, enqueue(when=_is_pending))
+    requests = loop.watch(target.caches, _REQUESTS, enqueue(when=now(KeptRequest.is_pending)))
     lookups = ClusterLookups(
         source=context.source.client, target=target.client, machine_namespace=settings.machine_namespace
     )
@@ -42,7 +43,3 @@ def declare(context: Context) -> ControlLoop:
             clock=target.clock,
         )
     )
-
-
-def _is_pending(change: Change[Watched]) -> bool:
-    return change.new is not None and change.new.pending is not None

@@ -128,14 +128,17 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """What is kept of a request."""
+class KeptRequest:
+    """What is kept of a CertificateSigningRequest."""
 
     pending: Object | None
     """The whole of it while there is something to decide."""
 
+    def is_pending(self) -> bool:
+        return self.pending is not None
+
     @classmethod
-    def of(cls, csr: Object) -> "Watched":
+    def of(cls, csr: Object) -> "KeptRequest":
         if signer_of(csr) not in SIGNERS or not is_pending(csr):
             return cls(None)
         return cls(without_managed_fields(csr))
@@ -145,7 +148,7 @@ class Watched:
 class Reconciler:
     client: Client
     """Of the target cluster, where requests are."""
-    requests: Store[Watched]
+    requests: Store[KeptRequest]
     lookups: Lookups
     recorder: EventRecorder
     rules: Rules
@@ -154,10 +157,10 @@ class Reconciler:
     clock: Callable[[], datetime] = utc_now
 
     async def reconcile(self, key: Key) -> Result:
-        watched = self.requests.get(key)
-        if watched is None or watched.pending is None:
+        kept = self.requests.get(key)
+        if kept is None or kept.pending is None:
             return Done()
-        csr = watched.pending
+        csr = kept.pending
         try:
             decision = await decide(csr, self.lookups, self.rules)
         except KubeError as error:

@@ -27,7 +27,7 @@ from agent.resource_manager.health.projections import (
     project_health,
     project_progress,
 )
-from agent.resource_manager.health.reconcile import LONGEST_PASS, Reconciler
+from agent.resource_manager.health.reconcile import LONGEST_PASS, LastingProblems, Reconciler
 from agent.resource_manager.health.warnings import Warnings
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.health.checks.deployment import Bucket, buckets
@@ -35,8 +35,8 @@ from kube.apply.kinds import ManagedKinds, Part
 from kube.objects import Object
 from kube.resources import DEPLOYMENTS, Resource
 from kube.runtime.cache import Change
-from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, Queue, enqueue
+from kube.runtime.predicates import any_of, went
 from kube.runtime.queue import CHANGE
 from kube.runtime.status import StatusWriter
 
@@ -69,7 +69,7 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
     part = kinds.part(project, on_change=object_changed)
     objects = Objects(part=part, project=project, form=partial(health_form, rules=rules), cluster=context.target)
     check = HealthCheck(objects=objects, warnings=Warnings(context.target.client))
-    return _declared(context, loop, objects, check, status, inputs=inputs, recorder=context.recorder)
+    return _declared(context, loop, objects, check, status, inputs=inputs, lasting=LastingProblems(context.recorder))
 
 
 def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[ProgressCheck]:
@@ -122,20 +122,17 @@ def _declared(
     status: StatusWriter,
     *,
     inputs: Inputs,
-    recorder: EventRecorder | None = None,
+    lasting: LastingProblems | None = None,
 ) -> Declared[C]:
     """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
     controllers = context.config.controllers
 
-    def is_relevant(change: Change[Object]) -> bool:
-        # One that is gone is looked at as well: nothing is watched for it any more.
-        return change.new is None or calls_for_check(change.old, change.new, resource_class=controllers.resource_class)
-
-    enqueue_if_relevant = enqueue(when=is_relevant)
+    # One that is gone is looked at as well: nothing is watched for it any more.
+    enqueue_relevant = enqueue(when=any_of(went, calls_for_check(resource_class=controllers.resource_class)))
 
     def changed(queue: Queue, change: Change[Object]) -> None:
         inputs.changed(change.key)
-        enqueue_if_relevant(queue, change)
+        enqueue_relevant(queue, change)
 
     def kinds_changed(group: str) -> None:
         inputs.all_changed()
@@ -150,7 +147,7 @@ def _declared(
         resource_class=controllers.resource_class,
         sync_period=controllers.health.sync_period,
         while_failing=controllers.health.check_while_failing,
-        recorder=recorder,
+        lasting=lasting,
     )
     status.ask(reconciler.advice)
     loop.on_kinds_changed(kinds_changed)

@@ -6,6 +6,7 @@ from agent.resource_manager.health.projections import NOTHING, ObjectHealth
 from gardener import conditions
 from gardener.responsibility import belongs_to_class, class_of, is_ignored, is_responsible
 from kube.objects import Object, condition, is_deleting
+from kube.runtime.predicates import Predicate, all_of, changed, now
 
 SOON = 0.1
 """Seconds: what changes together is looked at together."""
@@ -49,13 +50,13 @@ def applied_status(managed_resource: Object) -> str | None:
 # --- events: the state before and after; `old` is None for a creation, `new` for a deletion
 
 
-def calls_for_check(old: Object | None, new: Object | None, *, resource_class: str) -> bool:
+def calls_for_check(*, resource_class: str) -> Predicate[Object]:
     """Whether an event of a ManagedResource leads to a check of it."""
-    if new is None or is_ignored(new) or not belongs_to_class(new, resource_class=resource_class):
-        return False
-    return (
-        old is None or class_of(old) != class_of(new) or applied_status(old) != applied_status(new) or is_ignored(old)
-    )
+
+    def is_ours(managed_resource: Object) -> bool:
+        return not is_ignored(managed_resource) and belongs_to_class(managed_resource, resource_class=resource_class)
+
+    return all_of(now(is_ours), changed(class_of, applied_status, is_ignored))
 
 
 def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, counts_existence: bool) -> float | None:

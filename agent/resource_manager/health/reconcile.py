@@ -41,6 +41,35 @@ _LASTING = timedelta(seconds=30)
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+class LastingProblems:
+    """Events about ManagedResources whose objects are not as they should be for a while.
+
+    The condition is overwritten by the next one, and has the first object only.
+    """
+
+    def __init__(self, recorder: EventRecorder, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._recorder = recorder
+        self._now = now
+        self._since: dict[Key, datetime | None] = {}
+        """None once there was an Event."""
+
+    def note(self, managed_resource: Object, condition: Condition, count: int) -> None:
+        """A look at a ManagedResource found so many objects that are not as they should be."""
+        name = key(managed_resource)
+        if not count:
+            self.forget(name)
+            return
+        now = self._now()
+        since = self._since.setdefault(name, now)
+        if since is not None and now - since >= _LASTING:
+            self._since[name] = None
+            more = f" (and {count - 1} more)" if count > 1 else ""
+            self._recorder.event(managed_resource, "Warning", condition.reason, condition.message + more)
+
+    def forget(self, name: Key) -> None:
+        self._since.pop(name, None)
+
+
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     check: Check
@@ -52,12 +81,10 @@ class Reconciler:
     sync_period: float
     while_failing: bool = False
     """Whether objects are looked at while others of the same ManagedResource can't be applied."""
-    recorder: EventRecorder | None = None
-    """Of Events about objects that are not as they should be for a while; None: there are none."""
+    lasting: LastingProblems | None = None
+    """None: there are no Events about them."""
     now: Callable[[], datetime] = utc_now
     _logged: dict[Key, tuple[str, ...]] = field(default_factory=dict, init=False)
-    _bad_since: dict[Key, datetime | None] = field(default_factory=dict, init=False)
-    """None once there was an Event."""
 
     async def reconcile(self, name: Key) -> Result:
         self.inputs.begin(name)
@@ -66,7 +93,8 @@ class Reconciler:
         if managed_resource is None or eligible is Eligibility.STOP:
             self.inputs.changed(name)
             self._logged.pop(name, None)
-            self._bad_since.pop(name, None)
+            if self.lasting is not None:
+                self.lasting.forget(name)
             await self.check.forget(name)
             return Done()
         is_settled = eligible is Eligibility.WAIT
@@ -89,7 +117,8 @@ class Reconciler:
         findings = await self._findings(name, looked_at, only_applied=only_applied)
         condition = self.check.condition(findings, only_applied=only_applied)
         self._log(name, condition, findings)
-        self._warn_if_it_lasts(managed_resource, condition, len(findings))
+        if self.lasting is not None:
+            self.lasting.note(managed_resource, condition, len(findings))
         await self._write(managed_resource, condition)
         return findings
 
@@ -142,18 +171,6 @@ class Reconciler:
         log.info(
             "The state of objects changed", condition=condition.type, findings=messages[:_LOGGED], count=len(messages)
         )
-
-    def _warn_if_it_lasts(self, managed_resource: Object, condition: Condition, count: int) -> None:
-        """By an Event, as the condition is overwritten by the next one and has the first object only."""
-        name, now = key(managed_resource), self.now()
-        if self.recorder is None or not count:
-            self._bad_since.pop(name, None)
-            return
-        since = self._bad_since.setdefault(name, now)
-        if since is not None and now - since >= _LASTING:
-            self._bad_since[name] = None
-            more = f" (and {count - 1} more)" if count > 1 else ""
-            self.recorder.event(managed_resource, "Warning", condition.reason, condition.message + more)
 
     async def _write(self, managed_resource: Object, condition: Condition) -> None:
         eligible, looked_at = self._eligibility(managed_resource), _listed(managed_resource)

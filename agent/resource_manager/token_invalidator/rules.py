@@ -91,11 +91,9 @@ def needed_labels(secret: Labelled, account: Account) -> Labels:
     return changes
 
 
-def affects_secrets(old: Account | None, new: Account | None) -> bool:
-    """Whether a change of a ServiceAccount affects its Secrets; that of one that is gone does not."""
-    if new is None:
-        return False
-    return old is None or (old.automount, old.skip, old.uid) != (new.automount, new.skip, new.uid)
+def deciding(account: Account) -> object:
+    """The part of a ServiceAccount that the labels of its Secrets depend on."""
+    return account.automount, account.skip, account.uid
 
 
 # --- pods

@@ -6,8 +6,6 @@ ServiceAccount, of which only metadata is watched. The rest is timers: for the r
 the API server still accepts the token. Timers are in memory; a restart sets them anew from the annotations.
 """
 
-from functools import partial
-
 from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.memory import Memories
 from agent.shared.token_requestor.metrics import TokenCollector
@@ -17,10 +15,10 @@ from agent.shared.token_requestor.tokens import Tokens
 from agent.shared.token_requestor.watches import Accounts, TargetSecrets
 from config.shared import TokenRequestor
 from kube.resources import SECRETS
-from kube.runtime.cache import Change, View
+from kube.runtime.cache import View
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, enqueue
-from kube.runtime.predicates import changed_or_listed
+from kube.runtime.predicates import all_of, any_of, changed_or_listed, now, went
 from process.clusters import Cluster
 
 _LONGEST_BACKOFF = 300.0
@@ -48,7 +46,9 @@ def declare(
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
     memories, targets, accounts = Memories(), TargetSecrets(loop, target.caches), Accounts(loop, target.caches)
     view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_), most=2 << 20)
-    secrets = loop.watch(source.caches, view, enqueue(when=partial(_is_relevant, memories)))
+    secrets = loop.watch(
+        source.caches, view, enqueue(when=all_of(changed_or_listed, any_of(went, now(memories.is_foreign))))
+    )
     reconciler = Reconciler(
         store=secrets,
         source=source.client,
@@ -76,7 +76,3 @@ def declare(
     loop.on_start(follow)
     loop.on_close(targets.close, accounts.close)
     return loop.reconciled_by(reconciler)
-
-
-def _is_relevant(memories: Memories, change: Change[TokenSecret]) -> bool:
-    return changed_or_listed(change) and (change.new is None or not memories.is_own_write(change.new))

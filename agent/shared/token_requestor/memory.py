@@ -103,9 +103,10 @@ class Memories:
     def forget(self, key: Key) -> None:
         self._by_key.pop(key, None)
 
-    def is_own_write(self, secret: TokenSecret) -> bool:
+    def is_foreign(self, secret: TokenSecret) -> bool:
+        """Whether it is not as this process left it."""
         memory = self._by_key.get(secret.key)
-        return memory is not None and memory.written == secret
+        return memory is None or memory.written != secret
 
     def __len__(self) -> int:
         return len(self._by_key)

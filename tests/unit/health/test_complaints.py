@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from agent.resource_manager.health.reconcile import Reconciler
+from agent.resource_manager.health.reconcile import LastingProblems
 from kube.conditions import Condition
 
 UNHEALTHY = Condition("ResourcesHealthy", "False", "DeploymentUnhealthy", 'Deployment "a/b" is unhealthy: x')
@@ -15,20 +15,12 @@ MANAGED_RESOURCE = {"kind": "ManagedResource", "metadata": {"namespace": "ns", "
 
 def events_after(looks: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
     """Each look is at a time in seconds, and finds so many objects."""
-    times = iter([datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=second) for second, _ in looks])
-    unused: Any = None
+    now = start = datetime(2025, 1, 1, tzinfo=UTC)
     recorder = Mock()
-    reconciler = Reconciler(
-        check=unused,
-        status=unused,
-        store=unused,
-        resource_class="resources",
-        sync_period=60,
-        recorder=recorder,
-        now=lambda: next(times),
-    )
-    for _, count in looks:
-        reconciler._warn_if_it_lasts(MANAGED_RESOURCE, UNHEALTHY, count)
+    lasting = LastingProblems(recorder, now=lambda: now)
+    for second, count in looks:
+        now = start + timedelta(seconds=second)
+        lasting.note(MANAGED_RESOURCE, UNHEALTHY, count)
     return [call.args for call in recorder.event.call_args_list]
 
 

@@ -13,8 +13,10 @@ from gardener.health.findings import Finding, Reference
 from kit import objects
 from kube.objects import Key, Object
 from kube.resources import DEPLOYMENTS, PODS, SECRETS
+from kube.runtime.cache import Change
 
 PREFIX = "resources.gardener.cloud"
+KEY = Key("garden", "mr")
 
 
 # --- ManagedResources
@@ -58,7 +60,7 @@ def managed_resource(
 def test_a_managed_resource_is_checked_when_it_was_applied_or_is_no_longer_ignored(
     old: Object | None, new: Object | None, expected: bool
 ) -> None:
-    assert calls_for_check(old, new, resource_class="resources") is expected
+    assert calls_for_check(resource_class="resources")(Change(KEY, old, new, initial=False)) is expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_a_managed_resource_is_checked_when_it_was_applied_or_is_no_longer_ignor
 )
 def test_the_class_or_the_finalizer_has_to_be_ours(finalizers: tuple[str, ...], having: str, expected: bool) -> None:
     created = managed_resource(finalizers=finalizers, resource_class=having)
-    assert calls_for_check(None, created, resource_class="shoot") is expected
+    assert calls_for_check(resource_class="shoot")(Change(KEY, None, created, initial=False)) is expected
 
 
 # --- from an object to its ManagedResource

@@ -376,9 +376,9 @@ def test_a_secret_made_anew_has_no_past() -> None:
     memories.of(secret()).pace.note(0)
     memories.of(secret()).written = secret()
     assert memories.of(secret()).pace.count == 1
-    assert memories.is_own_write(secret(resourceVersion="9"))
+    assert not memories.is_foreign(secret(resourceVersion="9"))
     assert memories.of(secret(uid="2")).pace.count == 0
-    assert not memories.is_own_write(secret())
+    assert memories.is_foreign(secret())
     memories.forget(Key("ns", "s"))
     assert len(memories) == 0
 

@@ -2,18 +2,19 @@
 
 import pytest
 
+from agent.resource_manager.token_invalidator.controller import affects_secrets
 from agent.resource_manager.token_invalidator.rules import (
     SERVICE_ACCOUNT_NAME,
     SERVICE_ACCOUNT_UID,
     Account,
     Labelled,
-    affects_secrets,
     belongs_to,
     needed_labels,
     uses,
 )
 from gardener import keys
-from kube.objects import Object
+from kube.objects import Key, Object
+from kube.runtime.cache import Change
 
 PURPOSE = {keys.PURPOSE: "token-invalidator"}
 BOTH = {**PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER: "true"}
@@ -82,8 +83,8 @@ def test_a_secret_without_the_annotation_is_none_of_ours() -> None:
         (account(False), None, False),
     ],
 )
-def test_changes_of_its_settings_matter(old: Account | None, new: Account | None, wanted: bool) -> None:
-    assert affects_secrets(old, new) is wanted
+def test_changes_of_its_settings_affect_its_secrets(old: Account | None, new: Account | None, wanted: bool) -> None:
+    assert affects_secrets(Change(Key("n", "a"), old, new, initial=False)) is wanted
 
 
 @pytest.mark.parametrize(

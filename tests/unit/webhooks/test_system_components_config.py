@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from config.resource_manager.webhooks import SystemComponentsConfig, Toleration
 from kit.objects import obj
 from kit.webhooks.mutating import mapping, mutated, one_of, pods, record, several, state_of, well_behaved, words
-from kube.objects import Key
+from kube.runtime.watch import Deleted, Present
 from webhooks.admission import Mutation
 from webhooks.handlers import system_components_config
 
@@ -125,17 +125,17 @@ def test_what_pods_tolerate_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -
     state = state_of(NODE)
     mutation = system_components_config.mutation(SystemComponentsConfig(enabled=True), state)
     assert tolerations_after(mutation) == [D, E]
-    store = state.lister(system_components_config.view({})).store
+    nodes = state.lister(system_components_config.view({})).store.source("")
 
     same_taints = {**NODE, "metadata": {"name": "n", "resourceVersion": "10"}, "status": {"phase": "x"}}
-    store._put(same_taints, initial=False)
+    nodes.apply(Present(same_taints))
     assert tolerations_after(mutation) == [D, E]
     assert needed.call_count == 1, "heartbeats of Nodes cost nothing"
 
-    store._put(node("n", {"key": "new"}, resourceVersion="11"), initial=False)
+    nodes.apply(Present(node("n", {"key": "new"}, resourceVersion="11")))
     assert tolerations_after(mutation) == [{"key": "new", "operator": "Exists"}]
 
-    store._remove(Key("", "n"), None, initial=False)
+    nodes.apply(Deleted(node("n", resourceVersion="12")))
     assert tolerations_after(mutation) == []
 
 
