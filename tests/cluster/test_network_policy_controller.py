@@ -20,7 +20,7 @@ from agent.shared.network_policy.reconcile import (
     NAME_TAKEN,
     TAKEN_OVER,
 )
-from agent.shared.network_policy.rules.limits import MOST_PORTS, WRITES_BEFORE_OTHERS
+from agent.shared.network_policy.rules.limits import MOST_PORTS, WRITES_AT_ONCE, WRITES_BEFORE_OTHERS
 from config.resource_manager.controllers import Controllers
 from config.shared import IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit, Call
@@ -501,7 +501,7 @@ async def test_writes_that_wait_for_their_turn_when_the_controller_stops_are_giv
 
             async def asked() -> str:
                 deletions = [entry for entry in proxy.log if entry.request.method == "DELETE"]
-                return "" if len(deletions) == 16 else f"{len(deletions)} of 16 deletions under way"
+                return "" if len(deletions) == WRITES_AT_ONCE else f"{len(deletions)} of {WRITES_AT_ONCE} under way"
 
             await no_problem(asked)
     gc.collect()  # Python warns of a coroutine that is never awaited when it goes, which fails the test
