@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agent.resource_manager.garbage_collector.candidates import RESOURCES
-from agent.resource_manager.garbage_collector.reconcile import USERS
+from agent.resource_manager.garbage_collector import RESOURCES, USERS
 from benchmarks import report
 from benchmarks.measuring import Meter, connected, running
 from benchmarks.program import Agent

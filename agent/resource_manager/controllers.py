@@ -32,7 +32,7 @@ CONTROLLERS = Table[ResourceManagerConfiguration, Context](
     "agent.resource_manager",
     {
         "csr_approver.controller": lambda config: config.controllers.csr_approver.enabled,
-        "garbage_collector.controller": lambda config: config.controllers.garbage_collector.enabled,
+        "garbage_collector": lambda config: config.controllers.garbage_collector.enabled,
         "istio_cluster_configuration.controller": lambda config: config.controllers.istio_cluster_configuration.enabled,
         "network_policy": lambda config: config.controllers.network_policy.enabled,
         "node.agent_reconciliation_delay": (lambda config: config.controllers.node_agent_reconciliation_delay.enabled),

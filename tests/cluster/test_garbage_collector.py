@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.garbage_collector.controller import declare
-from agent.resource_manager.garbage_collector.reconcile import USERS, Reconciler
+from agent.resource_manager.garbage_collector import USERS, Reconciler, declare
 from config.resource_manager.controllers import Controllers, GarbageCollector
 from devcluster.cluster import Cluster
 from gardener.keys import GARBAGE_COLLECTABLE, REFERENCE_PREFIX

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.resource_manager.garbage_collector.candidates import RESOURCES
-from agent.resource_manager.garbage_collector.reconcile import USERS, Reconciler
+from agent.resource_manager.garbage_collector import RESOURCES, USERS, Reconciler
 from config.resource_manager.controllers import GarbageCollector
 from devcluster.faults import STRANGERS, Answer, Fault, Reset, Rule, expired, internal_error, unavailable
 from devcluster.proxy import FaultProxy

@@ -20,7 +20,7 @@ import yaml
 from agent.controller_manager.metrics import GardenCollector
 from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
 from agent.resource_manager.csr_approver.reconcile import csr_approver_decisions_total
-from agent.resource_manager.garbage_collector.reconcile import objects_total
+from agent.resource_manager.garbage_collector import objects_total
 from agent.scheduler.shoot import metrics as scheduler_metrics
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT

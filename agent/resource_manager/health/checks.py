@@ -7,15 +7,18 @@ While some objects can't be applied (`only_applied`), those that the watches don
 reports already that they are missing.
 """
 
-from collections.abc import Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Protocol
 
-from agent.resource_manager.health.conditions import health_condition, progress_condition
+from agent.resource_manager.common.service_events import warnings_about
+from agent.resource_manager.health.conditions import EVENTS_KEPT_FOR, health_condition, progress_condition
 from agent.resource_manager.health.objects import Kind, NotKnown, Objects
 from agent.resource_manager.health.pods import Pods
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth
-from agent.resource_manager.health.warnings import Warnings
 from gardener.health.checks.registry import Rules
 from gardener.health.findings import (
     Finding,
@@ -30,6 +33,56 @@ from kube.conditions import Condition
 from kube.errors import KindNotServed
 from kube.objects import Key
 from kube.resources import DEPLOYMENTS
+from kube.runtime.client import Client
+
+_REMEMBERED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    finding: Finding
+    text: str
+    at: float
+
+
+class Warnings:
+    """The warnings about Services that are not healthy, read no more often than they would be reported.
+
+    There is no watch of them, and a list is a call. So they are read when another finding about the Service is made,
+    and as long as it stays the same once in five minutes: a condition in which only they differ is not written more
+    often.
+
+    Args: now: monotonic seconds.
+    """
+
+    def __init__(self, client: Client, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._now = now
+        self._read: OrderedDict[Key, _Read] = OrderedDict()
+
+    def known(self, finding: Finding) -> str | None:
+        """The text about the Service of a finding, if it need not be read."""
+        read = self._read.get(_service(finding))
+        if read is None or read.finding != finding or self._now() - read.at >= EVENTS_KEPT_FOR.total_seconds():
+            return None
+        return read.text
+
+    async def about(self, finding: Finding) -> str:
+        known = self.known(finding)
+        if known is not None:
+            return known
+        service = _service(finding)
+        read = _Read(finding, await warnings_about(self._client, service), self._now())
+        self._read[service] = read
+        self._read.move_to_end(service)
+        if len(self._read) > _REMEMBERED:
+            self._read.popitem(last=False)
+        return read.text
+
+
+def _service(finding: Finding) -> Key:
+    return Key(finding.reference.namespace, finding.reference.name)
+
 
 _DEPLOYMENTS = DEPLOYMENTS.api_version, DEPLOYMENTS.kind
 

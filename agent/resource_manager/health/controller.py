@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.context import Context
-from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck
+from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck, Warnings
 from agent.resource_manager.health.objects import Objects
 from agent.resource_manager.health.pods import CountedPod, Pods
 from agent.resource_manager.health.predicates import SOON, calls_for_check, delay
@@ -28,7 +28,6 @@ from agent.resource_manager.health.projections import (
     project_progress,
 )
 from agent.resource_manager.health.reconcile import LONGEST_PASS, LastingProblems, Reconciler
-from agent.resource_manager.health.warnings import Warnings
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.health.checks.deployment import Bucket, buckets
 from kube.apply.kinds import ManagedKinds, Part

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.garbage_collector.candidates import SELECTOR, Candidate, candidates
+from agent.resource_manager.garbage_collector import SELECTOR, Candidate, candidates
 from gardener.references import Name
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)

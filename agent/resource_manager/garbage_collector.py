@@ -1,4 +1,7 @@
-"""One round: list what may be collected, drop what is referred to, delete the rest.
+"""The controller `garbage-collector`: deletes ConfigMaps and Secrets that nothing refers to; see `gardener.references`.
+
+A round is made when this process begins to lead, then one in a sync period: list what may be collected, drop what is
+referred to, delete the rest. Nothing is watched: what refers to what is read when it is needed, which is seldom.
 
 A list that fails ends the round before anything is deleted, since a reference that is not seen would cost an object
 that pods need. Only a kind that is gone (see `kube.runtime.kind_definitions`) needs no list. Only metadata are read,
@@ -11,25 +14,61 @@ taken in portions, and for each portion all references in its namespaces are rea
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import structlog
 from prometheus_client import Counter
 
-from agent.resource_manager.garbage_collector.candidates import RESOURCES, SELECTOR, Candidate, candidates
+from agent.resource_manager.context import Context
 from config.resource_manager.controllers import GarbageCollector
 from gardener.api.kinds import MANAGED_RESOURCES, PROMETHEUSES
-from gardener.references import Name, references
-from kube.clock import utc_now
+from gardener.keys import GARBAGE_COLLECTABLE
+from gardener.references import CONFIG_MAP, SECRET, Name, references
+from kube.clock import parse_time, utc_now
 from kube.errors import Conflict, KindNotServed, KubeError, NotFound
-from kube.objects import Key, Object
-from kube.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS, Resource
+from kube.objects import Key, Object, is_deleting, key, metadata, uid
+from kube.resources import (
+    CONFIG_MAPS,
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    PODS,
+    SECRETS,
+    STATEFUL_SETS,
+    Resource,
+)
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError, RequeueAfter, Result
 from kube.runtime.kind_definitions import require_gone
+from kube.runtime.loop import ControlLoop
+
+SELECTOR = f"{GARBAGE_COLLECTABLE}=true"
+RESOURCES = {SECRET: SECRETS, CONFIG_MAP: CONFIG_MAPS}
+"""In the order in which they are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """As it was listed: it is deleted only if it still is so."""
+
+    name: Name
+    uid: str
+    resource_version: str
+
+
+def candidates(kind: str, objects: Iterable[Object], *, now: datetime, minimum_age: float) -> Iterator[Candidate]:
+    """Those that are old enough; exactly as old is enough. What is being deleted already is left alone."""
+    for obj in objects:
+        created: str = metadata(obj).get("creationTimestamp") or ""
+        if is_deleting(obj) or not created or parse_time(created) > now - timedelta(seconds=minimum_age):
+            continue
+        found = key(obj)
+        yield Candidate(Name(kind, found.namespace, found.name), uid(obj), metadata(obj).get("resourceVersion") or "")
+
 
 objects_total = Counter(
     "resource_manager_garbage_collector_objects_total",
@@ -205,3 +244,17 @@ def _summary(errors: Sequence[str]) -> str:
     more = [f"and {len(errors) - _SHOWN} more"] if len(errors) > _SHOWN else []
     shown = ", ".join([*errors[:_SHOWN], *more])
     return f"Could not delete all unused resources: {len(errors)} errors occurred: [{shown}]"
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, target = context.config.controllers.garbage_collector, context.target
+    initialize_metrics()
+    loop = ControlLoop(
+        "garbage-collector",
+        time_limit=settings.sync_period,
+        max_backoff=settings.sync_period,
+        initial_keys=[Key("", "round")],
+    )
+    return loop.reconciled_by(
+        Reconciler(client=target.client, settings=settings, namespaces=target.namespaces, utcnow=target.clock)
+    )
