@@ -1,40 +1,34 @@
 """BackupBuckets and BackupEntries: labels, references, operations."""
 
-from typing import Any
-
 import pytest
 
 from gardener.api import garden as resources
+from kit.objects import obj
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from kube.resources import SECRETS, Resource
+from kube.resources import SECRETS
 from webhooks.garden.kinds.backup_bucket import BACKUP_BUCKET
 from webhooks.garden.kinds.backup_entry import BACKUP_ENTRY
 
 LABEL = "provider.extensions.gardener.cloud/local"
 
 
-def there(resource: Resource, name: str, namespace: str = "", **fields: Any) -> Object:
-    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
-
-
 def bucket(kind: str = "local", seed: str = "s", secret: str = "backup") -> Object:
     provider = {"type": kind, "region": "r"}
     spec = {"provider": provider, "seedName": seed, "secretRef": {"name": secret, "namespace": "garden"}}
-    return there(resources.BACKUP_BUCKETS, "b", spec=spec)
+    return obj(resources.BACKUP_BUCKETS, "b", spec=spec)
 
 
 def entry(**spec: str) -> Object:
-    return there(resources.BACKUP_ENTRIES, "e", "ns", spec={"bucketName": "b", "seedName": "s", **spec})
+    return obj(resources.BACKUP_ENTRIES, "ns/e", spec={"bucketName": "b", "seedName": "s", **spec})
 
 
 RESOURCES = [{"kind": kind, "type": "local"} for kind in ("BackupBucket", "BackupEntry")]
 GARDEN = [
-    there(resources.SEEDS, "s"),
-    there(resources.SEEDS, "t"),
-    there(SECRETS, "backup", "garden"),
-    there(resources.CONTROLLER_REGISTRATIONS, "local", spec={"resources": RESOURCES}),
+    obj(resources.SEEDS, "s"),
+    obj(resources.SEEDS, "t"),
+    obj(SECRETS, "garden/backup"),
+    obj(resources.CONTROLLER_REGISTRATIONS, "local", spec={"resources": RESOURCES}),
     bucket(),
 ]
 
@@ -61,7 +55,7 @@ def test_what_a_bucket_needs(obj: Object, message: str) -> None:
 
 def test_an_extension_that_is_not_primary_does_not_count() -> None:
     secondary = [{**each, "primary": False} for each in RESOURCES]
-    garden = [*GARDEN[:3], there(resources.CONTROLLER_REGISTRATIONS, "local", spec={"resources": secondary})]
+    garden = [*GARDEN[:3], obj(resources.CONTROLLER_REGISTRATIONS, "local", spec={"resources": secondary})]
     assert "non-registered" in Asked(BACKUP_BUCKET, garden=garden).create(bucket()).message
 
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from gardener.api import garden as resources
+from kit.objects import obj
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from kube.resources import SECRETS, Resource
+from kube.resources import SECRETS
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.kinds.credentials_binding import CREDENTIALS_BINDING
 from webhooks.garden.kinds.quota import QUOTA
@@ -19,19 +20,16 @@ LABEL = "provider.extensions.gardener.cloud/"
 IDENTITY = "security.gardener.cloud/v1alpha1"
 
 
-def there(resource: Resource, name: str, **fields: Any) -> Object:
-    meta = {"name": name, "namespace": NS}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
-
-
 def quota(name: str, kind: str = "Secret", api_version: str = "v1") -> Object:
-    return there(resources.QUOTAS, name, spec={"scope": {"apiVersion": api_version, "kind": kind}, "metrics": {}})
+    return obj(
+        resources.QUOTAS, f"{NS}/{name}", spec={"scope": {"apiVersion": api_version, "kind": kind}, "metrics": {}}
+    )
 
 
 PROJECT_QUOTA = quota("of-project", "Project", "core.gardener.cloud/v1beta1")
 GARDEN = [
-    there(SECRETS, "cred"),
-    there(resources.WORKLOAD_IDENTITIES, "wi"),
+    obj(SECRETS, f"{NS}/cred"),
+    obj(resources.WORKLOAD_IDENTITIES, f"{NS}/wi"),
     quota("q"),
     quota("r", "WorkloadIdentity", IDENTITY),
     PROJECT_QUOTA,

@@ -7,19 +7,14 @@ import pytest
 
 from gardener.api import garden as resources
 from kit.garden_objects import shoot
+from kit.objects import obj
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from kube.resources import Resource
 from webhooks.garden.kinds.cloud_profile import CLOUD_PROFILE
 
 PAST, FUTURE = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 
 MACHINE_TYPE = {"name": "small", "cpu": "2", "gpu": "0", "memory": "4Gi"}
-
-
-def there(resource: Resource, name: str, namespace: str = "garden-dev", **fields: Any) -> Object:
-    meta = {"name": name, **({"namespace": namespace} if resource.namespaced else {}), **fields.pop("metadata", {})}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
 
 
 def versions(*texts: str, **more: Any) -> list[Object]:
@@ -55,7 +50,7 @@ def user(name: str = "s", *, profile: str = "p", kind: str = "CloudProfile", poo
 
 def child(**spec: Any) -> Object:
     parent = {"parent": {"kind": "CloudProfile", "name": "p"}}
-    return there(resources.NAMESPACED_CLOUD_PROFILES, "n", spec={**parent, **spec})
+    return obj(resources.NAMESPACED_CLOUD_PROFILES, "garden-dev/n", spec={**parent, **spec})
 
 
 def test_the_label_of_the_provider_follows_its_type() -> None:

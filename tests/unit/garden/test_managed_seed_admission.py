@@ -7,20 +7,16 @@ import pytest
 
 from gardener.api import garden as resources
 from kit.garden_objects import shoot
+from kit.objects import obj
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object
-from kube.resources import SECRETS, Resource
+from kube.resources import SECRETS
 from webhooks.garden.kinds.managed_seed import MANAGED_SEED
 
 CONFIG = "spec.gardenlet.config"
 SEED = f"{CONFIG}.seedConfig.spec"
 DOMAIN = "s.garden.example.com"
 KIND = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
-
-
-def there(resource: Resource, name: str = "s", namespace: str = "garden", **fields: Any) -> Object:
-    meta = {"name": name, **({"namespace": namespace} if resource.namespaced else {}), **fields.pop("metadata", {})}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
 
 
 def host(**changes: Any) -> Object:
@@ -35,13 +31,11 @@ def host(**changes: Any) -> Object:
     return shoot("garden/s", **spec | changes)
 
 
-DEFAULT_DOMAIN = there(
+DEFAULT_DOMAIN = obj(
     SECRETS,
-    "default-domain",
-    metadata={
-        "labels": {"gardener.cloud/role": "default-domain"},
-        "annotations": {"dns.gardener.cloud/provider": "local", "dns.gardener.cloud/domain": "example.com"},
-    },
+    "garden/default-domain",
+    labels={"gardener.cloud/role": "default-domain"},
+    annotations={"dns.gardener.cloud/provider": "local", "dns.gardener.cloud/domain": "example.com"},
 )
 FOUND: Object = {
     "provider": {"type": "local", "region": "r", "zones": ["a", "b"]},
@@ -103,9 +97,9 @@ def test_backups_are_by_the_provider_of_the_shoot_with_a_secret_of_the_managed_s
 
 
 OWN = {"type": "route53", "primary": True}
-SECRET_BINDING = there(resources.SECRET_BINDINGS, "sb", secretRef={"name": "c", "namespace": "other"})
-CREDENTIALS_BINDING = there(
-    resources.CREDENTIALS_BINDINGS, "cb", credentialsRef={"kind": "Secret", "name": "d", "namespace": "garden"}
+SECRET_BINDING = obj(resources.SECRET_BINDINGS, "garden/sb", secretRef={"name": "c", "namespace": "other"})
+CREDENTIALS_BINDING = obj(
+    resources.CREDENTIALS_BINDINGS, "garden/cb", credentialsRef={"kind": "Secret", "name": "d", "namespace": "garden"}
 )
 
 
@@ -211,10 +205,10 @@ def test_not_every_shoot_can_become_a_seed(changes: Object, reasons: list[str]) 
 
 def test_the_shoot_exists_and_becomes_one_seed_only() -> None:
     assert "shoot garden/s not found" in Asked(MANAGED_SEED).create(managed()).message
-    other = there(resources.MANAGED_SEEDS, "other", spec={"shoot": {"name": "s"}})
+    other = obj(resources.MANAGED_SEEDS, "garden/other", spec={"shoot": {"name": "s"}})
     taken = "shoot garden/s already registered as seed by managed seed garden/other"
     assert taken in created(managed(), other).message
-    elsewhere = there(resources.MANAGED_SEEDS, "other", "garden-dev", spec={"shoot": {"name": "s"}})
+    elsewhere = obj(resources.MANAGED_SEEDS, "garden-dev/other", spec={"shoot": {"name": "s"}})
     assert created(managed(), elsewhere).status is None
 
 
@@ -227,7 +221,7 @@ def test_a_shoot_that_has_gone_does_not_refuse_another_change() -> None:
 
 def test_managed_seeds_are_in_the_garden_and_not_beside_a_gardenlet_of_that_name() -> None:
     assert Asked(MANAGED_SEED).create(managed(namespace="garden-dev")).fields == {"metadata.namespace"}
-    refused = created(managed(), there(resources.GARDENLETS))
+    refused = created(managed(), obj(resources.GARDENLETS, "garden/s"))
     assert refused.code == 403
     assert "cannot create ManagedSeed garden/s since there is already a Gardenlet object" in refused.message
 
@@ -420,7 +414,7 @@ def test_zones_follow_the_shoot_and_stay_while_shoots_use_them(zones: list[str],
     old = created(managed()).object
     new = copy.deepcopy(old)
     new["spec"]["gardenlet"]["config"]["seedConfig"]["spec"]["provider"]["zones"] = zones
-    user = there(resources.SHOOTS, "user", "garden-dev", spec={"seedName": "s"})
+    user = obj(resources.SHOOTS, "garden-dev/user", spec={"seedName": "s"})
     outcome = Asked(MANAGED_SEED, garden=[host(), DEFAULT_DOMAIN, *([user] if used else [])]).update(old, new)
     assert outcome.fields == ({f"{SEED}.provider.zones"} if reason else set())
     assert reason in outcome.message
@@ -430,7 +424,7 @@ def test_zones_follow_the_shoot_and_stay_while_shoots_use_them(zones: list[str],
 
 def test_a_managed_seed_whose_seed_is_used_is_not_deleted() -> None:
     old = created(managed()).object
-    user = there(resources.SHOOTS, "user", "garden-dev", status={"seedName": "s"})
+    user = obj(resources.SHOOTS, "garden-dev/user", status={"seedName": "s"})
     refused = Asked(MANAGED_SEED, garden=[user]).delete(old)
     message = "cannot delete managed seed garden/s since its seed s is still used by shoot(s)"
     assert (refused.code, message in refused.message) == (403, True)

@@ -1,14 +1,14 @@
 """InternalSecrets; Namespaces of Projects; Secrets with the internal domain."""
 
 import base64
-from typing import Any
 
 import pytest
 
 from gardener.api import garden as resources
+from kit.objects import obj
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from kube.resources import NAMESPACES, SECRETS, Resource
+from kube.resources import NAMESPACES, SECRETS
 from webhooks.garden.kinds.domain_secret import DOMAIN_SECRET
 from webhooks.garden.kinds.internal_secret import INTERNAL_SECRET
 from webhooks.garden.kinds.namespace import NAMESPACE
@@ -64,20 +64,10 @@ def test_what_is_immutable_stays() -> None:
 # --- namespaces
 
 
-def there(resource: Resource, name: str, namespace: str = "", **meta: Any) -> Object:
-    place = {"namespace": namespace} if namespace else {}
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {"name": name, **place, **meta},
-        "spec": {"provider": {}},
-    }
-
-
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 KEPT = {"namespace.gardener.cloud/keep-after-project-deletion": "true"}
-PROJECT, LEAVING = there(resources.PROJECTS, "dev"), there(resources.PROJECTS, "dev", **DELETING)
-SHOOT = there(resources.SHOOTS, "s", "garden-dev")
+PROJECT, LEAVING = obj(resources.PROJECTS, "dev"), obj(resources.PROJECTS, "dev", **DELETING)
+SHOOT = obj(resources.SHOOTS, "garden-dev/s")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +109,7 @@ def domain(
     name: str = "i", of: str = "in.example.com", *, role: str = "internal-domain", namespace: str = "garden"
 ) -> Object:
     annotations = {"dns.gardener.cloud/domain": of, "dns.gardener.cloud/provider": "local"}
-    return there(SECRETS, name, namespace, labels={"gardener.cloud/role": role}, annotations=annotations)
+    return obj(SECRETS, f"{namespace}/{name}", labels={"gardener.cloud/role": role}, annotations=annotations)
 
 
 def test_a_namespace_has_one_internal_domain() -> None:
@@ -142,14 +132,14 @@ def used_seed(field: str, name: str) -> Object:
     return {**SHOOT, field: {"seedName": name}}
 
 
-SOIL = [there(resources.SEEDS, "soil"), there(NAMESPACES, "seed-soil")]
-LEFT_BEHIND = there(NAMESPACES, "seed-soil", **DELETING)
+SOIL = [obj(resources.SEEDS, "soil"), obj(NAMESPACES, "seed-soil")]
+LEFT_BEHIND = obj(NAMESPACES, "seed-soil", **DELETING)
 
 
 @pytest.mark.parametrize(
     ("namespace", "garden", "code"),
     [
-        ("garden-dev", [SHOOT, used_seed("spec", "dev"), there(NAMESPACES, "garden-dev")], 200),
+        ("garden-dev", [SHOOT, used_seed("spec", "dev"), obj(NAMESPACES, "garden-dev")], 200),
         ("seed-soil", [*SOIL, SHOOT, used_seed("spec", "sand")], 200),
         ("seed-soil", [*SOIL, used_seed("spec", "soil")], 403),
         ("seed-soil", [*SOIL, used_seed("status", "soil")], 403),
