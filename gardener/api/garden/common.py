@@ -35,8 +35,8 @@ CONDITION = struct(
     {
         "type*": string("Name of the aspect; every type stands in the list once.", at_most=316),
         "status*": string(
-            "True: it is so. False: it is not so. Unknown: nobody could find out. Progressing: it is not so, but for"
-            " less time than the threshold that is set for it.",
+            "True: it is so. False: it is not so. Unknown: it could not be found out. Progressing: it is not so, but"
+            " for less time than the threshold that is set for it.",
             enum=["True", "False", "Unknown", "Progressing"],
         ),
         "lastTransitionTime*": time("When `status` changed the last time."),

@@ -7,7 +7,7 @@ from gardener.api.schema import FORBIDDEN, base64, boolean, immutable, mapping, 
 INTERNAL_SECRET = Definition(
     resource=INTERNAL_SECRETS,
     description="A Secret of Gardener's own in the namespace of a project: no role of members grants access to it."
-    " The API server must be told to encrypt this resource in etcd.",
+    " The API server must be configured to encrypt this resource in etcd.",
     fields={
         "immutable": boolean("Whether data can no longer be changed. True cannot be taken back."),
         "data": mapping("Values by key, base64.", base64("A value, base64.")),

@@ -150,7 +150,7 @@ MANAGED_SEED = Definition(
             "What gardenlet reports.",
             {
                 "phase": string(
-                    "The conditions in one word: Registered, NotRegistered, or Unknown while nobody has looked.",
+                    "The conditions in one word: Registered, NotRegistered, or Unknown while no controller has looked.",
                     enum=["Unknown", "NotRegistered", "Registered"],
                 ),
                 "conditions": conditions("How far it is: ShootReconciled, SeedRegistered."),

@@ -115,7 +115,7 @@ _STATUS = struct(
             enum=["Pending", "Ready", "Failed", "Terminating"],
         ),
         "staleSinceTimestamp": time("Since when the project is not used: no Shoots, Secrets, or other activity."),
-        "staleAutoDeleteTimestamp": time("When the project is deleted because nobody uses it."),
+        "staleAutoDeleteTimestamp": time("When the project is deleted because it is not used."),
         "lastActivityTimestamp": time("When something in the project was used last."),
     },
     rules=[not_removed("phase", "phase cannot be updated to an empty string")],

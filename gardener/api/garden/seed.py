@@ -72,7 +72,7 @@ _TRAFFIC = string(
     enum=["Cluster", "Local"],
 )
 _PROXY_PROTOCOL = struct(
-    "The PROXY protocol, by which load balancers tell the address of the client.",
+    "The PROXY protocol, by which load balancers pass on the address of the client.",
     {"allowed*": boolean("Whether it is understood. Connections without it are accepted, too.")},
 )
 
