@@ -222,7 +222,7 @@ class _Election:
 
 @dataclass(frozen=True, kw_only=True)
 class ElectingConfiguration(Configuration, _Election):
-    """Of a program with control loops, which one replica runs."""
+    """The configuration of a program with control loops, which one replica runs."""
 
     @property
     def controllers(self) -> Controllers:

@@ -75,7 +75,7 @@ class _Recent:
             return  # another thread has unpacked it meanwhile
         self._objects[packed] = obj, size
         self._size += size
-        # The last one stays whatever its size: somebody is reading it.
+        # The last one stays whatever its size: it is about to be read.
         while self._size > self._limit and len(self._objects) > 1:
             _, (_, freed) = self._objects.popitem(last=False)
             self._size -= freed
@@ -116,7 +116,7 @@ def _decoder() -> "msgspec.msgpack.Decoder[Any]":
 
 
 def _parts(value: Any) -> Any:
-    """Of a class that is no dataclass."""
+    """The values of the slots: how a class that is no dataclass is encoded."""
     return [getattr(value, name) for name in value.__slots__]
 
 
@@ -134,7 +134,7 @@ def digest(content: Any) -> bytes:
 
 
 def _digest_of_deep(content: Any) -> bytes:
-    """Of what nests more deeply than orjson writes."""
+    """The digest of content that nests more deeply than orjson writes."""
     hashed, left = hashlib.blake2b(digest_size=16), [content]
     while left:
         value = left.pop()

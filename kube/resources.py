@@ -12,7 +12,7 @@ _BY_DOMAIN = (
     *("rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
 )
 BUILT_IN_GROUPS = frozenset((*_BY_NAME, *(f"{name}.k8s.io" for name in _BY_DOMAIN)))
-"""Of Kubernetes itself; what an API server serves of them depends on its version alone."""
+"""API groups of Kubernetes itself. What an API server serves of them depends on its version alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Resource:
     """As kubectl takes them."""
 
     def __hash__(self) -> int:
-        """Of the fields that identify a kind: lookups by kind are on the hot path."""
+        """The hash of the fields that identify a kind: lookups by kind are on the hot path."""
         return hash((self.group, self.plural))
 
     @property

@@ -16,7 +16,7 @@ from kube.objects import Object
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 MOST_OF_ANNOTATIONS = 256 << 10
-"""Of names and values together."""
+"""Bytes of names and values together."""
 
 Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
 """JSON."""
@@ -101,7 +101,7 @@ def duplicate(path: str, value: Value) -> FieldError:
 
 
 def duplicates(path: str, values: Iterable[str], *, field: str = "") -> Iterator[FieldError]:
-    """Of the values in a list, or in a field of its entries, those that another has before."""
+    """An error for each value in a list, or in a field of its entries, that an earlier one has, too."""
     seen: set[str] = set()
     for index, value in enumerate(values):
         if value in seen:

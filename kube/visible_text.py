@@ -14,13 +14,13 @@ import re
 LINES = "\n"
 """To keep in what has several lines."""
 TEXT = "\n\t"
-"""To keep in a whole text of somebody."""
+"""To keep in a whole text by others."""
 
 _BLANK = (
     *("\u034f", "\u115f-\u1160", "\u17b4-\u17b5", "\u180b-\u180f", "\u2800", "\u3164"),
     *("\ufe00-\ufe0f", "\uffa0", "\U0001d159", "\U000e0100-\U000e01ef"),
 )
-"""Those that Unicode has ignored by default, and blank ones, as far as Python holds them to be printable."""
+"""Characters that Unicode ignores by default, and blank ones, as far as Python holds them to be printable."""
 _is_blank = re.compile(f"[{''.join(_BLANK)}]").search
 
 
@@ -40,7 +40,7 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def printable_json(encoded: bytes) -> bytes:
-    """The same value. Outside of strings JSON has no such characters but line breaks."""
+    """JSON with the same value. Outside of strings it has no such characters but line breaks."""
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
     shown = (each if is_visible(each) or each == "\n" else _json_code(each) for each in encoded.decode())

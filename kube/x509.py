@@ -22,7 +22,7 @@ PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 _SLACK = timedelta(hours=1)
 """How far the clocks of those who check a certificate may be behind."""
 _LONGEST_NAME = 64
-"""Of a subject."""
+"""Characters of a subject's common name."""
 
 
 class UnusablePair(ValueError):

@@ -30,7 +30,7 @@ MAX_DEPTH = 200
 
 
 MAX_NODES = 150_000
-"""Of one document: what is freed when it was read is freed in one go, while the whole process waits."""
+"""The most values of one document: what is freed when it was read is freed in one go, while the whole process waits."""
 
 
 class DialectError(ValueError):
@@ -43,7 +43,7 @@ class Budget:
 
     values: int
     characters: int = sys.maxsize
-    """Of strings and keys. A long one that an anchor stands for is in memory once, and written as JSON many times."""
+    """Characters of strings and keys. One behind an anchor is in memory once, and written as JSON many times."""
 
     def take(self, count: int = 1, *, characters: int = 0) -> None:
         self.values -= count
@@ -322,7 +322,7 @@ def _float_key(value: float) -> str:
 
 
 DEEPEST_NESTING = 64
-"""Of what other loaders are to read: libyaml's composer recurses in C, and unlimited depth would crash the process."""
+"""For what other loaders are to read: libyaml's composer recurses in C, and unlimited depth would crash the process."""
 
 
 def check_structure(text: bytes | str, *, aliases: bool, events: int = sys.maxsize) -> None:

@@ -4,7 +4,7 @@
     replace    other credentials for the same server; all of it goes on with them, watches too
     close      Events that wait are written, watches and session end
 
-Who follows what is connected subscribes. Where two configured clusters are the same, seen by the same user and
+`subscribe` is for what follows the connections. Where two configured clusters are the same, seen by the same user and
 restricted to the same namespaces, they are one that has two names.
 """
 
@@ -180,7 +180,7 @@ class Clusters(Mapping[str, Cluster]):
         return self._sessions[name].cluster
 
     def __iter__(self) -> Iterator[str]:
-        # They may come and go while somebody waits between two of them.
+        # They may come and go while the caller waits between two of them.
         return iter(tuple(self._sessions))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Who is connected to a server, and who has to go when it gets too much.
+"""The connections of a server, and which of them is closed when it gets too much.
 
 There is a limit of connections, and one of the bytes that all of them together have sent and that were not answered
 yet. When either is passed, the client makes room that has kept the server waiting for the longest time: one that is

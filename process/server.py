@@ -53,7 +53,7 @@ class HttpServer:
         request_timeout: seconds for receiving a request's body and answering it.
         max_buffered: bytes that all clients together may have sent and not got answered.
         linger: seconds that `stop` goes on taking connections, while every answer asks its client to close; until
-            then everybody who chooses between replicas knows that this one goes.
+            then all load balancers know that this one goes.
         drain_timeout: seconds that `stop` then waits for requests in flight.
     """
 

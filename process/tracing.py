@@ -5,7 +5,7 @@ The SDK takes megabytes and a part of a second, so it is imported when tracing s
 Nothing waits for the collector. A thread sends what has ended, in batches, from a queue with an end: if no collector
 takes the spans, the oldest are lost. What goes wrong is logged once a minute for each sort of trouble.
 
-Who calls decides whether a trace is recorded, and hands that on. Where no caller did, chance does.
+A caller decides whether a trace is recorded, and hands that on; without a caller, chance decides.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _REQUEST_SECONDS = 10.0
 _LONGEST_VALUE = 256
 """Characters of an attribute. A name in a request can be as long as the request."""
 _FLUSH_SHARE = 0.2
-"""Of the seconds in which everything has to stop, those for the last spans."""
+"""Share of the grace period in which the last spans are sent."""
 _LOG_EVERY_SECONDS = 60.0
 
 _MODULES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")

@@ -48,7 +48,7 @@ class Content(Protocol):
 
 
 class Response(Protocol):
-    """Of aiohttp.ClientResponse, what is read."""
+    """The part of aiohttp.ClientResponse that is read."""
 
     @property
     def status(self) -> int: ...
@@ -158,7 +158,7 @@ def _demand_success(answer: Object) -> None:
 
 
 def _demand_kind(resource: Resource, obj: Object, *, metadata_only: bool) -> None:
-    """Of an object that it is what was asked for; it is named after its resource. Raises NotUnderstood."""
+    """Check that an object is of the kind that was asked for, and name it after it. Raises NotUnderstood."""
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if kind == resource.kind and api_version == resource.api_version:
         return
@@ -217,9 +217,9 @@ async def _demand_list(
 
 
 async def _page(body: bytes, *, managed_fields: bool) -> Object:
-    """Of a large list, item after item is decoded, and others on the event loop get their turns between them.
+    """Decode a list; of a large one, item after item, so that others on the event loop get their turns between them.
 
-    So it is with one that can't be decoded in one go, since one of its items can't.
+    A list that can't be decoded in one go, since one of its items can't, is decoded in the same way.
     """
     yielding = Yielding()
     if len(body) < _LARGE_LIST:

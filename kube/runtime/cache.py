@@ -129,7 +129,7 @@ class Store(Generic[T]):
         self._objects: dict[Key, T | Packed] = {}
         self._versions: dict[Key, int] = {}
         self.unread: dict[Key, int] = {}
-        """Of which objects something could not be read, or nothing understood, and in which version."""
+        """The version of each object that could not be read as a whole, or not be understood."""
         self._indexes: dict[str, dict[Hashable, set[Key]]] = {name: {} for name, _ in view.indexes}
         self._handlers: list[Handler[T]] = []
         self._sources: dict[str, Source[T]] = {}
@@ -144,7 +144,7 @@ class Store(Generic[T]):
         return self._versions.get(wanted, 0)
 
     def newest(self, wanted: Key) -> int:
-        """The same, also if it could not be understood in that version."""
+        """The newest version that was seen, even if the object could not be understood in it."""
         return max(self.version(wanted), self.unread.get(wanted, 0))
 
     def all_keys(self) -> Collection[Key]:
@@ -443,7 +443,7 @@ class Caches:
         self._list_anew()
 
     def _older_list(self, watcher: Watcher) -> None:
-        """Of kinds that others depend on nothing may be known that never was, until all are listed anew."""
+        """List all kinds anew: until then, what is known may never have been."""
         if _is_own(watcher.resource):
             self._list_anew()
             self._listing_anew = [running.store for running in self._running.values()]

@@ -94,7 +94,7 @@ class RoundTripper(Protocol):
 
     @property
     def host(self) -> str:
-        """Of the API server, with its port."""
+        """Host and port of the API server."""
 
     @property
     def connection(self) -> Connection: ...
@@ -237,7 +237,7 @@ class Client:
     async def _request(
         self, resource: Resource, method: str, path: str, *, is_one: bool = True, **options: Any
     ) -> bytes:
-        """The same for a path of a resource, which may not be served any more: raises KindNotServed then."""
+        """A request at a path of a resource. Raises KindNotServed if it is not served any more."""
         kind = resource if is_one else None
         try:
             return await self.request(method, path, kind=kind, **options)

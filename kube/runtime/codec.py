@@ -61,7 +61,7 @@ def is_whole(obj: object) -> bool:
 
 
 def nesting_less(obj: dict[str, Any]) -> InPart | None:
-    """The same without what nests too deeply, if something nests more deeply than can be written."""
+    """The object without what nests too deeply to be written; None: it can be written as it is."""
     try:
         orjson.dumps(obj)
     except TypeError:

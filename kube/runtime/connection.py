@@ -76,7 +76,7 @@ class Fixed:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else renews; read again once a minute and after a 401."""
+    """A bearer token in a file that another program renews; read again once a minute and after a 401."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.path = path

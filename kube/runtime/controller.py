@@ -7,7 +7,7 @@ key next. Its results are handled in one place, `Controller._settle`:
     RequeueAfter(s)    fine; again after s seconds, unless there is nothing to see by then
     Requeue()          not there yet; again after a delay that grows from time to time
     an error raised    again after a delay that grows from time to time, unless it is a TerminalError
-    a conflict raised  the same as Requeue: somebody else has written meanwhile, which is no failure
+    a conflict raised  the same as Requeue: another client has written meanwhile, which is no failure
 
 Errors are `KubeError`, `ReconcileError` and what the operating system reports; a reconciliation that raises anything
 else has a bug: that is counted as a panic, logged with its traceback, and otherwise treated like an error. So is one
@@ -93,7 +93,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether nothing went wrong but that somebody else has written at the same time.
+    """Whether nothing went wrong but that another client has written at the same time.
 
     So it is if a ReconcileError only says in other words what was raised by a conflict.
     """

@@ -70,7 +70,7 @@ class Discovery:
         self._group_versions: dict[str, _GroupVersion] = {}
         self._groups: dict[str, _Group] = {}
         self._version = ""
-        """Of Kubernetes."""
+        """The version of Kubernetes."""
         self._schemas: dict[Resource, str] = {}
         self._schema_lock = asyncio.Lock()
         self._catalog = _Catalog()
@@ -219,7 +219,7 @@ class Discovery:
         return schema
 
     def known_schema(self, resource: Resource) -> str | None:
-        """The same as far as it is in memory."""
+        """The schema of a kind, if it is in memory."""
         if resource.group in BUILT_IN_GROUPS:
             return self._version or None
         return self._schemas.get(resource)
@@ -227,7 +227,7 @@ class Discovery:
     async def served(self) -> Sequence[Resource]:
         """All kinds, preferred versions first, perhaps as of ten minutes ago; none if the API server can't be asked.
 
-        To suggest what may have been meant by one that is not served.
+        For suggestions of what may have been meant by a kind that is not served.
         """
         async with self._catalog.lock:
             now = self._clock()

@@ -26,7 +26,7 @@ Read = Callable[[str], Awaitable[Mapping[str, Any]]]
 
 
 class ReadAs(Protocol):
-    """The same, of one of the media types."""
+    """GET: the JSON object at a path, in one of these media types."""
 
     async def __call__(self, path: str, *, accept: str) -> Mapping[str, Any]: ...
 
@@ -40,7 +40,7 @@ async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
 
 
 async def require_kinds(read: Read, api_version: str) -> dict[str, Resource]:
-    """The same of a group version that has to be served. Raises KubeError also if it is not."""
+    """The kinds of a group version that has to be served. Raises KubeError also if it is not."""
     return _kinds_in(api_version, await _document(read, api_version))
 
 
@@ -54,7 +54,7 @@ def _kinds_in(api_version: str, entries: Iterable[Mapping[str, Any]]) -> dict[st
 
 
 async def all_kinds(read: ReadAs) -> dict[str, dict[str, Resource] | None]:
-    """The same for all group versions with a group, by apiVersion, at the price of one call.
+    """The kinds of all group versions with a group, by apiVersion, at the price of one call.
 
     None for one of which the API server does not know at the moment what it has. Nothing at all if it can't say so in
     one answer.

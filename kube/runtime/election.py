@@ -6,7 +6,7 @@ change. Clocks of different machines are never compared. Candidates also watch i
 given up, and need not wait for their next look; where watching is not possible, that look is all.
 
 That no two processes ever write as leaders rests on the holder's side, on `Tenure`: its end is `renew_deadline` after
-the *start* of the last renewal that succeeded, and lies therefore before the moment at which anybody else may take
+the *start* of the last renewal that succeeded, and lies therefore before the moment at which another process may take
 over, which is at least `lease_duration` after that renewal reached the API server. `Tenure.guard` belongs in front of
 every write; it holds even when the event loop was blocked or the machine asleep, when no timer could go off in time.
 
@@ -326,7 +326,7 @@ class LeaderElector:
             await self._sleep(min(self._settings.retry_period, self.tenure.remaining))
             self.tenure.guard()
             if not await self._succeeds() and _holder(self._lease) not in {"", self.identity}:
-                self.tenure.end()  # somebody else leads, so do not even use up the deadline
+                self.tenure.end()  # another process leads, so do not even use up the deadline
 
     async def _succeeds(self) -> bool:
         """Take or renew the lease if it may be. Whatever goes wrong is logged and counts as no."""

@@ -8,7 +8,7 @@ is not worth a request never becomes one:
     an object that has had many events gets one in five minutes from then on;
     while the API server does not answer, the queue fills up, and what comes then is dropped and counted.
 
-Who records an event sees to it that there are no secrets in its message.
+The caller sees to it that there are no secrets in the message.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class Involved:
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Involved":
-        """Of an object, or of an ObjectReference. Raises ValueError: it does not say what it is."""
+        """The object that an Event is about. Raises ValueError: it is neither an object nor a reference."""
         named = metadata(obj) if "metadata" in obj else obj
         if not obj.get("kind") or not named.get("name"):
             raise ValueError("an event needs an object with kind and name")
@@ -119,7 +119,7 @@ class Series:
     seen: float
     count: int = 1
     name: str = ""
-    """Of the event object; empty until it is about to be created."""
+    """The name of the event object; empty until it is about to be created."""
     is_created: bool = False
     is_queued: bool = False
 

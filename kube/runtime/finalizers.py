@@ -31,7 +31,7 @@ async def remove_finalizer(client: Client, resource: Resource, obj: Object, fina
 
 
 async def _write(client: Client, resource: Resource, obj: Object, wanted: list[str]) -> Object:
-    # A merge patch replaces the list: the resourceVersion keeps what somebody else has added meanwhile.
+    # A merge patch replaces the list: the resourceVersion keeps what another client has added meanwhile.
     meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": wanted or None}
     own = key(obj)
     return await client.patch(resource, own.name, {"metadata": meta}, namespace=own.namespace)

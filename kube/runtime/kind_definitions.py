@@ -98,7 +98,7 @@ async def _defined(client: Client, group: str, known: dict[str, str]) -> Defined
 
 
 def _kinds_of(definition: Object) -> Iterable[str]:
-    """That it asks for, and that it has got; the two differ while another one has the name."""
+    """The kind that it asks for, and the one that it has got; they differ while another definition has the name."""
     status: dict[str, Any] = definition.get("status") or {}
     for names in (spec(definition).get("names"), status.get("acceptedNames")):
         if kind := (names or {}).get("kind"):

@@ -21,7 +21,7 @@ from kube.resources import BUILT_IN_GROUPS, Resource
 MOST_OF_A_KIND = 2
 """Requests that have waited for longer than is usual."""
 MOST_OF_ALL = 3
-"""The same of all kinds together; fewer than there are workers."""
+"""Such requests of all kinds together; fewer than there are workers."""
 LONGEST_PATIENCE = 10.0
 _NEVER = float("-inf")
 
@@ -32,7 +32,7 @@ def patience(resource: Resource) -> float:
 
 
 def is_late(*, waited: float, unanswered_for: float, patience: float) -> bool:
-    """Of a request, while the API server answers others.
+    """Whether a request is late, while the API server answers others.
 
     Args:
         waited: seconds since it was sent.

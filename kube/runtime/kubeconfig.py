@@ -40,7 +40,7 @@ def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
 
 
 def parse_kubeconfig(content: bytes, *, origin: str, trusted: bool = False) -> dict[str, Any]:
-    """The same of a content; `origin` names it in errors."""
+    """The kubeconfig in a content, which `origin` names in errors."""
     if len(content) > LARGEST_FILE:
         raise ConfigurationError(f"cannot read the kubeconfig {origin}: it is larger than {LARGEST_FILE} bytes")
     try:

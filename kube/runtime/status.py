@@ -34,7 +34,7 @@ _ANSWERS = 10
 """So many answers, one after the other, take about as long as it takes until all have seen what was changed."""
 _LONGEST_PATIENCE = 30.0
 _WEIGHT = 0.2
-"""Of the last answer, in the average of all."""
+"""Weight of the last answer in the moving average."""
 
 Compute = Callable[[Object], Object]
 """From the present status to the one that is wanted."""

@@ -68,7 +68,7 @@ def api_call(method: str, path: str, *, host: str) -> Work:
 
 
 def served(method: str, path: str, headers: Headers) -> Work:
-    """A request that somebody sent to this process, at a path that is served."""
+    """A request to this process, at a path that is served."""
     if _tracer is None:
         return NOTHING
     caller = _propagator.extract(headers, context=Context())
@@ -77,7 +77,7 @@ def served(method: str, path: str, headers: Headers) -> Work:
 
 
 def recording() -> Span | None:
-    """The current span, if somebody collects it."""
+    """The current span, if it is collected."""
     if _tracer is None:
         return None
     span = get_current_span()

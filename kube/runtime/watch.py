@@ -233,7 +233,7 @@ class Watcher:
                 await self._look_back()
 
     async def _ask(self) -> None:
-        """The same after a silence. Raises KubeError."""
+        """Verify after a silence, also what counts as verified. Raises KubeError."""
         async with self._verifying:
             await self._look_back()
             self._progressed()
@@ -313,7 +313,7 @@ class Watcher:
         )
 
     def _only(self, name: Key) -> Selection:
-        """That object, if it is selected."""
+        """A selection of that object alone, if it is selected."""
         fields = [f"metadata.name={name.name}", self._selection.field_selector]
         return Selection(name.namespace, self._selection.label_selector, ",".join(filter(None, fields)))
 
@@ -448,7 +448,7 @@ class Watcher:
         return Present(obj)
 
     def _note_last(self, obj: Object) -> None:
-        """Of what there is: which has changed last."""
+        """Remember the object if it has changed last of all."""
         version = resource_version(obj)
         if self._last is None or version > (self._last[1] or 0):
             self._last = key(obj), version
@@ -512,11 +512,11 @@ class Watcher:
         if self._failures == 0:
             self._log.info("Listing or watching failed, trying again with back-off", error=str(error))
         if isinstance(error, ApiError) and self._is_away:
-            # Who was away for long answers with errors while it starts, and soon with more.
+            # A server that was away for long answers with errors while it starts, and soon with more.
             self._failures = min(self._failures, _FAILURES_ONCE_BACK)
         self._is_away = isinstance(error, Unreachable)
         was_woken = await self._back_off(self._failures, error)
-        # Who is woken a moment too early must not fall back into a long wait.
+        # A watch that is woken a moment too early must not fall back into a long wait.
         self._failures = 1 if was_woken else self._failures + 1
 
     async def _back_off(self, failures: int, error: KubeError | None = None) -> bool:
