@@ -14,7 +14,7 @@ from config.shared import LabelSelector
 from gardener.api.garden import PROJECTS, SHOOTS
 from kit.eventually import soon
 from kit.garden import CONFIRMED, Garden
-from kit.garden_controllers import run_garden_controller
+from kit.garden_controllers import run_garden_controller, until_idle
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.errors import Forbidden, NotFound
@@ -152,7 +152,7 @@ async def test_a_project_gets_a_namespace_a_quota_and_rights(client: Client, nam
         )
     before = await project.all()
     async with running(client) as loop:
-        await soon(lambda: not len(loop.queue) and not loop.queue._running, "the second look to be over")
+        await until_idle(loop)
     assert await project.all() == before
 
 

@@ -41,9 +41,9 @@ from kube.runtime.client import Form
 BY_PROTECTED = "protected"
 """The index of Secrets and ConfigMaps that are protected for Shoots, by their namespace."""
 BY_SEED = "seed"
-"""The index by the name of the Seed; of Shoots, both of the one that they are on and of the one that they leave."""
+"""Of ControllerInstallations. Of BackupBuckets and Shoots, by the names of the Seeds that they are on or leave."""
 BY_REGISTRATION = "registration"
-"""The index of ControllerInstallations by the name of the ControllerRegistration."""
+"""Of ControllerInstallations."""
 BY_NAMESPACE = "namespace"
 """The index by the namespace; of Projects, by the one that belongs to it."""
 BY_DEPLOYMENT = "deployment"
@@ -77,31 +77,10 @@ STALE = "stale"
 """Of unused Projects, under True."""
 
 
-def _seed(obj: Object) -> list[str]:
-    return [text(spec(obj).get("seedName"))]
-
-
 def _installation(installation: Object) -> Object:
     """What extensions keep in its status may be large."""
     mapping(installation.get("status")).pop("providerStatus", None)
     return without_managed_fields(installation)
-
-
-def _seed_of_installation(installation: Object) -> list[str]:
-    return [text(at(installation, "spec", "seedRef", "name"))]
-
-
-def _registration_of_installation(installation: Object) -> list[str]:
-    return [text(at(installation, "spec", "registrationRef", "name"))]
-
-
-def managed_shoot(managed_seed: Object) -> Key:
-    """The Shoot that it runs on."""
-    return Key(key(managed_seed).namespace, text(at(managed_seed, "spec", "shoot", "name")))
-
-
-def _managed_shoots(managed_seed: Object) -> tuple[Key, ...]:
-    return (managed_shoot(managed_seed),)
 
 
 def _references(shoot: Object) -> list[tuple[Resource, Key]]:
@@ -116,10 +95,6 @@ def _scheduling(shoot: Object) -> list[str]:
 def target_of(autoscaler: Object) -> Key:
     """The ManagedSeedSet that it scales."""
     return Key(key(autoscaler).namespace, text(at(autoscaler, "spec", "scaleTargetRef", "name")))
-
-
-def _targets(autoscaler: Object) -> tuple[Key, ...]:
-    return (target_of(autoscaler),)
 
 
 def _namespace(secret: GardenSecret | None) -> list[str]:
@@ -180,7 +155,7 @@ _OF_BINDINGS = (
 
 _OF_CREDENTIALS = ((BY_NAMESPACE, _namespace_of_credentials),)
 
-BACKUP_BUCKETS_VIEW = View(BACKUP_BUCKETS, without_managed_fields, indexes=((BY_SEED, _seed),))
+BACKUP_BUCKETS_VIEW = View(BACKUP_BUCKETS, without_managed_fields, indexes=((BY_SEED, seeds_of),))
 BACKUP_ENTRIES_VIEW = View(
     BACKUP_ENTRIES, without_managed_fields, form=Form.METADATA, indexes=((BY_NAMESPACE, namespace_of),)
 )
@@ -192,7 +167,7 @@ CONTROLLER_DEPLOYMENTS_VIEW = View(
 CONTROLLER_INSTALLATIONS_VIEW = View(
     CONTROLLER_INSTALLATIONS,
     _installation,
-    indexes=((BY_SEED, _seed_of_installation), (BY_REGISTRATION, _registration_of_installation)),
+    indexes=((BY_SEED, users.seeds), (BY_REGISTRATION, users.controller_registrations)),
 )
 CONTROLLER_REGISTRATIONS_VIEW = View(
     CONTROLLER_REGISTRATIONS,
@@ -205,7 +180,7 @@ GARDEN_SECRETS_VIEW = View(
     SECRETS, GardenSecret.of, label_selector=SELECTOR, indexes=((BY_NAMESPACE, _namespace),), most=2 << 20
 )
 MANAGED_SEED_SETS_VIEW = View(MANAGED_SEED_SETS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
-MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, _managed_shoots),))
+MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, users.shoots),))
 NAMESPACED_CLOUD_PROFILES_VIEW = View(
     NAMESPACED_CLOUD_PROFILES, own_profile, indexes=((BY_PARENT, users.parents), _held(GARDENER_FINALIZER))
 )
@@ -229,7 +204,7 @@ SECRETS_VIEW = View(
     indexes=(*_OF_CREDENTIALS, (BY_PROTECTED, protected_in)),
     streams=True,
 )
-SEED_AUTOSCALERS_VIEW = View(SEED_AUTOSCALERS, without_managed_fields, indexes=((BY_TARGET, _targets),))
+SEED_AUTOSCALERS_VIEW = View(SEED_AUTOSCALERS, without_managed_fields, indexes=((BY_TARGET, users.managed_seed_sets),))
 SEEDS_VIEW = View(SEEDS, without_managed_fields, indexes=((BY_STATE, _gardenlet_ready), _held(REGISTRATION_FINALIZER)))
 SHOOTS_VIEW = View(
     SHOOTS,

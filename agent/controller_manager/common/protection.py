@@ -9,7 +9,7 @@ any order. So the API server is asked for users that the caches have not heard o
 before the finalizer goes: nothing brings back what has gone.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -43,7 +43,6 @@ class Users:
 
     Args:
         index: of the view, by keys of what an object refers to.
-        by_name: it is by names instead; what is protected has no namespace.
         nearby: they refer to objects of their own namespace only.
     """
 
@@ -54,31 +53,26 @@ class Users:
         view: View[Object],
         index: str,
         *,
-        by_name: bool = False,
         nearby: bool = False,
     ) -> None:
         self._index = index
-        self._by_name = by_name
         self._nearby = nearby
         self._references = dict(view.indexes)[index]
         self._store = loop.watch(caches, view, enqueue_mapped(self._referred))
 
     def of(self, used: Key) -> list[Key]:
         """Those that refer to an object, in their order."""
-        return self._store.keys_by_index(self._index, self._value(used))
+        return self._store.keys_by_index(self._index, used)
 
     async def look(self, client: Client, used: Key) -> None:
         """Have the cache know of those that refer to an object now."""
-        value, namespace = self._value(used), used.namespace if self._nearby else ""
-        await look(client, self._store, lambda obj: value in self._references(obj), namespace=namespace)
-
-    def _value(self, used: Key) -> Hashable:
-        return used.name if self._by_name else used
+        namespace = used.namespace if self._nearby else ""
+        await look(client, self._store, lambda obj: used in self._references(obj), namespace=namespace)
 
     def _referred(self, change: Change[Object]) -> list[Key]:
         """What an object refers to since the change, and what it does not refer to any more."""
         old, new = (set() if obj is None else set(self._references(obj)) for obj in (change.old, change.new))
-        return [value if isinstance(value, Key) else Key("", str(value)) for value in old ^ new]
+        return [key for key in old ^ new if isinstance(key, Key)]
 
 
 class Protection:

@@ -28,11 +28,11 @@ def declare_seeds(context: Context) -> ControlLoop:
 
 
 def _declare(context: Context, name: str, view: View[Object], *, index: str) -> ControlLoop:
-    """Args: index: of ControllerInstallations, by names of these objects."""
+    """Args: index: of ControllerInstallations, by these objects."""
     kind, caches = view.resource, context.garden.caches
     loop = ControlLoop(name, kind=kind, workers=_WORKERS)
     objects = loop.watch(caches, view, enqueue_unprotected(REGISTRATION_FINALIZER))
-    installations = Users(loop, caches, CONTROLLER_INSTALLATIONS_VIEW, index, by_name=True)
+    installations = Users(loop, caches, CONTROLLER_INSTALLATIONS_VIEW, index)
 
     def held_by(name: Key) -> str:
         text = f'cannot remove finalizer of {kind.kind} "{name}" because still found ControllerInstallations'

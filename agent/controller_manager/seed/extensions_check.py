@@ -11,9 +11,9 @@ from agent.controller_manager.common.seed_conditions import SeedConditions
 from agent.controller_manager.context import Context
 from gardener.api.garden import SEEDS
 from gardener.conditions import EXTENSIONS_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
+from gardener.garden import users
 from kube.conditions import Condition, conditions_of
 from kube.objects import Key, Object, condition, metadata, resource_version, text
-from kube.paths import at
 from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Done, Result
 from kube.runtime.loop import ControlLoop, enqueue_mapped
@@ -50,7 +50,7 @@ class Reconciler:
         seed = self._seeds.get(key)
         if seed is None:
             return Done()
-        installations = self._installations.values_by_index(BY_SEED, key.name)
+        installations = self._installations.values_by_index(BY_SEED, key)
         if not installations and condition(seed, EXTENSIONS_READY) is None:
             return Done()  # it never had any
         return await self._conditions.soften_and_write(seed, condition_of(installations))
@@ -79,7 +79,7 @@ class Triggers:
             return [change.key] if condition(old, EXTENSIONS_READY) != condition(new, EXTENSIONS_READY) else []
         if not change.initial:
             self._since[name] = resource_version(new)
-        installations = self._installations.values_by_index(BY_SEED, name)
+        installations = self._installations.values_by_index(BY_SEED, change.key)
         return [change.key] if any(resource_version(each) > resource_version(new) for each in installations) else []
 
     def by_installation(self, change: Change[Object]) -> list[Key]:
@@ -87,13 +87,13 @@ class Triggers:
         old, new = change.old, change.new
         if not _is_changed(change):
             return []
-        names = {_seed(installation) for installation in (old, new) if installation is not None}
-        return [Key("", name) for name in sorted(names) if self._is_newer(name, new)]
+        seeds = {seed for each in (old, new) if each is not None for seed in users.seeds(each)}
+        return [seed for seed in sorted(seeds) if self._is_newer(seed, new)]
 
-    def _is_newer(self, seed: str, installation: Object | None) -> bool:
-        if self._seeds.get(Key("", seed)) is None:
+    def _is_newer(self, seed: Key, installation: Object | None) -> bool:
+        if self._seeds.get(seed) is None:
             return False
-        return installation is None or resource_version(installation) > self._since.get(seed, 0)
+        return installation is None or resource_version(installation) > self._since.get(seed.name, 0)
 
 
 _GOOD = {VALID: "True", INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
@@ -140,8 +140,4 @@ def said(installation: Object) -> list[tuple[object, ...] | None]:
     return [None if each is None else (each.get("status"), each.get("reason"), each.get("message")) for each in found]
 
 
-def _seed(installation: Object) -> str:
-    return text(at(installation, "spec", "seedRef", "name"))
-
-
-_is_changed: Predicate[Object] = changed(_seed, said)
+_is_changed: Predicate[Object] = changed("spec.seedRef.name", said)

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agent.controller_manager.common.api import BY_SHOOT, MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
+from agent.controller_manager.common.api import BY_SHOOT, MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from gardener.api.garden import SHOOTS
 from gardener.conditions import SHOOT_CONDITIONS
+from gardener.garden import users
 from gardener.garden.domains import NAMESPACE
 from kube.objects import Key, Object, mappings
 from kube.paths import at
@@ -49,13 +50,13 @@ def _enqueue_new(queue: Queue, change: Change[Object]) -> None:
 
 
 def _shoots_of(change: Change[Object]) -> set[Key]:
-    return {managed_shoot(managed_seed) for managed_seed in (change.old, change.new) if managed_seed is not None}
+    return {shoot for each in (change.old, change.new) if each is not None for shoot in users.shoots(each)}
 
 
 def _shoot_of_seed(managed_seeds: Store[Object], change: Change[Object]) -> Iterator[Key]:
     managed_seed = managed_seeds.get(Key(NAMESPACE, change.key.name))
     if managed_seed is not None:
-        yield managed_shoot(managed_seed)
+        yield from users.shoots(managed_seed)
 
 
 def _conditions(obj: Object) -> list[Object]:

@@ -30,13 +30,13 @@ from agent.controller_manager.controller_registration.installations.desired impo
     LABELS,
     POD_SECURITY,
     Deployment,
-    seed_of,
 )
 from agent.controller_manager.controller_registration.installations.reconcile import InstallationStores, Reconciler
 from agent.controller_manager.controller_registration.installations.requirements import is_required
 from agent.controller_manager.controller_registration.installations.seed_requirements import Entry, SeedRequirements
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
 from gardener.garden import seeds as garden_seeds
+from gardener.garden import users
 from gardener.garden.domains import Domain
 from kube.objects import Key, Object, is_deleting, labels, spec, text
 from kube.runtime.cache import Change, View
@@ -112,7 +112,7 @@ def _of_namespace(change: Change[Object]) -> list[Key]:
 
 
 def _of_installation(change: Change[Object]) -> list[Key]:
-    return _keys({seed_of(installation) for installation in (change.old, change.new) if installation is not None})
+    return sorted({seed for each in (change.old, change.new) if each is not None for seed in users.seeds(each)})
 
 
 def _of_secret(

@@ -72,7 +72,7 @@ class Reconciler:
             log.debug("The namespace of the Seed is not prepared yet")
             return Done()  # what is missing leads to a pass when it comes
         registrations = {found.name: registration for found, registration in self._known.registrations.items()}
-        installations = self._known.installations.values_by_index(BY_SEED, key.name)
+        installations = self._known.installations.values_by_index(BY_SEED, key)
         shoots, buckets = self._requirements.of_shoots(key.name), self._requirements.buckets_of_entries(key.name)
         wanted = self._wanted(seed, registrations, installations, shoots=shoots, buckets=buckets)
         errors: list[Exception] = [ReconcileError(problem) for problem in wanted.problems]
