@@ -23,8 +23,7 @@ from agent.controller_manager.common.api import (
     WORKLOAD_IDENTITIES_VIEW,
 )
 from agent.controller_manager.common.protection import look
-from agent.controller_manager.common.rules.bindings import Bound, changes_of_labels, reference_labels
-from agent.controller_manager.common.rules.credentials import Credentials
+from agent.controller_manager.common.rules.credentials import Bound, Credentials, changes_of_labels, reference_labels
 from agent.controller_manager.context import Context
 from gardener.garden import users
 from gardener.garden.users import References, provider_types

@@ -4,7 +4,7 @@ from functools import partial
 
 from agent.controller_manager.common.api import BY_QUOTA, CREDENTIALS_BINDINGS_VIEW, QUOTAS_VIEW, SECRET_BINDINGS_VIEW
 from agent.controller_manager.common.protection import Protection, Users
-from agent.controller_manager.common.rules.bindings import REFERENCE_LABELS, changes_of_labels, reference_labels
+from agent.controller_manager.common.rules.credentials import REFERENCE_LABELS, changes_of_labels, reference_labels
 from agent.controller_manager.context import Context
 from gardener.api.garden import QUOTAS
 from gardener.garden.users import listed

@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.bastion import rules
-from agent.controller_manager.bastion.controller import declare
-from agent.controller_manager.bastion.reconcile import Reconciler
+from agent.controller_manager.bastion import Bastion as KeptBastion
+from agent.controller_manager.bastion import Reconciler, declare
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from config.controller_manager.controllers import Bastion, Controllers
 from gardener import keys
@@ -80,7 +79,7 @@ async def test_what_is_not_known_of_shoots_yet_deletes_no_bastion(place: ShootPl
     bastion(place, "b")
     async with connected(place.garden.cluster) as client:
         caches = Caches(client, namespaces=[place.namespace])
-        async with caches.use(View(BASTIONS, rules.Bastion.of)) as bastions:
+        async with caches.use(View(BASTIONS, KeptBastion.of)) as bastions:
             reconciler = Reconciler(
                 client=client,
                 status=StatusWriter(client, bastions),

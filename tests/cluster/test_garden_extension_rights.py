@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agent.controller_manager.controller_registration.extension_cluster_role.controller import declare
+from agent.controller_manager.controller_registration.extension_cluster_role import declare
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.seed.lifecycle.controller import declare
+from agent.controller_manager.seed.lifecycle import declare
 from config.controller_manager.controllers import Controllers, Seed
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.project.stale.controller import declare
-from agent.controller_manager.project.stale.reconcile import Reconciler
-from agent.controller_manager.project.stale.usage import Usage
+from agent.controller_manager.project.stale import Reconciler, Usage, declare
 from config.controller_manager.controllers import Controllers, Project
 from gardener import keys
 from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS

@@ -24,7 +24,7 @@ from agent.controller_manager.controllers import CONTROLLERS
 from agent.controller_manager.credentials import declare_secrets as credentials
 from agent.controller_manager.project.activity import declare as activity
 from agent.controller_manager.project.lifecycle.controller import declare as project
-from agent.controller_manager.seed.lifecycle.controller import declare as lifecycle
+from agent.controller_manager.seed.lifecycle import declare as lifecycle
 from agent.controller_manager.shoot.reference import declare as reference
 from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration, Seed
 from config.controller_manager.schema import ControllerManagerConfiguration

@@ -11,8 +11,7 @@ from datetime import datetime
 
 from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, kept_templates, templates_to_make
 from agent.controller_manager.managed_seed_set.rules.history import History, rollout_of
-from agent.controller_manager.managed_seed_set.rules.merging import updated
-from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
+from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of, updated
 from agent.controller_manager.managed_seed_set.rules.status import (
     UNTRACKED,
     after,

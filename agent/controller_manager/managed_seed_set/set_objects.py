@@ -9,7 +9,7 @@ from datetime import datetime
 
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.common.confirmed_deletion import delete_confirmed
-from agent.controller_manager.common.seed_usage import is_used
+from agent.controller_manager.common.seeds import is_used
 from agent.controller_manager.managed_seed_set.rules.objects import owner_reference
 from agent.controller_manager.managed_seed_set.rules.steps import Scheduled
 from gardenapi.api import GardenApi

@@ -7,7 +7,7 @@ Seeds           whose condition somebody else has changed
 from collections.abc import Sequence
 
 from agent.controller_manager.common.api import BACKUP_BUCKETS_VIEW, BY_SEED, SEEDS_VIEW
-from agent.controller_manager.common.seed_conditions import SeedConditions
+from agent.controller_manager.common.seeds import SeedConditions
 from agent.controller_manager.context import Context
 from gardener.api.garden import SEEDS
 from gardener.conditions import BACKUP_BUCKETS_READY

@@ -7,7 +7,7 @@ Seeds                     whose condition somebody else has changed
 from collections.abc import Iterable, Mapping
 
 from agent.controller_manager.common.api import BY_SEED, CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
-from agent.controller_manager.common.seed_conditions import SeedConditions
+from agent.controller_manager.common.seeds import SeedConditions
 from agent.controller_manager.context import Context
 from gardener.api.garden import SEEDS
 from gardener.conditions import EXTENSIONS_READY, HEALTHY, INSTALLED, PROGRESSING, VALID

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SCHEDULING, BY_SEED, BY_TARGET, WAITING, target_of
-from agent.controller_manager.common.seed_usage import is_used
+from agent.controller_manager.common.seeds import is_used
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
 from agent.controller_manager.seed_autoscaler.rules.pending import counts_from, helped_by, new_seed
 from agent.controller_manager.seed_autoscaler.rules.settings import Waiting

@@ -11,11 +11,18 @@ from datetime import datetime
 from agent.controller_manager.common.api import target_of
 from agent.controller_manager.seed_autoscaler.inputs import ScalingInputs
 from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
-from agent.controller_manager.seed_autoscaler.rules.decision import ABLE, ACTIVE, Decision, Memory, decide, impossible
+from agent.controller_manager.seed_autoscaler.rules.decision import (
+    ABLE,
+    ACTIVE,
+    Decision,
+    Memory,
+    decide,
+    impossible,
+    status_after,
+)
 from agent.controller_manager.seed_autoscaler.rules.loads import Observation
 from agent.controller_manager.seed_autoscaler.rules.observation import observe, obstacle
 from agent.controller_manager.seed_autoscaler.rules.settings import Settings
-from agent.controller_manager.seed_autoscaler.rules.status import status_after
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS
 from gardener.garden.users import listed

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.scheduler.context import Context
 from agent.scheduler.shoot.assumed import Assumed
-from agent.scheduler.shoot.reconcile import LONGEST_WAIT, Reconciler
+from agent.scheduler.shoot.reconcile import LONGEST_WAIT, Reconciler, Waiting
 from agent.scheduler.shoot.views import (
     CLOUD_PROFILES_VIEW,
     NAMESPACED_CLOUD_PROFILES_VIEW,
@@ -23,7 +23,6 @@ from agent.scheduler.shoot.views import (
     SEEDS_VIEW,
     SHOOTS_VIEW,
 )
-from agent.scheduler.shoot.waiting import Waiting
 from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS
 from gardener.garden.scheduling import RegionConfig, Strategy, reports_failure, waits
 from gardener.garden.shoots import seeds_of

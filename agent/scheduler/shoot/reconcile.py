@@ -19,7 +19,6 @@ import structlog
 from agent.scheduler.shoot import metrics
 from agent.scheduler.shoot.assumed import Assumed
 from agent.scheduler.shoot.views import BY_SEED
-from agent.scheduler.shoot.waiting import Waiting
 from gardenapi.api import GardenApi
 from gardener.garden.profiles import profile_of
 from gardener.garden.scheduling import (
@@ -51,6 +50,7 @@ from kube.resources import Resource
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, Requeue, RequeueAfter, Result
 from kube.runtime.events import EventRecorder, EventType
+from kube.runtime.queue import CHANGE, WorkQueue
 from kube.runtime.status import StatusWriter
 
 _REPORTER = "shoot-scheduler"
@@ -64,6 +64,37 @@ _UNCERTAIN = (ServerFailure, Unreachable)
 """It is not known what has become of the write."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Waiting:
+    """Shoots for which there was no Seed, counted in the metrics: they are looked at again when something changes."""
+
+    def __init__(self, queue: WorkQueue[Key]) -> None:
+        self._queue = queue
+        self._lacks_room: dict[Key, bool] = {}
+        metrics.pending_shoots.labels(metrics.NO_ROOM).set_function(lambda: sum(self._lacks_room.values()))
+        metrics.pending_shoots.labels(metrics.NO_FIT).set_function(
+            lambda: len(self._lacks_room) - sum(self._lacks_room.values())
+        )
+
+    def add(self, shoot: Key, *, lacks_room: bool) -> None:
+        self._lacks_room[shoot] = lacks_room
+
+    def remove(self, shoot: Key) -> None:
+        self._lacks_room.pop(shoot, None)
+
+    def wake(self) -> None:
+        """What a decision depends on has changed."""
+        for shoot in self._lacks_room:
+            self._queue.add(shoot, CHANGE)
+
+    def wake_for_room(self) -> None:
+        for shoot, lacks_room in self._lacks_room.items():
+            if lacks_room:
+                self._queue.add(shoot, CHANGE)
+
+    async def close(self) -> None:
+        self._lacks_room.clear()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

@@ -14,7 +14,7 @@ from agent.controller_manager.exposure_class import declare as declare_exposure_
 from agent.controller_manager.namespaced_cloud_profile import declare as declare_child
 from agent.controller_manager.quota import declare as declare_quota
 from agent.controller_manager.secret_binding import declare as declare_secret_binding
-from agent.controller_manager.seed.lifecycle.controller import declare as declare_lifecycle
+from agent.controller_manager.seed.lifecycle import declare as declare_lifecycle
 from agent.controller_manager.seed.secrets import declare as declare_seed_secrets
 from agent.controller_manager.shoot.conditions import declare as declare_conditions
 from config.controller_manager.controllers import Controllers, Seed

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from agent.controller_manager.project.lifecycle.controller import declare as declare_lifecycle
-from agent.controller_manager.project.stale.controller import declare as declare_stale
+from agent.controller_manager.project.stale import declare as declare_stale
 from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration
 from config.shared import LabelSelector
 from devcluster.cluster import Cluster

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from agent.controller_manager.bastion.controller import declare as declare_bastion
+from agent.controller_manager.bastion import declare as declare_bastion
 from agent.controller_manager.event import declare as declare_event
 from agent.controller_manager.shoot.hibernation import declare as declare_hibernation
 from agent.controller_manager.shoot.maintenance import declare as declare_maintenance

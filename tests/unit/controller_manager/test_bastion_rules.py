@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.bastion.controller import moves_or_goes
-from agent.controller_manager.bastion.rules import Bastion, end, why_useless
+from agent.controller_manager.bastion import Bastion, end, moves_or_goes, why_useless
 from gardener import keys
 from gardener.api.garden import BASTIONS
 from kit.garden_objects import garden_object, shoot

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.common.rules.bindings import Bound, changes_of_labels
-from agent.controller_manager.common.rules.credentials import Credentials
+from agent.controller_manager.common.rules.credentials import Bound, Credentials, changes_of_labels
 from agent.controller_manager.credentials import needed_changes
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, SECRET_BINDING_REFERENCE
 from kube.objects import Object

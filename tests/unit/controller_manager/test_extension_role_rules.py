@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent.controller_manager.controller_registration.extension_cluster_role.rules import (
+from agent.controller_manager.controller_registration.extension_cluster_role import (
     Role,
     account_labels,
     binding_of,

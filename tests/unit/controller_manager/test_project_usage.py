@@ -8,7 +8,7 @@ import pytest
 
 from agent.controller_manager.common import api
 from agent.controller_manager.common.api import BACKUP_ENTRIES_VIEW
-from agent.controller_manager.project.stale.usage import Usage
+from agent.controller_manager.project.stale import Usage
 from gardener.api.garden import (
     BACKUP_ENTRIES,
     CREDENTIALS_BINDINGS,

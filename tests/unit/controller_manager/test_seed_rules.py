@@ -8,7 +8,7 @@ import pytest
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.seed import backup_buckets_check as backup_buckets
 from agent.controller_manager.seed import extensions_check as extensions
-from agent.controller_manager.seed.lifecycle import rules as lifecycle
+from agent.controller_manager.seed import lifecycle
 from agent.controller_manager.seed.secrets import copy_of, has_to_be_made_anew, updated
 from gardener.api.garden import SHOOTS
 from kit.garden_objects import garden_object

@@ -17,8 +17,7 @@ from agent.controller_manager.managed_seed_set.rules.history import (
     revision_hash,
     rollout_of,
 )
-from agent.controller_manager.managed_seed_set.rules.merging import merged, updated
-from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
+from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, merged, shoot_of, updated
 from agent.controller_manager.managed_seed_set.rules.status import conditions_after, of_revisions
 from agent.controller_manager.managed_seed_set.rules.steps import Decision, Idle, NoneDeletable, SetObservation, decide
 from gardener.garden.managed_seed_sets import Replica, owned, templates_in, templates_of

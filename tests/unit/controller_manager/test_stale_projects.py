@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.project.stale.rules import Decision, decide, is_exempt
+from agent.controller_manager.project.stale import Decision, decide, is_exempt
 from config.controller_manager.controllers import Project
 from kube.clock import format_time
 from kube.objects import Object

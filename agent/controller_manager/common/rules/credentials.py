@@ -1,14 +1,16 @@
 """Secrets, ConfigMaps and WorkloadIdentities, as far as bindings and Shoots may refer to some of them.
 
-Most Secrets of a garden are no credentials of a provider. Of these next to nothing is kept.
+Most Secrets of a garden are no credentials of a provider. Of these next to nothing is kept. Labels say that bindings of
+a kind refer to an object, not which; so one owner decides about them, from all bindings that there are.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
 
-from agent.controller_manager.common.rules.bindings import REFERENCE_LABELS
 from gardener import keys
+from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
 from kube.objects import Key, Object, finalizers, is_deleting, key, labels, metadata, text
 
 
@@ -73,3 +75,23 @@ def _plain(role: str | None) -> Credentials:
 
 def _is_ours(label: str) -> bool:
     return label in REFERENCE_LABELS or label.startswith(keys.PROVIDER_LABEL_PREFIX)
+
+
+T = TypeVar("T")
+
+REFERENCE_LABELS = frozenset({SECRET_BINDING_REFERENCE, CREDENTIALS_BINDING_REFERENCE})
+
+Bound: TypeAlias = Mapping[str, Sequence[T]]
+"""The bindings that refer to an object, or their keys, by the label of their kind."""
+
+
+def reference_labels(bound: Bound[T]) -> set[str]:
+    return {label for label, bindings in bound.items() if bindings}
+
+
+def changes_of_labels(
+    present: Mapping[str, str], wanted: Collection[str], *, owned: Collection[str]
+) -> dict[str, str | None]:
+    """So that of the owned labels there are those that are wanted; None for one that is to go."""
+    added = {label: "true" for label in sorted(wanted) if present.get(label) != "true"}
+    return {**added, **{label: None for label in sorted(owned) if label in present and label not in wanted}}

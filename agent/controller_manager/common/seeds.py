@@ -1,6 +1,6 @@
-"""Writing conditions of Seeds.
+"""Writing conditions of Seeds, and asking whether they are in use.
 
-Several controllers and the gardenlet do, each its own; `status.phase` sums them up and is written along.
+Several controllers and the gardenlet write conditions, each its own; `status.phase` sums them up and is written along.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,12 +8,15 @@ from datetime import datetime
 
 from agent.controller_manager.context import Context
 from config.controller_manager.controllers import ConditionThreshold
+from gardener.api.garden import SHOOTS
 from gardener.conditions import progressing_until, softened
 from gardener.garden.seeds import phase_of
+from gardener.garden.shoots import selectors_of_users
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import NotFound
 from kube.objects import Object, condition, mapping
 from kube.runtime.cache import Store
+from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import Compute, StatusWriter
 
@@ -75,3 +78,12 @@ def _with_phase(seed: Object) -> Object:
     """The status of a Seed, from the whole."""
     status = mapping(seed.get("status"))
     return {**status, "phase": phase_of(conditions_of(seed))}
+
+
+async def is_used(client: Client, seed: str) -> bool:
+    """Whether a Shoot is on the Seed, or has not left it yet. Raises KubeError."""
+    for selector in selectors_of_users(seed):
+        page = await client.list_page(SHOOTS, Selection(field_selector=selector), form=Form.METADATA, limit=1)
+        if page.get("items"):
+            return True
+    return False

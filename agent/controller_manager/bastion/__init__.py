@@ -1,1 +1,0 @@
-"""Bastions: deleted when they expire, rot or lose their Shoot; and their heartbeat."""

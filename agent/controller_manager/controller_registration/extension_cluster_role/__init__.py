@@ -1,1 +1,0 @@
-"""ServiceAccounts of extensions in the namespaces of Seeds get the rights that labelled ClusterRoles grant."""

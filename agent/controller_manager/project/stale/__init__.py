@@ -1,1 +1,0 @@
-"""Unused Projects are marked, and deleted after a long time."""

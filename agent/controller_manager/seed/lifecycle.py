@@ -1,0 +1,310 @@
+"""The controller `seed-lifecycle`: whether a Seed's Lease is renewed in time, and what follows if it is not.
+
+Seeds         that come, are reported on, or get another phase
+Leases        that come or go, and all of lost Seeds
+ManagedSeeds  of lost Seeds, if they come
+Shoots        of lost Seeds, that do not say so yet
+
+Nothing is polled. While all is well, a timer goes off when the Lease as it was known last would lapse, and is set again
+if it has been renewed meanwhile; that is all that renewals cost. Before a Seed is said to be lost, the API server is
+asked for its Lease: that a watch reports no renewal does not mean that there was none. A Seed that is lost is looked at
+when its Lease is renewed, when its Shoots change, and at the times from which more is to be done about it.
+
+A Seed without any condition has just been made: its gardenlet is still to come. As soon as anybody has said anything
+about it (that its extensions are not installed, say), a Lease that is not renewed means that the gardenlet is missing,
+also if it has never been there.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from functools import partial
+
+import structlog
+
+from agent.controller_manager.common.api import BY_SEED, MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.common.seeds import SeedConditions
+from agent.controller_manager.context import Context
+from config.controller_manager.controllers import Seed as Settings
+from gardener import conditions, keys
+from gardener.api.garden import MANAGED_SEEDS, SEEDS
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
+from gardener.garden.shoots import workers
+from kube.clock import parse_time
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, annotations, condition, mapping, spec, text
+from kube.paths import at, mappings_at
+from kube.resources import LEASES
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
+from kube.runtime.status import StatusWriter
+from kube.runtime.yielding import Yielding
+
+LOST = Condition(conditions.GARDENLET_READY, "Unknown", "SeedStatusUnknown", "Gardenlet stopped posting seed status.")
+_SHOOT_REASON, _SHOOT_MESSAGE = "StatusUnknown", "Gardenlet stopped sending heartbeats."
+
+
+def moment(value: object) -> datetime | None:
+    """None: it is missing, or no time."""
+    try:
+        return parse_time(text(value))
+    except ValueError:
+        return None
+
+
+def renewal_of(lease: Object) -> datetime | None:
+    """When a Lease was renewed last."""
+    return moment(spec(lease).get("renewTime"))
+
+
+def lapses(renewed: datetime | None, *, monitor_period: float) -> datetime | None:
+    """When a Seed whose Lease was renewed then is lost; None: its Lease has never been renewed."""
+    return None if renewed is None else renewed + timedelta(seconds=monitor_period)
+
+
+def is_reported(seed: Object) -> bool:
+    """Whether anybody has said anything about it."""
+    return bool(conditions_of(seed))
+
+
+def is_unknown(seed: Object) -> bool:
+    found = condition(seed, conditions.GARDENLET_READY)
+    return found is not None and found.get("status") == "Unknown"
+
+
+def unknown_since(seed: Object) -> datetime | None:
+    """None: it is not unknown."""
+    if not is_unknown(seed):
+        return None
+    return moment((condition(seed, conditions.GARDENLET_READY) or {}).get("lastTransitionTime"))
+
+
+def certificate_expires(seed: Object) -> datetime | None:
+    return moment(at(seed, "status", "clientCertificateExpirationTimestamp"))
+
+
+# --- Shoots
+
+
+def seed_of(shoot: Object) -> str:
+    return text(spec(shoot).get("seedName"))
+
+
+def abandoned(shoot: Object, status: Object, *, now: datetime) -> Object:
+    """The status of a Shoot of a lost Seed, equal to the present one if it says so already."""
+    is_workerless = not workers(spec(shoot))
+    kinds = [each for each in conditions.SHOOT_CONDITIONS if not is_workerless or each != conditions.EVERY_NODE_READY]
+    constraints = (conditions.HIBERNATION_POSSIBLE, conditions.MAINTENANCE_PRECONDITIONS_SATISFIED)
+    return {
+        **status,
+        "conditions": with_conditions(mappings_at(status, "conditions"), _unknown(kinds), now=now),
+        "constraints": with_conditions(mappings_at(status, "constraints"), _unknown(constraints), now=now),
+    }
+
+
+def is_abandoned(shoot: Object, *, now: datetime) -> bool:
+    """Whether its status says so already."""
+    status = mapping(shoot.get("status"))
+    return abandoned(shoot, status, now=now) == status
+
+
+def _unknown(kinds: Iterable[str]) -> list[Condition]:
+    return [Condition(kind, "Unknown", _SHOOT_REASON, _SHOOT_MESSAGE) for kind in kinds]
+
+
+_LEASES_VIEW = View(LEASES, renewal_of, namespace=LEASE_NAMESPACE)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, caches = context.config.controllers.seed, context.garden.caches
+    loop = ControlLoop(
+        "seed-lifecycle", kind=SEEDS, workers=settings.concurrent_syncs, max_backoff=settings.sync_period
+    )
+    seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=_triggers))
+    leases = loop.watch(caches, _LEASES_VIEW, enqueue_mapped(partial(_of_lease, seeds)))
+    managed_seeds = loop.watch(caches, MANAGED_SEEDS_VIEW, enqueue_mapped(partial(_of_managed_seed, seeds)))
+    shoots = loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(partial(_of_shoot, context, seeds)))
+    return loop.reconciled_by(
+        Reconciler(context, seeds=seeds, leases=leases, managed_seeds=managed_seeds, shoots=shoots)
+    )
+
+
+def _gardenlet_ready(seed: Object) -> Object | None:
+    return condition(seed, conditions.GARDENLET_READY)
+
+
+def _summed_up(seed: Object) -> str:
+    return phase_of(conditions_of(seed))
+
+
+_triggers: Predicate[Object] = all_of(
+    exists,
+    any_of(listed, changed(is_reported, _gardenlet_ready, certificate_expires, "status.phase", _summed_up)),
+)
+
+
+def _is_unknown(seeds: Store[Object], name: str) -> bool:
+    seed = seeds.get(Key("", name))
+    return seed is not None and is_unknown(seed)
+
+
+def _of_lease(seeds: Store[Object], change: Change[datetime | None]) -> list[Key]:
+    """Regular renewals are seen when it is time to look."""
+    name, old, new = change.key.name, change.old, change.new
+    is_renewed = old is not None and new is not None and old < new
+    return [] if is_renewed and not _is_unknown(seeds, name) else [Key("", name)]
+
+
+def _of_managed_seed(seeds: Store[Object], change: Change[Object]) -> list[Key]:
+    name = change.key.name
+    is_new = change.old is None and change.key.namespace == NAMESPACE
+    return [Key("", name)] if is_new and _is_unknown(seeds, name) else []
+
+
+def _of_shoot(context: Context, seeds: Store[Object], change: Change[Object]) -> list[Key]:
+    shoot = change.new
+    if shoot is None or not _is_unknown(seeds, seed_of(shoot)):
+        return []
+    return [] if is_abandoned(shoot, now=context.clock()) else [Key("", seed_of(shoot))]
+
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+_AT_ONCE = 20
+_ASKED_AGAIN = timedelta(minutes=10)
+
+
+class Reconciler:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        seeds: Store[Object],
+        leases: Store[datetime | None],
+        managed_seeds: Store[Object],
+        shoots: Store[Object],
+    ) -> None:
+        self._settings: Settings = context.config.controllers.seed
+        self._client = context.garden.client
+        self._api = context.api
+        self._clock: Callable[[], datetime] = context.clock
+        self._seeds = seeds
+        self._leases = leases
+        self._managed_seeds = managed_seeds
+        self._shoots = shoots
+        self._conditions = SeedConditions(context, seeds)
+        self._statuses = StatusWriter(context.garden.client, shoots)
+        self._asked: dict[str, datetime] = {}
+        """When a new certificate was asked for last, by Seed."""
+
+    async def reconcile(self, key: Key) -> Result:
+        seed = self._seeds.get(key)
+        if seed is None or not is_reported(seed):
+            self._asked.pop(key.name, None)
+            return Done()
+        lapses = self._lapses(key.name)
+        if lapses is None or lapses <= self._clock():
+            await self._look(key.name)
+            lapses = self._lapses(key.name)
+        if lapses is not None and lapses > self._clock():
+            self._asked.pop(key.name, None)
+            await self._conditions.sum_up(seed)
+            return self._at(lapses)
+        if not is_unknown(seed):
+            log.info("The Seed is lost: its Lease has not been renewed in time")
+        # The gardenlet may be back since its Lease was read.
+        seed = await self._conditions.write(seed, LOST)
+        if seed is None or not is_unknown(seed):
+            return Done()
+        times, errors = [], list[Exception]()
+        try:
+            times.append(await self._ask_for_certificate(key.name, seed))
+        except KubeError as error:
+            errors.append(error)
+        abandoned = self._abandoned_at(seed)
+        if abandoned is not None and abandoned > self._clock():
+            times.append(abandoned)
+        else:
+            errors += await self._abandon_shoots(key.name)
+        if errors:
+            raise ExceptionGroup("not all is said about a lost Seed", errors)
+        return self._at(*times)
+
+    # --- times
+
+    def _lapses(self, seed: str) -> datetime | None:
+        renewed = self._leases.get(Key(LEASE_NAMESPACE, seed))
+        return lapses(renewed, monitor_period=self._settings.monitor_period)
+
+    async def _look(self, seed: str) -> None:
+        """Have the cache know of the Lease as it is: renewals may come late. Raises KubeError."""
+        lease = await self._client.find(LEASES, seed, namespace=LEASE_NAMESPACE)
+        if lease is not None:
+            self._leases.observe(lease)
+
+    def _is_lost(self, name: str) -> bool:
+        lapses, seed = self._lapses(name), self._seeds.get(Key("", name))
+        return seed is not None and is_unknown(seed) and (lapses is None or lapses <= self._clock())
+
+    def _abandoned_at(self, seed: Object) -> datetime | None:
+        """When its Shoots are said to be unknown."""
+        since = unknown_since(seed)
+        return None if since is None else since + timedelta(seconds=self._settings.patience_with_shoots)
+
+    def _at(self, *times: datetime | None) -> Result:
+        """At the first of these times."""
+        known = [time for time in times if time is not None]
+        if not known:
+            return Done()
+        return RequeueAfter(max((min(known) - self._clock()).total_seconds(), 0.0))
+
+    # --- what is done
+
+    async def _ask_for_certificate(self, name: str, seed: Object) -> datetime | None:
+        """A managed Seed gets a new one with the next reconciliation. Returns when to look again."""
+        now, expires = self._clock(), certificate_expires(seed)
+        if expires is None or expires > now:
+            return expires
+        managed_seed = self._managed_seeds.get(Key(NAMESPACE, name))
+        if managed_seed is None:
+            return None
+        again = self._asked[name] + _ASKED_AGAIN if name in self._asked else now
+        if again <= now:
+            if keys.OPERATION not in annotations(managed_seed):
+                log.info("The certificate of the gardenlet has expired; its ManagedSeed is to be reconciled")
+                await self._api.operate(MANAGED_SEEDS, name, keys.OPERATION_RECONCILE, namespace=NAMESPACE)
+            self._asked[name] = now
+            again = now + _ASKED_AGAIN
+        return again
+
+    async def _abandon_shoots(self, seed: str) -> list[Exception]:
+        """Returns what went wrong: one Shoot that can't be written does not keep the others from it."""
+        now, yielding = self._clock(), Yielding()
+        shoots = []
+        for shoot in self._shoots.values_by_index(BY_SEED, seed):
+            if seed_of(shoot) == seed and not is_abandoned(shoot, now=now):
+                shoots.append(shoot)
+            await yielding.after_long()
+        if shoots:
+            log.info("The Shoots of a lost Seed are said to be unknown", count=len(shoots))
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def abandon(shoot: Object) -> KubeError | None:
+            async with at_once:
+                # With many Shoots this takes a while; what a gardenlet that is back says must not be overwritten.
+                if not self._is_lost(seed):
+                    return None
+                try:
+                    await self._statuses.update(shoot, partial(abandoned, shoot, now=now))
+                except NotFound:
+                    pass
+                except KubeError as error:
+                    return error
+                return None
+
+        outcomes = await asyncio.gather(*map(abandon, shoots))
+        return [outcome for outcome in outcomes if outcome is not None]
