@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.cloud_profile import declare as cloud_profile
 from agent.controller_manager.context import Context
-from agent.controller_manager.controller_deployment import declare as controller_deployment
-from agent.controller_manager.controller_registration.finalizers import (
-    declare_registrations,
+from agent.controller_manager.credentials_binding import declare as credentials_binding
+from agent.controller_manager.namespaced_cloud_profile import declare as namespaced_cloud_profile
+from agent.controller_manager.objects_in_use import declare_cloud_profiles as cloud_profile
+from agent.controller_manager.objects_in_use import declare_controller_deployments as controller_deployment
+from agent.controller_manager.objects_in_use import (
+    declare_controller_registrations,
     declare_seeds,
 )
-from agent.controller_manager.credentials_binding import declare as credentials_binding
-from agent.controller_manager.exposure_class import declare as exposure_class
-from agent.controller_manager.namespaced_cloud_profile import declare as namespaced_cloud_profile
+from agent.controller_manager.objects_in_use import declare_exposure_classes as exposure_class
+from agent.controller_manager.objects_in_use import declare_secret_bindings as secret_binding
 from agent.controller_manager.quota import declare as quota
-from agent.controller_manager.secret_binding import declare as secret_binding
 from config.controller_manager.schema import ControllerManagerConfiguration
 from gardenapi.api import recognized
 from gardener.api.garden import (
@@ -163,7 +163,7 @@ CASES = [
         users=((CONTROLLER_REGISTRATIONS, "P-using"),),
     ),
     Case(
-        declare_registrations,
+        declare_controller_registrations,
         CONTROLLER_REGISTRATIONS,
         lambda place, name: place.create(CONTROLLER_REGISTRATIONS, name, spec={"resources": []}),
         lambda place, name: make_installation(place, registrationRef={"name": name}),

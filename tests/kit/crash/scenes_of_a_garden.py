@@ -4,16 +4,16 @@ import contextlib
 from datetime import timedelta
 from typing import Any
 
-from agent.controller_manager.cloud_profile import declare as declare_profile
-from agent.controller_manager.controller_deployment import declare as declare_deployment
-from agent.controller_manager.controller_registration.finalizers import declare_registrations, declare_seeds
 from agent.controller_manager.controller_registration.installations.controller import declare as declare_installations
 from agent.controller_manager.credentials import declare_secrets, declare_workload_identities
 from agent.controller_manager.credentials_binding import declare as declare_credentials_binding
-from agent.controller_manager.exposure_class import declare as declare_exposure_class
 from agent.controller_manager.namespaced_cloud_profile import declare as declare_child
+from agent.controller_manager.objects_in_use import declare_cloud_profiles as declare_profile
+from agent.controller_manager.objects_in_use import declare_controller_deployments as declare_deployment
+from agent.controller_manager.objects_in_use import declare_controller_registrations, declare_seeds
+from agent.controller_manager.objects_in_use import declare_exposure_classes as declare_exposure_class
+from agent.controller_manager.objects_in_use import declare_secret_bindings as declare_secret_binding
 from agent.controller_manager.quota import declare as declare_quota
-from agent.controller_manager.secret_binding import declare as declare_secret_binding
 from agent.controller_manager.seed.lifecycle import declare as declare_lifecycle
 from agent.controller_manager.seed.secrets import declare as declare_seed_secrets
 from agent.controller_manager.shoot.conditions import declare as declare_conditions
@@ -146,7 +146,13 @@ class ObjectsGoWithTheirUsers(UseScene):
 class ExtensionScene(SharedScene):
     """A Seed needs the extension of the place, and another one that says so itself."""
 
-    declare = (declare_seed_secrets, declare_installations, declare_registrations, declare_seeds, declare_deployment)
+    declare = (
+        declare_seed_secrets,
+        declare_installations,
+        declare_controller_registrations,
+        declare_seeds,
+        declare_deployment,
+    )
 
     @property
     def other(self) -> str:
