@@ -1,6 +1,7 @@
 """What becomes of a recorded event before it is written."""
 
 import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -12,8 +13,9 @@ from kit.clock import FakeClock
 from kit.eventually import soon
 from kit.objects import reference, secret
 from kube.objects import Object
+from kube.resources import Resource
 from kube.runtime.client import Client
-from kube.runtime.events import EventRecorder, Involved, clip, event_name, event_object
+from kube.runtime.events import EventRecorder, Involved, clip, event_name
 
 SECRET = secret("garden/secret", uid="1-2-3", resourceVersion="7")
 START = datetime(2024, 9, 19, 10, tzinfo=UTC)
@@ -24,26 +26,42 @@ def clock() -> FakeClock:
     return FakeClock(0.0)
 
 
+class Recorder(EventRecorder):
+    """One that writes when the test says so."""
+
+    def __init__(self, clock: FakeClock, runner: asyncio.Runner) -> None:
+        super().__init__(
+            cast("Client", self),
+            component="manager",
+            host="pod-a",
+            now=clock,
+            utcnow=lambda: START + timedelta(seconds=clock()),
+        )
+        self._runner, self._sent = runner, list[Object]()
+
+    async def create(self, _: Resource, event: Object, **__: Any) -> None:
+        self._sent.append(event)
+
+    async def patch(self, _: Resource, __: str, changes: Object, **___: Any) -> None:
+        self._sent.append(changes)
+
+    def written(self) -> list[Object]:
+        """Events as they are created, and what changes of existing ones, since the last time."""
+        self._sent.clear()
+        self._runner.run(self._write_all())
+        return list(self._sent)
+
+    async def _write_all(self) -> None:
+        writing = asyncio.create_task(self.run())
+        await self.drain(60)
+        writing.cancel()
+        await asyncio.wait([writing])
+
+
 @pytest.fixture
-def recorder(clock: FakeClock) -> EventRecorder:
-    """One that does not run: events stay in its queue."""
-    return EventRecorder(
-        cast("Client", None),
-        component="manager",
-        host="pod-a",
-        now=clock,
-        utcnow=lambda: START + timedelta(seconds=clock()),
-    )
-
-
-def written(recorder: EventRecorder) -> list[Object]:
-    """What would be written now; the queue is empty afterwards."""
-    bodies = []
-    while not recorder._queue.empty():
-        series = recorder._queue.get_nowait()
-        series.is_queued = False
-        bodies.append(event_object(series, host="pod-a"))
-    return bodies
+def recorder(clock: FakeClock) -> Iterator[Recorder]:
+    with asyncio.Runner() as runner:
+        yield Recorder(clock, runner)
 
 
 def dropped(reason: str) -> float:
@@ -53,13 +71,15 @@ def dropped(reason: str) -> float:
 # --- the event object
 
 
-def test_an_event_says_who_says_what_about_which_object(recorder: EventRecorder) -> None:
+def test_an_event_says_who_says_what_about_which_object(recorder: Recorder) -> None:
     recorder.event(SECRET, "Warning", "Failed", "it did not work")
-    (event,) = written(recorder)
+    (event,) = recorder.written()
+    name = event["metadata"]["name"]
+    assert name.startswith("secret.")
     assert event == {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": "", "namespace": "garden"},
+        "metadata": {"name": name, "namespace": "garden"},
         "involvedObject": reference("v1 Secret", "garden/secret", uid="1-2-3"),
         "type": "Warning",
         "reason": "Failed",
@@ -73,9 +93,9 @@ def test_an_event_says_who_says_what_about_which_object(recorder: EventRecorder)
     }
 
 
-def test_events_of_cluster_scoped_objects_are_in_the_default_namespace(recorder: EventRecorder) -> None:
+def test_events_of_cluster_scoped_objects_are_in_the_default_namespace(recorder: Recorder) -> None:
     recorder.event({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, "Normal", "Ready", "")
-    (event,) = written(recorder)
+    (event,) = recorder.written()
     assert event["metadata"]["namespace"] == "default"
     assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n"}
 
@@ -101,10 +121,10 @@ def test_the_name_of_an_event_is_valid_whatever_the_object_is_called(name: str, 
     assert event_name(name, 255) == expected
 
 
-def test_names_are_not_used_twice(recorder: EventRecorder) -> None:
-    recorder.event(SECRET, "Normal", "A", "")
-    series = recorder._queue.get_nowait()
-    assert len({recorder._new_name(series) for _ in range(1000)}) == 1000
+def test_names_are_not_used_twice(recorder: Recorder) -> None:
+    for number in range(1000):
+        recorder.event(secret("garden/secret", uid=str(number)), "Normal", "A", "")
+    assert len({event["metadata"]["name"] for event in recorder.written()}) == 1000
 
 
 @pytest.mark.parametrize(
@@ -125,11 +145,11 @@ def test_a_message_is_cut_to_1024_bytes(message: str, expected: str) -> None:
 # --- repeats
 
 
-def test_repeats_before_the_first_is_written_are_written_with_it(recorder: EventRecorder, clock: FakeClock) -> None:
+def test_repeats_before_the_first_is_written_are_written_with_it(recorder: Recorder, clock: FakeClock) -> None:
     for _ in range(5):
         recorder.event(SECRET, "Normal", "Same", "same")
         clock.now += 1
-    (event,) = written(recorder)
+    (event,) = recorder.written()
     assert event["count"] == 5
     assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2024-09-19T10:00:00Z", "2024-09-19T10:00:04Z")
 
@@ -141,38 +161,38 @@ def test_repeats_before_the_first_is_written_are_written_with_it(recorder: Event
         pytest.param(601, 1, id="after more is a new event"),
     ],
 )
-def test_a_repeat(recorder: EventRecorder, clock: FakeClock, seconds: float, count: int) -> None:
+def test_a_repeat(recorder: Recorder, clock: FakeClock, seconds: float, count: int) -> None:
     recorder.event(SECRET, "Normal", "Same", "same")
-    written(recorder)
+    recorder.written()
     clock.now = seconds
     recorder.event(SECRET, "Normal", "Same", "same")
-    assert [event["count"] for event in written(recorder)] == [count]
+    assert [event["count"] for event in recorder.written()] == [count]
 
 
-def test_a_new_resource_version_does_not_make_another_event(recorder: EventRecorder) -> None:
+def test_a_new_resource_version_does_not_make_another_event(recorder: Recorder) -> None:
     recorder.event(SECRET, "Normal", "Same", "same")
     changed = secret("garden/secret", uid="1-2-3", resourceVersion="8")
     recorder.event(changed, "Normal", "Same", "same")
-    assert [event["count"] for event in written(recorder)] == [2]
+    assert [event["count"] for event in recorder.written()] == [2]
 
 
-def test_another_object_type_reason_or_message_makes_another_event(recorder: EventRecorder) -> None:
+def test_another_object_type_reason_or_message_makes_another_event(recorder: Recorder) -> None:
     recorder.event(SECRET, "Normal", "A", "a")
     recorder.event(secret("garden/secret", uid="4-5-6"), "Normal", "A", "a")
     recorder.event(SECRET, "Warning", "A", "a")
     recorder.event(SECRET, "Normal", "B", "a")
     recorder.event(SECRET, "Normal", "A", "b")
-    assert [event["count"] for event in written(recorder)] == [1] * 5
+    assert [event["count"] for event in recorder.written()] == [1] * 5
 
 
 # --- bounds
 
 
-def test_an_object_may_have_25_events_and_then_one_in_five_minutes(recorder: EventRecorder, clock: FakeClock) -> None:
+def test_an_object_may_have_25_events_and_then_one_in_five_minutes(recorder: Recorder, clock: FakeClock) -> None:
     def accepted(count: int) -> int:
         for number in range(count):
             recorder.event(SECRET, "Normal", "Many", f"{clock.now} {number}")
-        return len(written(recorder))
+        return len(recorder.written())
 
     assert accepted(27) == 25
     clock.now = 299
@@ -183,62 +203,63 @@ def test_an_object_may_have_25_events_and_then_one_in_five_minutes(recorder: Eve
     assert accepted(26) == 25
 
 
-def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recorder: EventRecorder) -> None:
+def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recorder: Recorder) -> None:
     before = dropped("rate_limited")
     for number in range(30):
         recorder.event(SECRET, "Normal", "Many", str(number))
     recorder.event({**SECRET, "kind": "ConfigMap"}, "Normal", "Many", "another object")
-    assert [event["message"] for event in written(recorder)] == [*map(str, range(25)), "another object"]
+    assert [event["message"] for event in recorder.written()] == [*map(str, range(25)), "another object"]
     assert dropped("rate_limited") - before == 5
 
 
-def test_repeats_that_were_not_written_count_with_the_next(recorder: EventRecorder, clock: FakeClock) -> None:
+def test_repeats_that_were_not_written_count_with_the_next(recorder: Recorder, clock: FakeClock) -> None:
     for _ in range(30):
         recorder.event(SECRET, "Normal", "Same", "same")
-        written(recorder)
+        recorder.written()
     clock.now = 300
     recorder.event(SECRET, "Normal", "Same", "same")
-    assert [event["count"] for event in written(recorder)] == [31]
+    assert [event["count"] for event in recorder.written()] == [31]
 
 
-def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder: EventRecorder) -> None:
+def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder: Recorder) -> None:
     before = dropped("queue_full")
     for number in range(1100):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
-    assert len(written(recorder)) == 1000
+    assert len(recorder.written()) == 1000
     assert dropped("queue_full") - before == 100
 
 
-def test_events_that_are_not_counted_up_any_more_are_forgotten(recorder: EventRecorder, clock: FakeClock) -> None:
+def test_events_that_are_not_counted_up_any_more_are_forgotten(recorder: Recorder, clock: FakeClock) -> None:
     for number in range(30):
         recorder.event(SECRET, "Normal", "Changed", f"{number}")
         clock.now += 60.0
     assert len(recorder._series) == 11  # those of the last ten minutes
 
 
-def test_objects_that_may_have_all_events_again_are_forgotten(recorder: EventRecorder, clock: FakeClock) -> None:
+def test_objects_that_may_have_all_events_again_are_forgotten(recorder: Recorder, clock: FakeClock) -> None:
     for number in range(30):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
         clock.now += 60.0
     assert len(recorder._allowances) == 5  # those of the last five minutes
 
 
-def test_what_is_remembered_is_bounded(recorder: EventRecorder) -> None:
+def test_what_is_remembered_is_bounded(recorder: Recorder) -> None:
     for number in range(10_000):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
-        written(recorder)
+        if number % 1000 == 999:
+            recorder.written()
     assert len(recorder._series) == len(recorder._allowances) == 4096
 
 
 @pytest.mark.parametrize("about", [{}, {"metadata": {"name": "x"}}, {"kind": "Node", "metadata": None}, None, "x"])
-def test_recording_never_raises(recorder: EventRecorder, about: Any) -> None:
+def test_recording_never_raises(recorder: Recorder, about: Any) -> None:
     recorder.event(about, "Normal", "Reason", "message")
-    assert written(recorder) == []
+    assert recorder.written() == []
 
 
-def test_a_part_may_speak_in_its_own_name(recorder: EventRecorder) -> None:
+def test_a_part_may_speak_in_its_own_name(recorder: Recorder) -> None:
     recorder.event(SECRET, "Normal", "Same", "same", reporter="networkpolicy-controller")
-    (event,) = written(recorder)
+    (event,) = recorder.written()
     assert event["reportingComponent"] == "networkpolicy-controller"
     assert event["source"] == {"component": "networkpolicy-controller", "host": "pod-a"}
 
