@@ -8,7 +8,7 @@ file descriptors.
 Each connection is a protocol of ours around the one that aiohttp makes for it: it sees what comes before aiohttp does,
 and writes the answer itself, so that the time limit of a request ends only when its answer has been taken. All that is
 used of aiohttp is documented: `web.Server` as a factory of protocols, its runner, `web.BaseRequest` and its stream. The
-only other thing is `BaseRequest.writer` (`webhooks.answer`): without its `drain`, clients that ask on and on and read
+only other thing is `BaseRequest.writer` (`webhooks.server`): without its `drain`, clients that ask on and on and read
 no answer would fill the memory.
 """
 

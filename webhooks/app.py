@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from config.resource_manager.schema import ResourceManagerConfiguration
 from process.composition import Composition, Parts
-from webhooks.clients import Clients
 from webhooks.routes import disabled, enabled, public, routes
-from webhooks.server import Requests, serving_check, webhook_server
+from webhooks.server import Clients, Requests, serving_check, webhook_server
 from webhooks.state import SharedListers
 from webhooks.tls import ServingCertificate, directory_of
 

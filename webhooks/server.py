@@ -9,17 +9,17 @@ import ssl
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from email.utils import formatdate
 from functools import partial
+from typing import Any
 
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 
 from kube.runtime import tracing
 from process.logging import get_logger
 from process.probes import CheckFailed, HealthCheck, cached
 from process.server import HttpServer, read_body
 from webhooks import review
-from webhooks.answer import JsonAnswer
-from webhooks.clients import Clients
 from webhooks.fair_queue import LARGE, FairQueue, TooManyReviews, user_of
 from webhooks.metrics import request_metrics
 from webhooks.review import Endpoint
@@ -35,6 +35,31 @@ READ_AND_ANSWER_SECONDS = 30.0
 
 _NOT_FOUND_LOG_SECONDS = 60.0
 _REFUSED_LOG_SECONDS = 60.0
+
+
+class Clients:
+    """Who may ask webhooks: API servers, by the certificates that they show.
+
+    What is asked of a webhook names the user who is to be believed to have sent a request. So an answer shows whoever
+    asks what that user may do, and what there is; and it costs time. Where certificates are asked for, all others get
+    nothing.
+
+    Args: names: common names that a certificate may have; empty: any, so each that the authorities have signed.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = frozenset(names)
+
+    def knows(self, transport: asyncio.BaseTransport | None) -> bool:
+        """Whether the client of a connection has shown such a certificate."""
+        shown = None if transport is None else transport.get_extra_info("peercert")
+        if not shown:
+            return False
+        return not self._names or not self._names.isdisjoint(_common_names(shown))
+
+
+def _common_names(certificate: dict[str, Any]) -> list[str]:
+    return [value for rdn in certificate.get("subject", ()) for name, value in rdn if name == "commonName"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +181,75 @@ class _UnknownPaths:
                 path=path,
                 setting=disabled.setting,
             )
+
+
+# --- answers
+#
+# aiohttp's own response is made for any status, header and body; to prepare it takes longer than to decide about most
+# objects. Ours are all alike: 200, and JSON whose length is known.
+
+
+_HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: %s\r\nContent-Length: "
+_CLOSE = b"\r\nConnection: close\r\n\r\n"
+_KEEP = b"\r\n\r\n"
+
+
+class _Head:
+    """The begin of all answers of a second."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._bytes = b""
+
+    def now(self) -> bytes:
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._bytes = (_HEAD % formatdate(second, usegmt=True)).encode()
+        return self._bytes
+
+
+_head = _Head()
+
+
+class JsonAnswer(web.StreamResponse):
+    """For clients of HTTP/1.1, which API servers are."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self._bytes = body
+        self._request: web.BaseRequest | None = None
+        self._stays: bool | None = None
+        self._is_written = False
+
+    @property
+    def keep_alive(self) -> bool | None:
+        return self._stays
+
+    def force_close(self) -> None:
+        self._stays = False
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        self._request = request
+        if self._stays is None:
+            self._stays = request.keep_alive
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        if self._is_written:
+            return
+        assert self._request is not None
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            raise ClientConnectionResetError("the client has gone")
+        body = self._bytes
+        length = str(len(body)).encode()
+        transport.write(b"".join((_head.now(), length, _KEEP if self._stays else _CLOSE, body, data)))
+        self._is_written = True
+        # A client that asks on and on, and never reads, has to wait. `writer` is not documented, but no private name.
+        await self._request.writer.drain()
+
+
+# --- the server
 
 
 def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLContext, grace_period: float) -> HttpServer:

@@ -45,7 +45,7 @@ class ServingCertificate:
     Args:
         directory: holds `tls.crt`, the chain, and `tls.key`.
         client_ca: holds the authorities of client certificates; None: clients are not asked for any. Who shows none
-            is connected nevertheless: some of what is served is for everybody, see `webhooks.clients`.
+            is connected nevertheless: some of what is served is for everybody, see `webhooks.server`.
     """
 
     name = "serving certificate"

@@ -108,7 +108,7 @@ def test_a_deletion_is_confirmed_also_in_a_collection(garden: Garden, project: s
     assert garden.cluster.api.get(resources.SHOOT_STATES.path(namespace=namespace))["items"] == []
 
 
-def test_an_operation_raises_the_generation_and_nobody_sets_the_sequence(garden: Garden, project: str) -> None:
+def test_an_operation_raises_the_generation_and_users_cannot_set_the_sequence(garden: Garden, project: str) -> None:
     namespace = f"garden-{project}"
     types = [{"kind": kind, "type": project} for kind in ("BackupBucket", "ControlPlane", "DNSRecord")]
     garden.create(resources.CONTROLLER_REGISTRATIONS, project, spec={"resources": types})

@@ -28,9 +28,8 @@ from kube.objects import Object, annotations, metadata
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.x509 import is_signed_by, load_certificates, load_pair
-from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, CertificateOptions, Keeper
+from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, CertificateOptions, Keeper, keep
 from webhooks.certificates.rules import SETTLED
-from webhooks.certificates.watching import keep
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import MUTATING, CaBundle, CertManager, Service, Trust, name_of
 from webhooks.configurations.registrations import configurations
@@ -80,7 +79,7 @@ class CertificateWorld(World):
     async def configuration(self) -> Object:
         return await self.get(MUTATING, name_of(self.instance))
 
-    async def told(self) -> bytes:
+    async def published(self) -> bytes:
         """What the API server trusts."""
         encoded = (await self.configuration())["webhooks"][0]["clientConfig"].get("caBundle") or ""
         return base64.b64decode(encoded)
@@ -90,7 +89,7 @@ class CertificateWorld(World):
         serving = await self.secret("server")
         pair = load_pair(serving["tls.crt"], serving["tls.key"])
         assert pair is not None
-        return tuple(ca for ca in load_certificates(await self.told()) if is_signed_by(pair.certificate, ca))
+        return tuple(ca for ca in load_certificates(await self.published()) if is_signed_by(pair.certificate, ca))
 
     async def versions(self) -> list[str]:
         objects = [await self.get("Secret", name) for name in ("ca", "server")]
@@ -108,7 +107,7 @@ async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: C
     await world.install(CaBundle(b"-----BEGIN NOTHING-----\n"))
     await world.keeper().run()
     ca = await world.secret("ca")
-    assert await world.told() == ca["bundle.crt"] == ca["ca.crt"]
+    assert await world.published() == ca["bundle.crt"] == ca["ca.crt"]
     assert len(await world.signers()) == 1
     stored = await world.get("Secret", "server")
     assert stored["type"] == "kubernetes.io/tls"
@@ -123,8 +122,8 @@ async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: C
 async def test_several_at_once_agree(world: CertificateWorld) -> None:
     await world.install(CaBundle(b""))
     await asyncio.gather(*(world.keeper().run() for _ in range(4)))
-    assert await world.told() == (await world.secret("ca"))["bundle.crt"]
-    assert len(load_certificates(await world.told())) == 1
+    assert await world.published() == (await world.secret("ca"))["bundle.crt"]
+    assert len(load_certificates(await world.published())) == 1
     assert len(await world.signers()) == 1
 
 
@@ -138,18 +137,18 @@ async def test_a_new_ca_is_known_to_api_servers_before_it_is_used(world: Certifi
 
     world.clock.now = START + 245 * DAY
     await asyncio.gather(world.keeper().run(), world.keeper().run())
-    new, *others = load_certificates(await world.told())
+    new, *others = load_certificates(await world.published())
     assert others == [old]
     assert await world.signers() == (old,)
 
     world.clock.now += SETTLED
     await asyncio.gather(world.keeper().run(), world.keeper().run())
     assert await world.signers() == (new,)
-    assert load_certificates(await world.told()) == (new, old)
+    assert load_certificates(await world.published()) == (new, old)
 
     world.clock.now = START + 366 * DAY
     await world.keeper().run()
-    assert load_certificates(await world.told()) == (new,)
+    assert load_certificates(await world.published()) == (new,)
     assert await world.signers() == (new,)
 
 
@@ -166,15 +165,15 @@ async def test_the_certificate_of_the_server_is_renewed_with_the_same_ca(world: 
 async def test_a_configuration_that_comes_later_or_is_changed_gets_the_bundle(world: CertificateWorld) -> None:
     await world.keeper().run()
     await world.install(CaBundle(b""))
-    assert await world.told() == b""
+    assert await world.published() == b""
     await world.keeper().run()
-    assert await world.told() == (await world.secret("ca"))["bundle.crt"]
+    assert await world.published() == (await world.secret("ca"))["bundle.crt"]
 
 
 async def test_certificates_that_others_keep_are_left_alone(world: CertificateWorld) -> None:
     await world.install(CertManager("ns/certificate"))
     await world.keeper().run()
-    assert await world.told() == b""
+    assert await world.published() == b""
     assert (await world.secret("server"))["tls.crt"]
 
 
@@ -188,7 +187,7 @@ async def test_a_managed_configuration_is_waited_for(world: CertificateWorld) ->
     for later in (245, 246):
         world.clock.now = START + later * DAY
         await world.keeper().run()
-    (old,) = load_certificates(await world.told())
+    (old,) = load_certificates(await world.published())
     assert await world.signers() == (old,)
     ca = await world.get("Secret", "ca")
     assert PUBLISHED_AT not in annotations(ca)
@@ -199,7 +198,7 @@ async def test_a_managed_configuration_is_waited_for(world: CertificateWorld) ->
     world.clock.now += SETTLED
     await world.keeper().run()
     assert await world.signers() == (new,)
-    assert old in load_certificates(await world.told())
+    assert old in load_certificates(await world.published())
 
 
 async def test_a_secret_of_somebody_else_is_not_touched(world: CertificateWorld) -> None:
@@ -215,7 +214,7 @@ async def test_an_empty_secret_that_was_made_beforehand_is_filled(world: Certifi
     assert (await world.secret("server"))["tls.key"]
 
 
-async def test_while_it_runs_changes_are_put_right_and_at_rest_nothing_is_asked(
+async def test_while_it_runs_changes_are_repaired_and_in_steady_state_nothing_is_asked(
     world: CertificateWorld, audit: Audit, user_agent: str
 ) -> None:
     await world.install(CaBundle(b""))
@@ -232,7 +231,7 @@ async def test_a_secret_that_goes_before_its_watch_has_begun_is_missed(
         proxy.rules.add(Rule(fault=Delay(seconds=6.0), path="/secrets$", query="name(=|%3D)server", watch=False))
         async with kept(world, Client(transport, user_agent=user_agent)):
             await soon(certificate_of(world).exists)
-            # The other watches have begun, and nothing but this one is going to tell.
+            # The other watches have begun, and nothing but this one is going to report it.
             await until_quiet(audit, user_agent)
             await replaced_when_deleted(world)
             assert proxy.injected["delay"] == 1
@@ -292,7 +291,7 @@ def start(cluster: Cluster, namespace: str, directory: Path, *arguments: str) ->
     )
 
 
-def test_the_command_runs_once_and_tells_no_key(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+def test_the_command_runs_once_and_prints_no_key(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     with start(cluster, namespace, tmp_path, "--once") as process:
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed

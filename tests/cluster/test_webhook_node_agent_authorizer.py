@@ -160,10 +160,10 @@ async def test_a_machine_without_a_node_gets_nothing_of_one(world: NodeWorld) ->
     unknown = await world.ask("unknown", settings, **asked)
     assert unknown["evaluationError"].startswith('500 error getting machine "unknown": machines.machine.sapcloud.io')
     asked = {"verb": "get", "resource": "secrets", "name": "for-another-host", "namespace": "kube-system"}
-    assert (await world.ask("new", settings, **asked))["allowed"], "whose host it is nobody knows yet"
+    assert (await world.ask("new", settings, **asked))["allowed"], "it is not known yet whose host it is"
 
 
-async def test_who_only_says_that_it_will_join_is_told_nothing(world: NodeWorld) -> None:
+async def test_who_only_says_that_it_will_join_learns_nothing(world: NodeWorld) -> None:
     """Whoever has a bootstrap token can get a certificate for any name that no Node has."""
     for name in (f"osc-{world.node}", "for-all", *COMMON_SECRETS, "shoot-access-cluster-admin"):
         asked = {"verb": "get", "resource": "secrets", "name": name, "namespace": "kube-system"}

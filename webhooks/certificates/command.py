@@ -20,8 +20,7 @@ from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
 from process.logging import configure_logging
-from webhooks.certificates.keeper import CannotKeep, CertificateOptions, Keeper
-from webhooks.certificates.watching import keep
+from webhooks.certificates.keeper import CannotKeep, CertificateOptions, Keeper, keep
 from webhooks.configurations import setting as settings
 from webhooks.configurations.objects import MUTATING, VALIDATING, name_of
 from webhooks.configurations.setting import Setting

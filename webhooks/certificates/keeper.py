@@ -1,7 +1,13 @@
-"""Takes the steps that the rules ask for, in the clusters."""
+"""Takes the steps that the rules ask for, in the clusters: once, or for as long as the process runs.
 
+In steady state there is no request: watches of single objects show when a Secret or a webhook configuration changes,
+and the clock shows when a certificate is due.
+"""
+
+import asyncio
 import base64
 import binascii
+import contextlib
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +21,8 @@ from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError
 from kube.objects import Object, annotations, labels, metadata
 from kube.resources import SECRETS, Resource
-from kube.runtime.client import Client
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.watch import ListBegins, Watcher
 from kube.x509 import Pair, load_certificates, load_pair, make_ca, make_serving, pem
 from webhooks.certificates import files
 from webhooks.certificates.rules import (
@@ -37,6 +44,10 @@ from webhooks.rules.registration import Instance
 CA, CA_KEY, BUNDLE = "ca.crt", "ca.key", "bundle.crt"
 PUBLISHED_AT = f"{GROUP}/ca-published-at"
 _MOST_STEPS = 30
+_AGAIN_AFTER_FAILURE = 30.0
+_LONGEST_REST = 3600.0
+"""Seconds after which the clock is looked at again: it may have been corrected."""
+_BETWEEN_ROUNDS = 1.0
 
 log = structlog.get_logger("certificates")
 
@@ -255,3 +266,51 @@ def _bundles(configuration: Object) -> set[bytes]:
 
 def _trusts(configuration: Object, ca: Pair) -> bool:
     return all(ca.certificate in load_certificates(bundle) for bundle in _bundles(configuration))
+
+
+# --- for as long as the process runs
+
+
+async def keep(
+    keeper: Keeper,
+    watched: Sequence[tuple[Client, Resource, str, str]],
+    *,
+    clock: Callable[[], datetime.datetime],
+    between_rounds: float = _BETWEEN_ROUNDS,
+) -> None:
+    """Runs until it is cancelled.
+
+    `watched` are client, resource, namespace and name of each object whose changes matter; however often they change,
+    `between_rounds` seconds pass.
+    """
+    changed = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        for client, resource, namespace, name in watched:
+            tasks.create_task(_wake(changed, client, resource, namespace, name))
+        while True:
+            changed.clear()
+            rest = await _round(keeper, clock)
+            await asyncio.sleep(between_rounds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await changed.wait()
+
+
+async def _round(keeper: Keeper, clock: Callable[[], datetime.datetime]) -> float:
+    """One round; returns the seconds until the next."""
+    try:
+        due = await keeper.run()
+    except (KubeError, CannotKeep) as error:
+        log.error("Cannot bring the certificates into order, trying again", error=str(error))
+        return _AGAIN_AFTER_FAILURE
+    return min(max((due - clock()).total_seconds(), 0.0), _LONGEST_REST)
+
+
+async def _wake(changed: asyncio.Event, client: Client, resource: Resource, namespace: str, name: str) -> None:
+    selection = Selection(namespace=namespace, field_selector=f"metadata.name={name}")
+    watcher = Watcher(client, resource, selection, form=Form.METADATA)
+    async with contextlib.aclosing(watcher.events()) as events:
+        async for event in events:
+            # At the end of a list too: what is in none was perhaps there in the last round.
+            if not isinstance(event, ListBegins):
+                changed.set()

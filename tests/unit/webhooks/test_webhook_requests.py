@@ -13,8 +13,7 @@ import structlog
 from kit import http
 from kit.clock import FakeClock
 from kit.eventually import soon
-from webhooks.clients import Clients
-from webhooks.server import Disabled, Requests
+from webhooks.server import Clients, Disabled, Requests
 
 ANSWER = b'{"response":{}}'
 JSON = {"Content-Type": "application/json"}
