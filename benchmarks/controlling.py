@@ -174,9 +174,7 @@ async def _fill(client: Client, watched: _Watched, *, projects: int, shoots: int
 
     async def seed(index: int) -> None:
         name = f"seed-{index}"
-        await client.create(
-            SEEDS, {"apiVersion": SEEDS.api_version, "kind": "Seed", "metadata": {"name": name}, "spec": SEED}
-        )
+        await client.create(SEEDS, {**SEEDS.type_meta, "metadata": {"name": name}, "spec": SEED})
         await client.patch(
             SEEDS, name, {"status": {"conditions": [_condition("GardenletReady")]}}, subresource="status"
         )
@@ -205,9 +203,7 @@ async def _fill(client: Client, watched: _Watched, *, projects: int, shoots: int
 async def _create_project(client: Client, name: str) -> None:
     spec = {"namespace": f"garden-{name}"}
     meta = {"name": name}
-    await client.create(
-        PROJECTS, {"apiVersion": PROJECTS.api_version, "kind": "Project", "metadata": meta, "spec": spec}
-    )
+    await client.create(PROJECTS, {**PROJECTS.type_meta, "metadata": meta, "spec": spec})
 
 
 def _condition(kind: str) -> Object:

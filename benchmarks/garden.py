@@ -205,7 +205,7 @@ def _is_defaulted(cluster: Cluster) -> bool:
 def shoot_in(namespace: str, name: str, **spec: Any) -> Object:
     """Args: spec: fields besides those that all have."""
     meta = {"name": name, "namespace": namespace}
-    return {"apiVersion": SHOOTS.api_version, "kind": SHOOTS.kind, "metadata": meta, "spec": {**_SPEC, **spec}}
+    return {**SHOOTS.type_meta, "metadata": meta, "spec": {**_SPEC, **spec}}
 
 
 async def _fill(client: Client, *, shoots: int, seeds: int) -> None:
@@ -214,7 +214,7 @@ async def _fill(client: Client, *, shoots: int, seeds: int) -> None:
 
     async def seed(index: int) -> None:
         meta = {"name": f"seed-{index}"}
-        await client.create(SEEDS, {"apiVersion": SEEDS.api_version, "kind": "Seed", "metadata": meta, "spec": SEED})
+        await client.create(SEEDS, {**SEEDS.type_meta, "metadata": meta, "spec": SEED})
 
     async def shoot(index: int) -> None:
         obj = shoot_in(_NOT_ASKED, f"s-{index}") | {"spec": {**first["spec"], "seedName": f"seed-{index % seeds}"}}

@@ -347,7 +347,4 @@ def _objects(name: str, version: _Version) -> list[Object]:
     # A template of a Job can't be changed, so it does not depend on the version.
     job = {"containers": [{"name": "c", "image": "registry.example/job:1"}], "restartPolicy": "Never"}
     bodies["Job"] = {"template": {"metadata": {"labels": {"app": name, "kind": "Job"}}, "spec": job}}
-    return [
-        {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": bodies[resource.kind]}
-        for resource in WORKLOADS
-    ]
+    return [{**resource.type_meta, "metadata": meta, "spec": bodies[resource.kind]} for resource in WORKLOADS]

@@ -153,7 +153,7 @@ async def _garden() -> AsyncIterator[tuple[Cluster, Program, Meter]]:
 
 
 async def _seed(client: Client, name: str, *, room: int | None = None) -> None:
-    obj = {"apiVersion": SEEDS.api_version, "kind": SEEDS.kind, "metadata": {"name": name}, "spec": SEED}
+    obj = {**SEEDS.type_meta, "metadata": {"name": name}, "spec": SEED}
     await client.create(SEEDS, obj)
     now = format_time(datetime.now(UTC))
     ready = {"type": "GardenletReady", "status": "True", "reason": "r", "message": "", "lastUpdateTime": now}

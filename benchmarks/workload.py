@@ -71,8 +71,7 @@ def managed_resource(name: str, namespace: str, *, resource_class: str = "") -> 
     if resource_class:
         spec["class"] = resource_class
     return {
-        "apiVersion": MANAGED_RESOURCES.api_version,
-        "kind": "ManagedResource",
+        **MANAGED_RESOURCES.type_meta,
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }

@@ -189,11 +189,7 @@ class PlainApi(GardenApi):
         if not is_allowed(await self._client.create(SELF_SUBJECT_ACCESS_REVIEWS, self_review(asked))):
             message = f'you may not create {SHOOTS.plural}/{role.subresource} for "{namespace}/{name}"'
             raise Forbidden(403, message=message, reason="Forbidden")
-        body: Object = {
-            "apiVersion": SELF_SUBJECT_REVIEWS.api_version,
-            "kind": SELF_SUBJECT_REVIEWS.kind,
-            "metadata": {},
-        }
+        body: Object = {**SELF_SUBJECT_REVIEWS.type_meta, "metadata": {}}
         return text(at(await self._client.create(SELF_SUBJECT_REVIEWS, body), "status", "userInfo", "username"))
 
 

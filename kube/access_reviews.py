@@ -37,4 +37,4 @@ def is_allowed(answer: Object) -> bool:
 
 
 def _body(resource: Resource, spec: Object) -> Object:
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
+    return {**resource.type_meta, "metadata": {}, "spec": spec}

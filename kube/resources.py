@@ -35,6 +35,11 @@ class Resource:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def type_meta(self) -> dict[str, str]:
+        """What an object begins with that says of which kind it is."""
+        return {"apiVersion": self.api_version, "kind": self.kind}
+
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection (no name: of all namespaces if none is given) or of one object.
 
@@ -55,7 +60,7 @@ class Resource:
     def reference(self, *, namespace: str = "", name: str, uid: str) -> dict[str, str]:
         """An object as Events and owner references name it."""
         place = {"namespace": namespace} if namespace else {}
-        return {"apiVersion": self.api_version, "kind": self.kind, **place, "name": name, "uid": uid}
+        return {**self.type_meta, **place, "name": name, "uid": uid}
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"

@@ -37,8 +37,7 @@ class Bundle:
 
     def managed_resource(self) -> Object:
         return {
-            "apiVersion": MANAGED_RESOURCES.api_version,
-            "kind": MANAGED_RESOURCES.kind,
+            **MANAGED_RESOURCES.type_meta,
             "metadata": {"name": self.name},
             "spec": {"secretRefs": [{"name": self.name}]},
         }

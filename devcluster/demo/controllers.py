@@ -144,16 +144,14 @@ class ControllerScenes(Demo):
     def _second_shoot(self) -> tuple[Object, Object]:
         """A profile of its own, and a Shoot that uses it."""
         profile = {
-            "apiVersion": CLOUD_PROFILES.api_version,
-            "kind": CLOUD_PROFILES.kind,
+            **CLOUD_PROFILES.type_meta,
             "metadata": {"name": "annual"},
             "spec": self._get(CLOUD_PROFILES, "local")["spec"],
         }
         self._api.create(CLOUD_PROFILES.path(), profile)
         tulip = self._get(SHOOTS, _TULIP[1], _TULIP[0])["spec"]
         shoot = {
-            "apiVersion": SHOOTS.api_version,
-            "kind": SHOOTS.kind,
+            **SHOOTS.type_meta,
             "metadata": {"name": "poppy", "namespace": _TULIP[0]},
             "spec": {
                 **{field: tulip[field] for field in ("credentialsBindingName", "region", "networking", "provider")},

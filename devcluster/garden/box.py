@@ -66,8 +66,7 @@ class GardenBox:
     def _is_defaulted(self) -> bool:
         """Whether the webhooks have a say: a Project gets a creator from them."""
         project = {
-            "apiVersion": PROJECTS.api_version,
-            "kind": PROJECTS.kind,
+            **PROJECTS.type_meta,
             "metadata": {"name": "probe"},
             "spec": {"namespace": "garden-probe"},
         }

@@ -140,15 +140,14 @@ class Gardenlets:
         if await self._client.find(LEASES, name, namespace=LEASE_NAMESPACE) is not None:
             await self._client.patch(LEASES, name, lease, namespace=LEASE_NAMESPACE)
             return
-        owner = {"apiVersion": SEEDS.api_version, "kind": SEEDS.kind, "name": name, "uid": uid(seed)}
+        owner = {**SEEDS.type_meta, "name": name, "uid": uid(seed)}
         lease["metadata"] |= {"namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
         await self._client.create(LEASES, lease)
 
     async def _register(self, managed_seed: Object) -> None:
         template = mapping_at(spec(managed_seed), *seed_template_path(spec(managed_seed)))
         seed = {
-            "apiVersion": SEEDS.api_version,
-            "kind": SEEDS.kind,
+            **SEEDS.type_meta,
             "metadata": {**mapping(template.get("metadata")), "name": key(managed_seed).name},
             "spec": template["spec"],
         }

@@ -86,7 +86,7 @@ def _credentials(binding: Object, api_version: str, kind: str) -> Iterator[Key]:
 def credentials_reference(binding: Object) -> Object:
     """With apiVersion and kind, which a SecretBinding need not say."""
     if "secretRef" in binding:
-        return {**mapping(binding["secretRef"]), "apiVersion": SECRETS.api_version, "kind": SECRETS.kind}
+        return {**mapping(binding["secretRef"]), **SECRETS.type_meta}
     return mapping(binding.get("credentialsRef"))
 
 

@@ -233,8 +233,7 @@ def revision_secret(
             "annotations": notes,
             "ownerReferences": [
                 {
-                    "apiVersion": MANAGED_RESOURCES.api_version,
-                    "kind": MANAGED_RESOURCES.kind,
+                    **MANAGED_RESOURCES.type_meta,
                     "name": own.name,
                     "uid": uid(managed_resource),
                 }

@@ -393,7 +393,7 @@ class LeaderElector:
         )
         if self._lease is None:
             meta = {"name": settings.name, "namespace": settings.namespace, "annotations": dict(self.annotations)}
-            new = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": meta, "spec": spec}
+            new = {**LEASES.type_meta, "metadata": meta, "spec": spec}
             self._lease = await self._client.create(LEASES, new)
         else:
             meta = {**metadata(self._lease), "annotations": {**annotations(self._lease), **self.annotations}}

@@ -148,8 +148,7 @@ def clip(message: str) -> str:
 def event_object(series: Series, *, host: str) -> Object:
     content = series.content
     return {
-        "apiVersion": EVENTS.api_version,
-        "kind": EVENTS.kind,
+        **EVENTS.type_meta,
         "metadata": {"name": series.name, "namespace": series.namespace},
         "involvedObject": content.involved.reference(),
         "type": content.type,

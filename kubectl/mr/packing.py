@@ -106,8 +106,7 @@ def managed_resource(
     if keep_objects:
         spec["keepObjects"] = True
     return {
-        "apiVersion": MANAGED_RESOURCES.api_version,
-        "kind": "ManagedResource",
+        **MANAGED_RESOURCES.type_meta,
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }

@@ -95,7 +95,7 @@ class Person:
 
     def create(self, resource: Resource, obj: Object, *, namespace: str = PROJECT) -> Object:
         """Nothing is stored."""
-        typed = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        typed = {**resource.type_meta, **obj}
         return self.request("POST", f"{resource.path(namespace=namespace)}?dryRun=All", typed)
 
     def read(self, resource: Resource, *, namespace: str = PROJECT) -> list[Object]:
@@ -298,7 +298,7 @@ MEMBERS = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "an
 )
 def test_manifests_are_refused_offline_with_the_same_words(box: Cluster, name: str, spec: Object) -> None:
     of = resources.PROJECTS
-    obj = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": name}, "spec": spec}
+    obj = {**of.type_meta, "metadata": {"name": name}, "spec": spec}
     status, refused = box.api.raw("POST", f"{of.path()}?dryRun=All", obj)
     assert status == 422
     causes = [f"{cause['field']}: {cause['message']}" for cause in json.loads(refused)["details"]["causes"]]

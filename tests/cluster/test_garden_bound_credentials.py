@@ -43,7 +43,7 @@ class Place(ShootPlace):
     def credentials_binding(
         self, name: str, types: str = "local", of: Resource = SECRETS, quotas: tuple[str, ...] = ()
     ) -> None:
-        reference = {"apiVersion": of.api_version, "kind": of.kind, "name": "cred", "namespace": self.namespace}
+        reference = {**of.type_meta, "name": "cred", "namespace": self.namespace}
         fields = {"credentialsRef": reference, "quotas": _named(quotas)}
         self.create(CREDENTIALS_BINDINGS, name, provider={"type": types}, **fields)
 

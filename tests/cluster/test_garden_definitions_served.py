@@ -306,8 +306,7 @@ def test_two_writers_share_the_conditions_of_a_seed(garden: Cluster) -> None:
         entry = {"type": kind, "status": "True", "reason": "R", "message": "m"}
         status = {"conditions": [{**entry, "lastTransitionTime": now, "lastUpdateTime": now}]}
         obj = {
-            "apiVersion": resources.SEEDS.api_version,
-            "kind": "Seed",
+            **resources.SEEDS.type_meta,
             "metadata": {"name": "shared"},
             "status": status,
         }

@@ -62,7 +62,7 @@ async def whoami(kubeconfig: str, directory: Path) -> Object:
     path.write_text(kubeconfig)
     path.chmod(0o600)
     async with connected(path) as client:
-        review = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind, "metadata": {}}
+        review = {**SELF_SUBJECT_REVIEWS.type_meta, "metadata": {}}
         found: Object = at(await client.create(SELF_SUBJECT_REVIEWS, review), "status", "userInfo")
         return found
 

@@ -125,8 +125,7 @@ class Watched:
 
 async def made(client: Client, name: str, **spec: Any) -> Watched:
     project = {
-        "apiVersion": PROJECTS.api_version,
-        "kind": PROJECTS.kind,
+        **PROJECTS.type_meta,
         "metadata": {"name": name, "labels": {"quota": "conf"}},
         "spec": spec,
     }

@@ -40,7 +40,7 @@ class Scaled(SeedSetPlace):
     # --- the SeedAutoscaler
 
     def scale(self, **fields: Any) -> None:
-        target = {"apiVersion": MANAGED_SEED_SETS.api_version, "kind": MANAGED_SEED_SETS.kind, "name": self.name}
+        target = {**MANAGED_SEED_SETS.type_meta, "name": self.name}
         wanted = {"scaleTargetRef": target, "maxReplicas": 3, **fields}
         self.base.create(SEED_AUTOSCALERS, self.name, spec=wanted)
 

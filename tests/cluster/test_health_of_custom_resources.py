@@ -42,8 +42,7 @@ def checking_agent(cluster: Cluster) -> Agent:
             "readyCondition": True,
             "healthCheckExprs": [
                 {
-                    "apiVersion": GADGETS.api_version,
-                    "kind": GADGETS.kind,
+                    **GADGETS.type_meta,
                     "failed": "status.phase == 'Failed'",
                     "current": "status.phase == 'Running'",
                 }

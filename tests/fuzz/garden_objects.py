@@ -177,7 +177,7 @@ def _bases(resource: Resource) -> Sequence[Object]:
 
 def _bare(resource: Resource) -> Object:
     labels = {"gardener.cloud/role": "project", "project.gardener.cloud/name": "dev"}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "thing", "labels": labels}}
+    return {**resource.type_meta, "metadata": {"name": "thing", "labels": labels}}
 
 
 _EXTENSIONS = (

@@ -42,7 +42,7 @@ class Garden:
         """
         place = {"namespace": namespace} if namespace else {}
         meta = {"name": name, **place, **fields.pop("metadata", {})}
-        obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
+        obj = {**resource.type_meta, "metadata": meta, **fields}
         return self._request("POST", resource.path(namespace=namespace) + ("?dryRun=All" if dry_run else ""), obj)
 
     def patch(

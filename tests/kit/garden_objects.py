@@ -122,8 +122,7 @@ def garden_object(resource: Resource, name: str = "thing", *, namespace: str = "
     """Nobody else holds any part of it."""
     place = {"namespace": namespace} if resource.namespaced and namespace else {}
     return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
+        **resource.type_meta,
         "metadata": {"name": name, **place, **metadata},
         **copy.deepcopy(_FIELDS[resource]),
     }

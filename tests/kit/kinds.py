@@ -28,8 +28,7 @@ def definition(resource: Resource, *, has_status: bool = False, labels: Mapping[
         **({"subresources": {"status": {}}} if has_status else {}),
     }
     return {
-        "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-        "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+        **CUSTOM_RESOURCE_DEFINITIONS.type_meta,
         "metadata": {
             "name": f"{resource.plural}.{resource.group}",
             "labels": dict(labels or {}),

@@ -54,8 +54,7 @@ def _object(
     revision: str = REVISION,
 ) -> Object:
     return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
+        **resource.type_meta,
         "metadata": {
             "name": name,
             **({"namespace": namespace} if namespace else {}),

@@ -60,8 +60,7 @@ def _large(cluster: Cluster, name: str) -> None:
     data = {"objects.yaml.br": base64.b64encode(brotli.compress(text.encode(), quality=5)).decode()}
     cluster.api.apply(f"{SECRETS.path(namespace=NAMESPACE)}/{name}", _secret(name, data))
     managed = {
-        "apiVersion": MANAGED_RESOURCES.api_version,
-        "kind": "ManagedResource",
+        **MANAGED_RESOURCES.type_meta,
         "metadata": {"name": name},
         "spec": {"secretRefs": [{"name": name}]},
     }

@@ -179,7 +179,7 @@ class Stage:
                 self.source.api.patch(f"{secrets}/s", {"data": data})
             except NotFound:
                 self.source.api.create(secrets, {"metadata": {"name": "s"}, "data": data})
-            head = {"apiVersion": MANAGED_RESOURCES.api_version, "kind": "ManagedResource", "metadata": {"name": "mr"}}
+            head = {**MANAGED_RESOURCES.type_meta, "metadata": {"name": "mr"}}
             with contextlib.suppress(AlreadyExists):
                 self.source.api.create(managed, {**head, "spec": spec})
 

@@ -73,8 +73,7 @@ def configuration(
     if isinstance(trust, CertManager):
         metadata["annotations"] = {INJECT_CA_FROM: trust.certificate}
     return {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
+        **kind.type_meta,
         "metadata": metadata,
         "webhooks": [_webhook(entry, address, trust) for entry in entries],
     }

@@ -93,8 +93,7 @@ def binding_of(role: Role, accounts: Iterable[Key]) -> Object:
     """What is ours in it; all is replaced but `roleRef`, which can't be changed."""
     owner = CLUSTER_ROLES.reference(name=role.name, uid=role.uid)
     return {
-        "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,
-        "kind": CLUSTER_ROLE_BINDINGS.kind,
+        **CLUSTER_ROLE_BINDINGS.type_meta,
         "metadata": {
             "name": role.name,
             "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": False}],

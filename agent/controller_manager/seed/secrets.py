@@ -172,8 +172,7 @@ async def _failures(what: str, attempts: Iterable[Awaitable[None]]) -> list[Reco
 def _namespace(name: str, seed: Object) -> Object:
     owner = SEEDS.reference(name=key(seed).name, uid=uid(seed))
     return {
-        "apiVersion": NAMESPACES.api_version,
-        "kind": NAMESPACES.kind,
+        **NAMESPACES.type_meta,
         "metadata": {
             "name": name,
             "labels": {keys.ROLE: ROLE_SEED},
@@ -190,7 +189,7 @@ def copy_of(source: GardenSecret, namespace: str) -> Object:
         "labels": content.pop("labels", {}),
         "annotations": content.pop("annotations", {}),
     }
-    return {"apiVersion": SECRETS.api_version, "kind": SECRETS.kind, "metadata": meta, **content}
+    return {**SECRETS.type_meta, "metadata": meta, **content}
 
 
 def has_to_be_made_anew(present: Object, wanted: Object) -> bool:

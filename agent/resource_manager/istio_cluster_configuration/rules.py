@@ -265,8 +265,7 @@ def envoy_filter(source: str, source_uid: str, target: str, patches: Sequence[Ob
     """The object that holds the patches; it goes with the namespace that they come from."""
     owner = {**NAMESPACES.reference(name=source, uid=source_uid), "controller": True, "blockOwnerDeletion": True}
     return {
-        "apiVersion": kinds.ENVOY_FILTERS.api_version,
-        "kind": kinds.ENVOY_FILTERS.kind,
+        **kinds.ENVOY_FILTERS.type_meta,
         "metadata": {
             "name": f"{source}{SUFFIX}",
             "namespace": target,

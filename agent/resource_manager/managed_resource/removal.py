@@ -283,7 +283,7 @@ class Removal:
         self._live.forget(self._name)
 
     async def _delete(self, uid_: str, version: str, changes: ChangeSet, live: Object | None = None) -> None:
-        subject = live or {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
+        subject = live or self._resource.type_meta
         await self._options.client.delete(
             self._resource,
             self._key.name,

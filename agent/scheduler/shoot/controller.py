@@ -119,6 +119,6 @@ class _RegionConfigs:
             counting = min(each.key for each in self.all() if profile in each.profiles)
             if counting != config.key:
                 name = {"namespace": config.key.namespace, "name": config.key.name}
-                about = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, **name}
+                about = {**CONFIG_MAPS.type_meta, **name}
                 message = f"It does not count for cloud profile {profile}, which ConfigMap {counting} names, too"
                 self._recorder.event(about, "Warning", "RegionConfigIgnored", message)

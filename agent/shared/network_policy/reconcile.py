@@ -324,8 +324,7 @@ def _is_spared(service: Service, name: Key, *, count: int) -> bool:
 
 def _body(service: Service, policy: Policy) -> Object:
     return {
-        "apiVersion": NETWORK_POLICIES.api_version,
-        "kind": NETWORK_POLICIES.kind,
+        **NETWORK_POLICIES.type_meta,
         "metadata": {
             "name": policy.key.name,
             "namespace": policy.key.namespace,

@@ -107,7 +107,7 @@ class Tokens:
         if audiences:
             # Without them the API server would ask whether the token is for itself.
             spec["audiences"] = list(audiences)
-        review = {"apiVersion": TOKEN_REVIEWS.api_version, "kind": TOKEN_REVIEWS.kind, "spec": spec}
+        review = {**TOKEN_REVIEWS.type_meta, "spec": spec}
         status: Object = (await self._client.create(TOKEN_REVIEWS, review)).get("status") or {}
         return status
 

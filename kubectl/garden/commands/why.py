@@ -75,8 +75,7 @@ def _text(finding: Finding) -> str:
 
 def data(resource: Resource, own: Key, findings: Sequence[Finding], unread: Sequence[str]) -> dict[str, Any]:
     return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
+        **resource.type_meta,
         **({"namespace": own.namespace} if own.namespace else {}),
         "name": own.name,
         "findings": [each.data() for each in findings],

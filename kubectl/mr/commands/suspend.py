@@ -48,7 +48,7 @@ async def command(session: Session, *, names: Sequence[str], all_here: bool, eve
 async def _own_name(client: Client) -> str:
     """As the API server knows who asks; else as this computer does."""
     try:
-        body = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind}
+        body = SELF_SUBJECT_REVIEWS.type_meta
         review = await client.create(SELF_SUBJECT_REVIEWS, body)
         name = ((review.get("status") or {}).get("userInfo") or {}).get("username")
     except KubeError:

@@ -94,7 +94,7 @@ class UseScene(SharedScene):
         named: Object = {"name": self.mark, "namespace": self.namespace}
         provider = {"provider": {"type": self.mark}, "quotas": [named]}
         place.create(SECRET_BINDINGS, self.mark, secretRef=named, **provider)
-        identity = {"apiVersion": WORKLOAD_IDENTITIES.api_version, "kind": WORKLOAD_IDENTITIES.kind, **named}
+        identity = {**WORKLOAD_IDENTITIES.type_meta, **named}
         place.create(CREDENTIALS_BINDINGS, self.mark, credentialsRef=identity, **provider)
 
     async def problem(self) -> str:

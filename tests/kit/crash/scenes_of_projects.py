@@ -55,7 +55,7 @@ class ProjectScene(GardenScene):
 
     async def make(self, **fields: Any) -> None:
         meta = {"name": self.mark, **fields.pop("metadata", {})}
-        project = {"apiVersion": PROJECTS.api_version, "kind": PROJECTS.kind, "metadata": meta, **fields}
+        project = {**PROJECTS.type_meta, "metadata": meta, **fields}
         await self.client.create(PROJECTS, project)
 
     async def project(self) -> Object | None:

@@ -33,7 +33,7 @@ class SeedSetIsScaled(GardenScene):
     async def prepare(self) -> None:
         self.place.make(1)
         self.place.base.patch(MANAGED_SEED_SETS, self.mark, {"status": {"observedGeneration": 1}}, status=True)
-        target = {"apiVersion": MANAGED_SEED_SETS.api_version, "kind": MANAGED_SEED_SETS.kind, "name": self.mark}
+        target = {**MANAGED_SEED_SETS.type_meta, "name": self.mark}
         bounds = {"minReplicas": 2, "maxReplicas": 3}
         self.place.base.create(SEED_AUTOSCALERS, self.mark, spec={"scaleTargetRef": target, **bounds})
 

@@ -153,7 +153,7 @@ class Asked:
         """With apiVersion and kind, a name and, where the kind has one, a namespace."""
         resource = self.kind.resource
         meta = {"name": "x", **({"namespace": "garden-dev"} if resource.namespaced else {}), **metadata(obj)}
-        complete = {"apiVersion": resource.api_version, "kind": resource.kind, **obj, "metadata": meta}
+        complete = {**resource.type_meta, **obj, "metadata": meta}
         return cast("Object", copied(complete))
 
     def request(

@@ -42,8 +42,7 @@ def of(resource: Resource, name: str, *, namespace: str = "", meta: Object | Non
     """An object as it is stored: with the defaults of its schema."""
     place = {"namespace": namespace} if namespace else {}
     obj = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
+        **resource.type_meta,
         "metadata": {"name": name, **place, **(meta or {})},
     }
     known = definition(group=resource.group, kind=resource.kind)

@@ -35,7 +35,7 @@ elsewhere = partial(shoot, f"{OTHER}/s")
 def made(resource: Resource, name: str, namespace: str = OWN, *labels: str, **fields: Any) -> Object:
     marks = {each.partition("=")[0]: each.partition("=")[2] or "true" for each in labels}
     meta = {"name": name, "namespace": namespace, "labels": marks, "resourceVersion": "1"}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
+    return {**resource.type_meta, "metadata": meta, **fields}
 
 
 def secret_binding(secret: str = "cred", **fields: Any) -> Object:
@@ -44,7 +44,7 @@ def secret_binding(secret: str = "cred", **fields: Any) -> Object:
 
 
 def credentials_binding(kind: Resource = SECRETS, **fields: Any) -> Object:
-    reference = {"apiVersion": kind.api_version, "kind": kind.kind, "name": "cred", "namespace": OWN}
+    reference = {**kind.type_meta, "name": "cred", "namespace": OWN}
     return made(CREDENTIALS_BINDINGS, "b", OTHER, **({"credentialsRef": reference} | fields))
 
 

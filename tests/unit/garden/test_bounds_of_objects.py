@@ -143,7 +143,7 @@ def codes(kind: Kind, operation: str, new: Object, old: Object | None) -> set[in
 @pytest.mark.parametrize("share", [0.9, 1.1])
 def test_what_can_be_created_can_be_updated_by_many_clients_and_with_a_status(kind: Kind, share: float) -> None:
     values = round(share * MAX_VALUES_OF_OBJECT)
-    bare = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "metadata": {"name": "x"}}
+    bare = {**kind.resource.type_meta, "metadata": {"name": "x"}}
     obj = {**bare, "more": [[]] * (values // 2)}
     created = 413 not in codes(kind, "CREATE", obj, None)
     assert created is (share < 1)

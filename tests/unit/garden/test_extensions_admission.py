@@ -25,7 +25,7 @@ def registration(*given: Object, name: str = "x", **deployment: Any) -> Object:
 
 def registered(*given: Object) -> Object:
     of = resources.CONTROLLER_REGISTRATIONS
-    return {"apiVersion": of.api_version, "kind": of.kind, **registration(*given, name="other")}
+    return {**of.type_meta, **registration(*given, name="other")}
 
 
 def test_extensions_get_defaults_and_other_kinds_do_not() -> None:

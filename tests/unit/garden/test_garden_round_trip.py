@@ -97,7 +97,7 @@ def test_what_documents_show_fits_the_schema_and_nothing_of_it_is_lost(resource:
     known = definition(group=resource.group, kind=resource.kind)
     assert known is not None
     meta = {"name": "crazy-botany", "namespace": "garden"}
-    obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
+    obj = {**resource.type_meta, "metadata": meta, "spec": spec}
     assert unknown_fields(known.schema, obj) == []
     stored = with_defaults(known.schema, obj)
     assert errors(known.schema, stored) == []

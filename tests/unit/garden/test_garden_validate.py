@@ -212,7 +212,7 @@ FIELDS = st.sampled_from(("metadata", "spec", "status", "provider", "members", "
 @given(st.sampled_from(DEFINITIONS), st.dictionaries(FIELDS, ANYTHING, max_size=4))
 def test_there_is_an_answer_about_any_object(definition: Any, fields: Object) -> None:
     of = definition.resource
-    report({**fields, "apiVersion": of.api_version, "kind": of.kind})
+    report({**fields, **of.type_meta})
 
 
 def test_a_kind_of_another_api_is_not_served() -> None:

@@ -33,7 +33,7 @@ def parent(**changes: Any) -> Object:
         "regions": [{"name": "r"}],
     }
     meta = {"name": "p"}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec | changes}
+    return {**resource.type_meta, "metadata": meta, "spec": spec | changes}
 
 
 def own(**spec: Any) -> Object:

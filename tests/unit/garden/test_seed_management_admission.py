@@ -89,7 +89,7 @@ def test_a_gardenlet_is_in_the_garden_and_not_beside_a_managed_seed_of_that_name
     elsewhere = {**gardenlet(), "metadata": {"name": "s", "namespace": "garden-dev"}}
     assert Asked(GARDENLET).create(elsewhere).fields == {"metadata.namespace"}
     resource = resources.MANAGED_SEEDS
-    other = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": META}
+    other = {**resource.type_meta, "metadata": META}
     refused = Asked(GARDENLET, garden=[other]).create(gardenlet())
     assert refused.code == 403
     assert "cannot create Gardenlet garden/s since there is already a ManagedSeed object" in refused.message
@@ -309,7 +309,7 @@ def test_the_deployment_of_gardenlets_is_looked_at_in_templates_too() -> None:
 )
 def test_there_is_room_for_numbers_in_the_names_of_shoots(name: str, code: int, warned: int) -> None:
     project = {"metadata": {"name": "garden"}, "spec": {"namespace": "garden"}}
-    garden = [{"apiVersion": resources.PROJECTS.api_version, "kind": "Project", **project}]
+    garden = [{**resources.PROJECTS.type_meta, **project}]
     obj = {**managed_seed_set(), "metadata": {**META, "name": name}}
     created = Asked(MANAGED_SEED_SET, garden=garden).create(obj)
     assert (created.code, len(created.warnings)) == (code, warned), created.message
@@ -343,9 +343,9 @@ def test_a_request_for_fewer_replicas_gets_a_warning_with_those_that_stay() -> N
     def replica(name: str, **annotations: str) -> Object:
         owner = {"kind": "ManagedSeedSet", "name": "s", "uid": "u", "controller": True}
         meta = {"name": name, "namespace": "garden", "ownerReferences": [owner], "annotations": annotations}
-        return {"apiVersion": resources.MANAGED_SEEDS.api_version, "kind": "ManagedSeed", "metadata": meta}
+        return {**resources.MANAGED_SEEDS.type_meta, "metadata": meta}
 
-    shoot = {"apiVersion": resources.SHOOTS.api_version, "kind": "Shoot", "spec": {"seedName": "s-1"}}
+    shoot = {**resources.SHOOTS.type_meta, "spec": {"seedName": "s-1"}}
     used = {**shoot, "metadata": {"name": "x", "namespace": "garden-dev"}}
     protected = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
     own = {**shoot, "metadata": {"name": "s-3", "namespace": "garden", "annotations": protected}, "spec": {}}
@@ -417,7 +417,7 @@ def test_an_autoscaler_looks_at_shoots_unless_it_says_otherwise() -> None:
 
 
 def test_a_set_has_one_autoscaler() -> None:
-    kind = {"apiVersion": SEED_AUTOSCALERS.api_version, "kind": SEED_AUTOSCALERS.kind}
+    kind = SEED_AUTOSCALERS.type_meta
     other = {**kind, **autoscaler(metric()), "metadata": {**META, "name": "other"}}
     asked = Asked(SEED_AUTOSCALER, garden=[other])
     refused = asked.create(autoscaler(metric()))

@@ -77,8 +77,7 @@ class Desired:
     def new(self, name: str) -> Object:
         pod_security = self._pod_security
         return {
-            "apiVersion": CONTROLLER_INSTALLATIONS.api_version,
-            "kind": CONTROLLER_INSTALLATIONS.kind,
+            **CONTROLLER_INSTALLATIONS.type_meta,
             "metadata": {
                 "name": name,
                 "labels": self._labels(),

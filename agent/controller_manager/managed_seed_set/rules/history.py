@@ -44,8 +44,7 @@ def new_revision(seed_set: Object, templates: Object, *, number: int, collisions
     cause = annotations(seed_set).get(CHANGE_CAUSE)
     selected = mapping_at(spec(seed_set), "selector", "matchLabels")
     return {
-        "apiVersion": CONTROLLER_REVISIONS.api_version,
-        "kind": CONTROLLER_REVISIONS.kind,
+        **CONTROLLER_REVISIONS.type_meta,
         "metadata": {
             "name": f"{key(seed_set).name}-{found}",
             "namespace": key(seed_set).namespace,

@@ -58,8 +58,7 @@ def role_labels(project: Object) -> dict[str, str]:
 
 def new_namespace(project: Object) -> Object:
     return {
-        "apiVersion": NAMESPACES.api_version,
-        "kind": NAMESPACES.kind,
+        **NAMESPACES.type_meta,
         "metadata": {
             "name": namespace_of(project),
             "labels": role_labels(project),

@@ -39,8 +39,7 @@ def limits_only(present: Object) -> Object:
 def new_quota(config: Mapping[str, Any], project: Object, namespace: str) -> Object:
     marks = {"labels": labels(config), "annotations": annotations(config)}
     return {
-        "apiVersion": RESOURCE_QUOTAS.api_version,
-        "kind": RESOURCE_QUOTAS.kind,
+        **RESOURCE_QUOTAS.type_meta,
         "metadata": {
             "name": NAME,
             "namespace": namespace,

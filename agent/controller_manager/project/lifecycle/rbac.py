@@ -44,7 +44,7 @@ class DesiredRight:
         place = {"namespace": self.key.namespace} if self.key.namespace else {}
         marks = {"labels": self.labels} if self.labels else {}
         meta = {"name": self.key.name, **place, **marks, "ownerReferences": [self.owner]}
-        return {"apiVersion": self.resource.api_version, "kind": self.resource.kind, "metadata": meta, **self.content}
+        return {**self.resource.type_meta, "metadata": meta, **self.content}
 
     def change_of(self, present: "PresentRight") -> Object:
         """A merge patch without resourceVersion; empty if all is as it is to be."""

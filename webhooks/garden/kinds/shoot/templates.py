@@ -73,8 +73,7 @@ def _of_template(findings: Iterable[Finding]) -> Iterator[Finding]:
 def _made(write: Write) -> Write:
     """The request that makes a Shoot of the template."""
     shoot = {
-        "apiVersion": SHOOT.resource.api_version,
-        "kind": SHOOT.resource.kind,
+        **SHOOT.resource.type_meta,
         "metadata": {"namespace": write.namespace},
         "spec": mapping_at(write.spec, "shootTemplate", "spec"),
     }
