@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gardener.api.garden import BACKUP_ENTRIES, CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.api.garden import BACKUP_BUCKETS, CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
@@ -211,8 +211,10 @@ def test_all_kinds_can_be_asked_about(garden: Garden, place: ShootPlace) -> None
         assert result.exit_code == 1
         assert re.search(rf"{resource.kind} \S*absent not found", result.stderr), result.stderr
     seed = place.seed()
-    place.create(BACKUP_ENTRIES, "backup", spec={"bucketName": "bucket", "seedName": seed})
-    lines = why(garden, "backupentry", "backup", "-n", place.namespace)
+    secret = {"name": place.name, "namespace": place.namespace}
+    bucket = {"provider": {"type": place.name, "region": "r"}, "seedName": seed, "secretRef": secret}
+    place.create(BACKUP_BUCKETS, place.name, spec=bucket)
+    lines = why(garden, "bbc", place.name)
     assert has(lines, f"blocked change the gardenlet of Seed {seed} has not begun with it")
 
 
