@@ -13,11 +13,12 @@ from kube.objects import Key
 from kube.runtime.cache import Store
 from process.clusters import Cluster, distinct
 from process.probes import HealthCheck, informer_sync
+from process.runner import StartError
 
 NOT_SYNCED = "informers not synced yet"
 
 
-class CachesNotSynced(Exception):
+class CachesNotSynced(StartError):
     """Caches that are needed were not filled in time."""
 
 

@@ -40,6 +40,7 @@ example:
   KUBECONFIG=$HOME/.kube/config {program} --config config.yaml
 """
 
+_NO_COMMANDS: Mapping[str, str] = {}
 _SEMANTIC_VERSION = re.compile(r"v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -115,10 +116,13 @@ class Flags:
         return [f"FLAG: --{name}={values[name]}" for name in sorted(values)]
 
 
-def run(programs: Sequence[Program[Any]]) -> Never:
-    """Runs the program that the configuration file is for; the first one, if the file has no kind."""
+def run(programs: Sequence[Program[Any]], *, commands: Mapping[str, str] = _NO_COMMANDS) -> Never:
+    """Runs the program that the configuration file is for; the first one, if the file has no kind.
+
+    Args: commands: what else the executable does, for `--help`: summaries by name.
+    """
     try:
-        flags = parse(sys.argv[1:], programs)
+        flags = parse(sys.argv[1:], programs, commands=commands)
         program, loaded = _configured(flags, programs)
     except Exit as end:
         sys.exit(end.show())
@@ -175,14 +179,16 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
 # --- the command line
 
 
-def parse(arguments: Sequence[str], programs: Sequence[Program[Any]]) -> Flags:
+def parse(
+    arguments: Sequence[str], programs: Sequence[Program[Any]], *, commands: Mapping[str, str] = _NO_COMMANDS
+) -> Flags:
     """Reads the command line of an executable; its first program is what it calls itself.
 
     Raises: Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
     """
     program, component = programs[0].name, programs[0].component.name
     clusters = tuple(dict.fromkeys(cluster for each in programs for cluster in each.component.clusters))
-    parser = _build_parser(program, _summary(programs), clusters)
+    parser = _build_parser(program, _summary(programs), clusters, commands)
     # The value of this flag is optional, and never the next argument.
     given = ["--version=true" if argument == "--version" else argument for argument in arguments]
     try:
@@ -237,6 +243,13 @@ def _variable(cluster: ClusterConnection) -> str:
     )
 
 
+def _listed(commands: Mapping[str, str]) -> str:
+    if not commands:
+        return ""
+    lines = (f"  {name:<22}{summary}; see {name} --help\n" for name, summary in commands.items())
+    return f"commands, in place of the flags:\n{''.join(lines)}\n"
+
+
 class _UsageError(Exception):
     pass
 
@@ -246,12 +259,18 @@ class _Parser(argparse.ArgumentParser):
         raise _UsageError(message)
 
 
-def _build_parser(program: str, summary: str = "", clusters: Sequence[ClusterConnection] = ()) -> _Parser:
+def _build_parser(
+    program: str,
+    summary: str = "",
+    clusters: Sequence[ClusterConnection] = (),
+    commands: Mapping[str, str] = _NO_COMMANDS,
+) -> _Parser:
+    variables = "".join(dict.fromkeys(map(_variable, clusters)))
     parser = _Parser(
         prog=program,
         usage=f"{program} --config FILE [flags]",
         description=summary,
-        epilog=_ENVIRONMENT.format(program=program, variables="".join(dict.fromkeys(map(_variable, clusters)))),
+        epilog=_listed(commands) + _ENVIRONMENT.format(program=program, variables=variables),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
         allow_abbrev=False,

@@ -30,10 +30,14 @@ from process.redaction import error_text
 _LAST_CHANCE = 1.0
 
 
+class StartError(Exception):
+    """Something outside the program keeps it from starting; the text says what that is."""
+
+
 def _is_of_user(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_of_user, error.exceptions))
-    return isinstance(error, ConfigurationError)
+    return isinstance(error, (ConfigurationError, StartError))
 
 
 class Component(Protocol):

@@ -27,6 +27,7 @@ from aiohttp import StreamReader, web
 from process.connection_limits import ConnectionLimits
 from process.listener import Listener
 from process.logging import get_logger
+from process.runner import StartError
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -219,10 +220,14 @@ class HttpServer:
             )
 
 
+class ListenError(StartError, OSError):
+    """An address can't be listened on."""
+
+
 def listen(name: str, host: str, port: int) -> socket.socket:
     """A socket that listens at an address; the arguments are those of `HttpServer`.
 
-    Raises: OSError: with a message that names server and address.
+    Raises: ListenError: with a message that names server and address.
     """
     host = host.removeprefix("[").removesuffix("]")
     try:
@@ -230,7 +235,7 @@ def listen(name: str, host: str, port: int) -> socket.socket:
     except OSError as error:
         shown = f"[{host}]" if ":" in host else host
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise OSError(f"cannot listen on {shown}:{port} for {name}: {reason}") from error
+        raise ListenError(f"cannot listen on {shown}:{port} for {name}: {reason}") from error
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

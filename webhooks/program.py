@@ -9,7 +9,8 @@ The commands beside the server have parsers of their own, in their packages.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from config import resource_manager, webhooks
@@ -70,16 +71,22 @@ def _garden(arguments: Sequence[str]) -> int:
     return command.main(arguments)
 
 
-COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
-    "configurations": _configurations,
-    "certificates": _certificates,
-    "garden": _garden,
+@dataclass(frozen=True, slots=True)
+class Command:
+    summary: str
+    main: Callable[[Sequence[str]], int]
+    """Imports its package when it is called: the server does without it."""
+
+
+COMMANDS = {
+    "configurations": Command("print or install the webhook configurations", _configurations),
+    "certificates": Command("make and renew the certificates", _certificates),
+    "garden": Command("validate: check manifests of the garden API, offline", _garden),
 }
-"""Each imports its package when it is called: the server does without them."""
 
 
 def start() -> Never:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
-        sys.exit(COMMANDS[arguments[0]](arguments[1:]))
-    run(PROGRAMS)
+        sys.exit(COMMANDS[arguments[0]].main(arguments[1:]))
+    run(PROGRAMS, commands={name: command.summary for name, command in COMMANDS.items()})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kube.clock import format_duration
 from kube.files import read_bounded
+from kube.runtime.kubeconfig import ConfigurationError
 from kube.runtime.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
 from process.logging import get_logger
 from webhooks.expiry import not_after
@@ -29,9 +30,10 @@ _LOOK_EVERY_SECONDS = 2.0
 _PATIENCE_SECONDS = 10.0
 """For which a start waits for files, since mounted Secrets may be late."""
 _LARGEST_FILE = 1 << 20
+_REMEDY = "mount the Secret that holds the certificate, or make one with `python -m webhooks certificates`"
 
 
-class CertificateError(Exception):
+class CertificateError(ConfigurationError):
     """The certificate or its key can't be used; the text names file and setting."""
 
 
@@ -72,7 +74,8 @@ class ServingCertificate:
         deadline = loop.time() + _PATIENCE_SECONDS
         while not self.refresh():
             if loop.time() >= deadline:
-                raise CertificateError(f"{self._problem} (after waiting for {format_duration(_PATIENCE_SECONDS)})")
+                waited = f"after waiting for {format_duration(_PATIENCE_SECONDS)}"
+                raise CertificateError(f"{self._problem} ({waited}): {_REMEDY}")
             await asyncio.sleep(min(0.5, _LOOK_EVERY_SECONDS))
 
     async def wait(self) -> None:

@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 import structlog
 
-from kube.errors import ApiError, HistoryRewound, KindNotServed, Unreachable
+from kube.errors import ApiError, Forbidden, HistoryRewound, KindNotServed, KubeError, Unreachable
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.packing import Packed, bounded
 from kube.resources import Resource
@@ -392,6 +392,7 @@ class Caches:
         self._listing_anew: list[Store[Any]] = []
         """Those whose lists are to come before anything is written, since versions went back."""
         self._listing_since = 0.0
+        self._is_away_reported = False
         self.history_rewound = asyncio.Event()
         """Set when the history of the cluster was rewound; cleared when all that was known before is forgotten."""
 
@@ -465,6 +466,19 @@ class Caches:
                 feed.source.start_over()
                 feed.task.cancel()
                 feed.task = _create_task(_feed(feed.source, feed.watcher))
+
+    def _start_failure(self, watcher: Watcher, error: KubeError) -> None:
+        """What somebody has to do something about before anything can work is an error, and not a kind's alone."""
+        if isinstance(error, Unreachable):
+            if not self._is_away_reported:
+                self._is_away_reported = True
+                remedy = "see whether the API server runs, and whether the kubeconfig has its address and authority"
+                log.error("The API server can't be reached; trying again", error=str(error), remedy=remedy)
+        elif isinstance(error, Forbidden):
+            resource = watcher.resource
+            name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+            remedy = f"give this user the rights to list and watch {name}, as the roles of the installation do"
+            log.error("Objects may not be read; trying again", resource=name, error=str(error), remedy=remedy)
 
     # --- stores
 
@@ -557,6 +571,7 @@ class Caches:
                 on_unverified=self._mark_unverified,
                 on_history_rewound=self._history_rewound,
                 on_older_list=self._older_list,
+                on_start_failure=self._start_failure if needed_at_start else _ignore,
                 known=store.newest,
                 managed_fields=view.managed_fields,
             )
@@ -573,6 +588,10 @@ class Caches:
         while True:
             await asyncio.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
             store.resync()
+
+
+def _ignore(_: Watcher, _error: KubeError) -> None:
+    """A kind that is wanted later may be one that the cluster need not have."""
 
 
 def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":

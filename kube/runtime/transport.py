@@ -7,6 +7,7 @@ raise an error of it within `send`, which the span takes up.
 import contextlib
 import heapq
 import io
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -194,12 +195,23 @@ class Transport:
         except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
             if watch is not None and watch not in self._watches:
                 return  # this is its end
-            text = f'{method} "{connection.server}{path}": {str(error) or type(error).__name__}'
+            text = f'{method} "{connection.server}{path}": {_reason(error)}'
             raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
         finally:
             if watch is not None:
                 self._watches.discard(watch)
             metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()
+
+
+def _reason(error: Exception) -> str:
+    """Aiohttp's own text of a failed connection has the address of a Python object."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not accepted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        cause = error.os_error
+        is_of_system = cause.errno is not None and cause.errno > 0 and not isinstance(cause, ssl.SSLError)
+        return f"cannot connect: {os.strerror(cause.errno) if is_of_system and cause.errno else cause}"
+    return str(error) or type(error).__name__
 
 
 class ServerClock:

@@ -152,6 +152,7 @@ class Watcher:
         on_unverified: called when the cluster was out of reach, so that its history may be rewound afterwards.
         on_history_rewound: called if it has.
         on_older_list: called if versions went back, and no object says so.
+        on_start_failure: called if the first attempt fails.
         known: the version that is known of an object, 0 if none.
     """
 
@@ -168,6 +169,7 @@ class Watcher:
         on_unverified: Callable[["Watcher"], None] = lambda _: None,
         on_history_rewound: Callable[["Watcher"], None] = lambda _: None,
         on_older_list: Callable[["Watcher"], None] = lambda _: None,
+        on_start_failure: Callable[["Watcher", KubeError], None] = lambda *_: None,
         known: Callable[[Key], int] = lambda _: 0,
         managed_fields: bool = False,
     ) -> None:
@@ -181,6 +183,7 @@ class Watcher:
         self._on_unverified = on_unverified
         self._on_history_rewound = on_history_rewound
         self._on_older_list = on_older_list
+        self._on_start_failure = on_start_failure
         self._known = known
         self._managed_fields = managed_fields
         self._state: State = Empty()
@@ -510,6 +513,8 @@ class Watcher:
     async def _failed(self, error: KubeError) -> None:
         self.tried.set()
         if self._failures == 0:
+            if not self._seen:
+                self._on_start_failure(self, error)
             self._log.info("Listing or watching failed, trying again with back-off", error=str(error))
         if isinstance(error, ApiError) and self._is_away:
             # A server that was away for long answers with errors while it starts, and soon with more.

@@ -92,6 +92,22 @@ def test_an_address_that_is_taken_ends_it(cluster: Cluster) -> None:
         ended(agent)
     assert agent.exit_code == 1
     assert agent.output == f"cannot listen on 127.0.0.1:{port} for health probes: Address already in use\n"
+    assert "stacktrace" not in agent.log
+
+
+def test_an_api_server_that_is_not_there_is_one_error_that_says_what_to_do(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text(
+        re.sub(r"server: https://[\d.:]+", f"server: https://127.0.0.1:{free_port()}", cluster.kubeconfig.read_text())
+    )
+    config = configuration("x", controllers={"cacheSyncTimeout": "8s"})
+    agent = ended(AgentProcess(config, kubeconfig=tmp_path / "kubeconfig"))
+    first, last = (entry for entry in agent.entries if entry["level"] == "error")
+    assert first["msg"] == "The API server can't be reached; trying again"
+    assert first["error"].endswith(": cannot connect: Connection refused")
+    assert first["remedy"].startswith("see whether the API server runs")
+    assert last["error"].startswith("failed to wait for caches to sync within 8s")
+    assert "SSLContext" not in agent.log
+    assert "stacktrace" not in agent.log
 
 
 def test_caches_that_cannot_be_filled_end_it(cluster: Cluster, namespace: str) -> None:
@@ -106,6 +122,13 @@ def test_caches_that_cannot_be_filled_end_it(cluster: Cluster, namespace: str) -
     failures = [e for e in agent.entries if e["msg"] == "Listing or watching failed, trying again with back-off"]
     assert len(failures) == 2
     assert all("forbidden" in entry["error"] for entry in failures)
+    *others, last = (entry for entry in agent.entries if entry["level"] == "error")
+    assert {entry["remedy"] for entry in others if entry["msg"] == "Objects may not be read; trying again"} == {
+        f"give this user the rights to list and watch {name}, as the roles of the installation do"
+        for name in ("managedresources.resources.gardener.cloud", "secrets")
+    }
+    assert last["error"] == agent.output.strip()
+    assert "stacktrace" not in agent.log
 
 
 # --- a started agent

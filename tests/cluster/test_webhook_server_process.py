@@ -104,6 +104,8 @@ def test_without_a_certificate_it_ends_and_names_file_and_setting(cluster: Clust
         assert server.wait() == 1
     expected = f"cannot read {server.secret.directory}/tls.crt of server.webhooks.tls.serverCertDir"
     assert expected in server.output
+    assert server.output.rstrip().endswith("make one with `python -m webhooks certificates`")
+    assert "stacktrace" not in server.log
 
 
 def test_an_address_that_is_taken_ends_it(cluster: Cluster) -> None:
@@ -125,4 +127,7 @@ def test_the_commands_beside_the_server_have_their_own_help() -> None:
         done = run(command, "--help")
         assert done.returncode == 0
         assert f"python -m webhooks {command}" in done.stdout
-    assert "--config FILE" in run("--help").stdout
+    help_text = run("--help").stdout
+    assert "--config FILE" in help_text
+    for command in ("configurations", "certificates", "garden"):
+        assert f"see {command} --help" in help_text
