@@ -12,7 +12,7 @@ Each starts when the one before is ready, and they stop in reverse.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -132,11 +132,11 @@ class Composition(Generic[C]):
         return [
             [
                 *tracing.parts(config.tracing, service=self._service, grace_period=grace_period),
-                Sessions(self.clusters),
+                AtStop("sessions", self.clusters.close_all),
             ],
             [Metrics([caches_behind, *parts.metrics]), *servers, MemoryReturn()],
             [ReadyCaches(self.clusters, timeout=config.cache_sync_timeout, users=parts.caches), *parts.ready],
-            [Events(self.clusters)],
+            [AtStop("events", self.clusters.drain)],
             parts.serving,
             [Election(self._elector)] if self._elector else [],
             parts.work,
@@ -175,13 +175,12 @@ class Composition(Generic[C]):
         return probe_server(readyz=lambda: [*checks, *informers()], host=server.bind_address, port=server.port)
 
 
-class Sessions:
-    """The HTTP sessions to API servers; they open when first used and close last."""
+class AtStop:
+    """Needs no start, but something has to be done when the process stops."""
 
-    name = "sessions"
-
-    def __init__(self, clusters: Clusters) -> None:
-        self._clusters = clusters
+    def __init__(self, name: str, stop: Callable[[], Awaitable[None]]) -> None:
+        self.name = name
+        self._stop = stop
 
     async def start(self) -> None:
         pass
@@ -190,7 +189,7 @@ class Sessions:
         pass
 
     async def stop(self) -> None:
-        await self._clusters.close_all()
+        await self._stop()
 
 
 class Metrics:
@@ -239,24 +238,6 @@ class ReadyCaches:
     async def _start_users(self) -> None:
         for user in self._users:
             await user.start()
-
-
-class Events:
-    """They are written while their cluster is connected; what is queued at the end gets a moment."""
-
-    name = "events"
-
-    def __init__(self, clusters: Clusters) -> None:
-        self._clusters = clusters
-
-    async def start(self) -> None:
-        pass
-
-    async def wait(self) -> None:
-        pass
-
-    async def stop(self) -> None:
-        await self._clusters.drain()
 
 
 class Election:
