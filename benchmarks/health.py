@@ -23,7 +23,7 @@ from gardener.health.checks.deployment import PodsWanted
 from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version
-from kube.resources import NODES, PODS, SECRETS, Resource
+from kube.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, NODES, PODS, SECRETS, STATEFUL_SETS, Resource
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client, Selection
 
@@ -63,10 +63,10 @@ async def measure(*, count: int, rest: float) -> Table:
 
 HEALTHY, PROGRESSING = "ResourcesHealthy", "ResourcesProgressing"
 WORKLOADS = (
-    Resource("apps", "v1", "Deployment", "deployments", namespaced=True),
-    Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True),
-    Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True),
-    Resource("batch", "v1", "Job", "jobs", namespaced=True),
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    JOBS,
 )
 """Each ManagedResource has one of each, with its own name, which is the label `app` of the pods as well."""
 
