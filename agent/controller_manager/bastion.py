@@ -32,6 +32,12 @@ from kube.runtime.status import StatusWriter
 
 TIME_TO_LIVE = timedelta(hours=1)
 """After a heartbeat."""
+_BY_SHOOT = "shoot"
+_PATIENCE_SECONDS = 1.0
+moves_or_goes: Predicate[Object] = any_of(went, all_of(updated, changed("metadata.deletionTimestamp", "spec.seedName")))
+_SHORTEST_PAUSE = 1.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +91,6 @@ def end(bastion: Bastion, *, max_lifetime: timedelta) -> datetime | None:
     return min((time for time in (too_old, bastion.expires) if time is not None), default=None)
 
 
-_BY_SHOOT = "shoot"
-_PATIENCE_SECONDS = 1.0
-
-
-moves_or_goes: Predicate[Object] = any_of(went, all_of(updated, changed("metadata.deletionTimestamp", "spec.seedName")))
-
-
 def _shoot_of(bastion: Bastion) -> tuple[Key, ...]:
     return (bastion.shoot,)
 
@@ -131,11 +130,6 @@ def _enqueue_changed(queue: Queue, change: Change[Bastion]) -> None:
 
 def _bastions_of(bastions: Store[Bastion], change: Change[Object]) -> list[Key]:
     return bastions.keys_by_index(_BY_SHOOT, change.key)
-
-
-_SHORTEST_PAUSE = 1.0
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

@@ -45,15 +45,22 @@ from kube.signing_requests import (
     with_decision,
 )
 
+USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
+REASON = "AutoApproved"
+MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
+_TOKENS = "system:bootstrap:"
+_SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:gardenlet-bootstrap-"
+OLDEST = timedelta(hours=1)
+"""Age at which no gardenlet waits for an approval any more: by then it asks anew."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
 
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.certificate_signing_request, context.garden
     loop = ControlLoop("csr-autoapprove", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
     requests = loop.watch(garden.caches, _REQUESTS_VIEW, enqueue(when=exists))
     return loop.reconciled_by(Reconciler(client=garden.client, requests=requests, clock=context.clock))
-
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def pending(csr: Object) -> Object | None:
@@ -120,15 +127,6 @@ class Reconciler:
             return
         self.requests.observe(written)
         log.info("Approved the client certificate of a gardenlet", user=text(at(csr, "spec", "username")))
-
-
-USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
-REASON = "AutoApproved"
-MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
-_TOKENS = "system:bootstrap:"
-_SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:gardenlet-bootstrap-"
-OLDEST = timedelta(hours=1)
-"""Age at which no gardenlet waits for an approval any more: by then it asks anew."""
 
 
 def why_not(request: SigningRequest) -> str:

@@ -91,8 +91,8 @@ def test_all_definitions_are_served_as_they_are_written(garden: Cluster) -> None
     ],
 )
 def test_explain_says_meaning_default_and_unit(garden: Cluster, field: str, words: tuple[str, ...]) -> None:
-    told = " ".join(kubectl(garden, "explain", field).split())
-    assert not [word for word in words if word not in told], told
+    explained = " ".join(kubectl(garden, "explain", field).split())
+    assert not [word for word in words if word not in explained], explained
 
 
 @each
@@ -178,9 +178,9 @@ def test_findings_offline_are_those_of_the_api_server(garden: Cluster, definitio
         for _ in range(25):
             changed = broken(old, chance)
             new = structural.pruned(schema, structural.with_defaults(schema, changed))
-            told = {(error.path, error.body) for error in structural.errors(schema, new, old=old)}
+            found = {(error.path, error.body) for error in structural.errors(schema, new, old=old)}
             status, answer = garden.api.raw("PUT", f"{path(resource, name)}?dryRun=All", changed)
-            assert told == found_there(status, answer), json.dumps(changed)
+            assert found == found_there(status, answer), json.dumps(changed)
     finally:
         garden.api.delete(path(resource, name))
 

@@ -113,7 +113,7 @@ def test_who_has_the_right_and_cannot_read_the_authority_is_told_so(place: Shoot
     assert 'internalsecrets.core.gardener.cloud "s.ca-client" is forbidden' in result.stderr
 
 
-def test_the_audit_log_tells_who_has_asked_and_nothing_is_stored(place: ShootPlace) -> None:
+def test_the_audit_log_shows_who_has_asked_and_nothing_is_stored(place: ShootPlace) -> None:
     audit = place.garden.cluster.audit()
     try:
         assert run(place, "s").exit_code == 0

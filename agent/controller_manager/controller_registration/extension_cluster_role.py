@@ -41,6 +41,7 @@ from kube.runtime.predicates import changed, changed_or_listed
 LABEL_SELECTOR = "authorization.gardener.cloud/custom-extensions-permissions=true"
 _SELECTOR = "authorization.gardener.cloud/extensions-serviceaccount-selector"
 _FAILED = "failed computing subjects for ClusterRoleBinding"
+_WORKERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,6 @@ def patch_for(binding: Object, wanted: Object) -> Object | None:
     return {"metadata": meta, "subjects": wanted["subjects"]}
 
 
-_WORKERS = 5
 _ROLES_VIEW = View(CLUSTER_ROLES, Role.of, form=Form.METADATA, label_selector=LABEL_SELECTOR)
 _ACCOUNTS_VIEW = View(SERVICE_ACCOUNTS, account_labels, form=Form.METADATA)
 _BINDINGS_VIEW = View(CLUSTER_ROLE_BINDINGS, controlled)

@@ -44,6 +44,12 @@ from kube.runtime.status import StatusWriter
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+_FIELD = "lastActivityTimestamp"
+_MOST = 10_000
+"""Namespaces with activity that is not recorded. Some belong to no Project; those that wait longest are forgotten."""
+_RECENT = timedelta(hours=1)
+TOGETHER = timedelta(minutes=1)
+"""Activity within this time is recorded once."""
 
 
 class Rule(Protocol[T_contra]):
@@ -95,11 +101,6 @@ def _other_namespaces(change: Change[Object]) -> set[str]:
     return {each.namespace for each in found} - {change.key.namespace}
 
 
-_FIELD = "lastActivityTimestamp"
-_MOST = 10_000
-"""Namespaces with activity that is not recorded. Some belong to no Project; those that wait longest are forgotten."""
-
-
 class Moments:
     """Of the last activity in namespaces, until they are recorded: that of a Project may not be known to be one yet."""
 
@@ -139,11 +140,6 @@ class Reconciler:
         if not is_deleting(project) and is_news(text(at(project, "status", _FIELD)), moment):
             with suppress(NotFound):
                 await self._status.update(project, lambda status: {**status, _FIELD: format_time(moment)})
-
-
-_RECENT = timedelta(hours=1)
-TOGETHER = timedelta(minutes=1)
-"""Activity within this time is recorded once."""
 
 
 def of_objects(old: Object | None, new: Object | None, *, now: datetime, initial: bool) -> datetime | None:

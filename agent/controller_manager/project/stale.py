@@ -59,6 +59,11 @@ from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, 
 from kube.runtime.status import StatusWriter
 
 SINCE, AUTO_DELETE, LAST_ACTIVITY = "staleSinceTimestamp", "staleAutoDeleteTimestamp", "lastActivityTimestamp"
+_NOT_CREDENTIALS = frozenset({"kubeconfig", "monitoring", "ssh-keypair"})
+"""Roles of Secrets."""
+_times = (f"status.{field}" for field in (LAST_ACTIVITY, SINCE, AUTO_DELETE))
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +106,6 @@ def decide(project: Object, settings: Project, *, is_kept: bool, now: datetime) 
     auto_delete = stored if stored and parse_time(stored) >= expires else format_time(expires)
     ends = parse_time(auto_delete)
     return Decision(since=since, auto_delete=auto_delete, deletes=ends <= now, due=ends)
-
-
-_NOT_CREDENTIALS = frozenset({"kubeconfig", "monitoring", "ssh-keypair"})
-"""Roles of Secrets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,15 +215,11 @@ def _is_observed(project: Object) -> bool:
     return bool(at(project, "status", "observedGeneration") == metadata(project).get("generation"))
 
 
-_times = (f"status.{field}" for field in (LAST_ACTIVITY, SINCE, AUTO_DELETE))
 _triggers: Predicate[Object] = all_of(exists, any_of(listed, changed("spec.namespace", _is_observed, *_times)))
 
 
 def _of_namespace(projects: Store[Object], change: Change[Object]) -> list[Key]:
     return projects.keys_by_index(BY_NAMESPACE, change.key.name)
-
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Reconciler:

@@ -19,6 +19,16 @@ from kube.runtime.controller import Done, Result
 from kube.runtime.loop import ControlLoop, enqueue_mapped
 from kube.runtime.predicates import Predicate, changed
 
+_GOOD = {VALID: "True", INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
+"""In the order of weight: what is bad about any installation hides what is less so."""
+_BAD = {
+    VALID: ("NotAllExtensionsValid", "Some extensions are not valid"),
+    INSTALLED: ("NotAllExtensionsInstalled", "Some extensions are not installed"),
+    HEALTHY: ("NotAllExtensionsHealthy", "Some extensions are not healthy"),
+    PROGRESSING: ("SomeExtensionsProgressing", "Some extensions are progressing"),
+}
+_READY = "All extensions installed into the seed cluster are ready and healthy."
+
 
 def declare(context: Context) -> ControlLoop:
     settings, caches = context.config.controllers.seed_extensions_check, context.garden.caches
@@ -94,17 +104,6 @@ class Triggers:
         if self._seeds.get(seed) is None:
             return False
         return installation is None or resource_version(installation) > self._since.get(seed.name, 0)
-
-
-_GOOD = {VALID: "True", INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
-"""In the order of weight: what is bad about any installation hides what is less so."""
-_BAD = {
-    VALID: ("NotAllExtensionsValid", "Some extensions are not valid"),
-    INSTALLED: ("NotAllExtensionsInstalled", "Some extensions are not installed"),
-    HEALTHY: ("NotAllExtensionsHealthy", "Some extensions are not healthy"),
-    PROGRESSING: ("SomeExtensionsProgressing", "Some extensions are progressing"),
-}
-_READY = "All extensions installed into the seed cluster are ready and healthy."
 
 
 def condition_of(installations: Iterable[Object]) -> Condition:

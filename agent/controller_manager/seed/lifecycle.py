@@ -46,6 +46,10 @@ from kube.runtime.yielding import Yielding
 
 LOST = Condition(conditions.GARDENLET_READY, "Unknown", "SeedStatusUnknown", "Gardenlet stopped posting seed status.")
 _SHOOT_REASON, _SHOOT_MESSAGE = "StatusUnknown", "Gardenlet stopped sending heartbeats."
+_AT_ONCE = 20
+_ASKED_AGAIN = timedelta(minutes=10)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def moment(value: object) -> datetime | None:
@@ -170,12 +174,6 @@ def _of_shoot(context: Context, seeds: Store[Object], change: Change[Object]) ->
     if shoot is None or not _is_unknown(seeds, seed_of(shoot)):
         return []
     return [] if is_abandoned(shoot, now=context.clock()) else [Key("", seed_of(shoot))]
-
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-_AT_ONCE = 20
-_ASKED_AGAIN = timedelta(minutes=10)
 
 
 class Reconciler:

@@ -32,6 +32,9 @@ _WORKERS = 5
 _is_other_namespace: Predicate[Object] = changed(
     "metadata.labels", "metadata.ownerReferences", "metadata.deletionTimestamp"
 )
+ROLE_SEED = "seed"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def declare(context: Context) -> ControlLoop:
@@ -54,11 +57,6 @@ def _of_secret(seeds: Store[Object], change: Change[GardenSecret | None]) -> lis
 def _of_namespace(change: Change[Object]) -> list[Key]:
     name = seed_of(change.key.name)
     return [Key("", name)] if name else []
-
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-ROLE_SEED = "seed"
 
 
 class Reconciler:

@@ -25,6 +25,7 @@ from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
 _SETTLING_SECONDS = 0.5
+OWN = frozenset(SHOOT_CONDITIONS)
 
 
 def declare(context: Context) -> ControlLoop:
@@ -87,9 +88,6 @@ class Reconciler:
             raise ReconcileError(f"found more than one ManagedSeed objects for shoot {shoot}")
         seeds = (self.seeds.get(Key("", key.name)) for key in managed_seeds)
         return [condition for seed in seeds if seed is not None for condition in _conditions(seed)]
-
-
-OWN = frozenset(SHOOT_CONDITIONS)
 
 
 def merged(present: Sequence[Object], of_seed: Sequence[Object]) -> list[Object]:

@@ -37,6 +37,14 @@ from kube.runtime.status import StatusWriter
 from process.version import version
 
 triggers: Predicate[Object] = all_of(now(schedules), changed(schedules, is_possible))
+_REPORTER = "shoot-hibernation-controller"
+_HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to schedule")
+_WOKEN_UP = ("WokenUp", "WakeUpFailed", "Waking up cluster due to schedule")
+_INVALID = "InvalidHibernationSchedule"
+_AFTER = 0.1
+"""Seconds after the time that a schedule names."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def declare(context: Context) -> ControlLoop:
@@ -54,16 +62,6 @@ def declare(context: Context) -> ControlLoop:
             version=version(),
         )
     )
-
-
-_REPORTER = "shoot-hibernation-controller"
-_HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to schedule")
-_WOKEN_UP = ("WokenUp", "WakeUpFailed", "Waking up cluster due to schedule")
-_INVALID = "InvalidHibernationSchedule"
-_AFTER = 0.1
-"""Seconds after the time that a schedule names."""
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

@@ -46,6 +46,12 @@ from kube.runtime.queue import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 from kube.write_mode import WriteMode
 
+_REPORTER = "shoot-maintenance-controller"
+_REFUSALS = (BadRequest, Forbidden, Invalid, TooLarge)
+_DRY_RUN = WriteMode(dry_run=True)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
 
 def declare(context: Context, uniform: Uniform = random.uniform) -> ControlLoop:
     settings, caches = context.config.controllers.shoot_maintenance, context.garden.caches
@@ -87,13 +93,6 @@ def handler(clock: Callable[[], datetime], uniform: Uniform) -> EventHandler[Obj
 
 def _is_asked_anew(old: Object, new: Object) -> bool:
     return is_asked_for(new) and not is_asked_for(old)
-
-
-_REPORTER = "shoot-maintenance-controller"
-_REFUSALS = (BadRequest, Forbidden, Invalid, TooLarge)
-_DRY_RUN = WriteMode(dry_run=True)
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)

@@ -43,6 +43,18 @@ from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, all_of, annotation, any_of, changed, happened, listed
 
 _BINDINGS = {BY_CREDENTIALS_BINDING: CREDENTIALS_BINDINGS_VIEW, BY_SECRET_BINDING: SECRET_BINDINGS_VIEW}
+_triggers: Predicate[Object] = any_of(
+    listed, changed(lifetimes.binding_of, annotation(keys.SHOOT_EXPIRATION), "metadata.deletionTimestamp")
+)
+_is_later: Predicate[Object] = all_of(happened, changed())
+"""At the start all Shoots are looked at anyway."""
+REASON = "ClusterLifetimeExpiring"
+_REPORTER = "shoot-quota-controller"
+_UNITS = {timedelta(hours=1): "an hour", timedelta(days=1): "a day", timedelta(days=7): "seven days"}
+Read = Callable[[Resource, Key], Awaitable[Object | None]]
+ANNOUNCED_BEFORE = (timedelta(hours=1), timedelta(days=1), timedelta(days=7))
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def declare(context: Context) -> ControlLoop:
@@ -73,13 +85,6 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-_triggers: Predicate[Object] = any_of(
-    listed, changed(lifetimes.binding_of, annotation(keys.SHOOT_EXPIRATION), "metadata.deletionTimestamp")
-)
-_is_later: Predicate[Object] = all_of(happened, changed())
-"""At the start all Shoots are looked at anyway."""
-
-
 def _users_of_binding(shoots: Store[Object], index: str, change: Change[Object]) -> list[Key]:
     return shoots.keys_by_index(index, change.key)
 
@@ -88,15 +93,6 @@ def _users_of_quota(shoots: Store[Object], bindings: dict[str, Store[Object]], c
     for index, store in bindings.items():
         for binding in store.keys_by_index(BY_QUOTA, change.key):
             yield from shoots.keys_by_index(index, binding)
-
-
-REASON = "ClusterLifetimeExpiring"
-_REPORTER = "shoot-quota-controller"
-_UNITS = {timedelta(hours=1): "an hour", timedelta(days=1): "a day", timedelta(days=7): "seven days"}
-
-Read = Callable[[Resource, Key], Awaitable[Object | None]]
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -214,9 +210,6 @@ async def _demand(read: Read, resource: Resource, key: Key) -> Object:
     if found is None:
         raise ReconcileError(f"{resource.kind} {key}, which says how long the Shoot may live, does not exist")
     return found
-
-
-ANNOUNCED_BEFORE = (timedelta(hours=1), timedelta(days=1), timedelta(days=7))
 
 
 def announcement(shoot: Object, until: datetime, now: datetime) -> timedelta | None:

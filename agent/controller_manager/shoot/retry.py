@@ -25,6 +25,12 @@ from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import any_of, changed, listed
 
+MOST_RETRIES = 10
+"""In a row: whoever asks for ever keeps meeting the limit."""
+LONGEST_PERIOD = timedelta(hours=6)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
 
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.shoot_retry, context.garden
@@ -39,9 +45,6 @@ def declare(context: Context) -> ControlLoop:
             clock=context.clock,
         )
     )
-
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -82,11 +85,6 @@ class Reconciler:
             return
         self.shoots.observe(written)
         log.info("Retried a Shoot that met a rate limit")
-
-
-MOST_RETRIES = 10
-"""In a row: whoever asks for ever keeps meeting the limit."""
-LONGEST_PERIOD = timedelta(hours=6)
 
 
 def is_over(shoot: Object) -> bool:

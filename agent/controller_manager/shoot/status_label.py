@@ -22,6 +22,9 @@ from kube.runtime.controller import Done, Result
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import now
 
+_WORST_FIRST = ("unhealthy", "unknown", "progressing", "healthy")
+_OF_CONDITION = {"True": "healthy", "Progressing": "progressing", "Unknown": "unknown", "False": "unhealthy"}
+
 
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.shoot_status_label, context.garden
@@ -49,10 +52,6 @@ class Reconciler:
             return Done()
         self.shoots.observe(written)
         return Done()
-
-
-_WORST_FIRST = ("unhealthy", "unknown", "progressing", "healthy")
-_OF_CONDITION = {"True": "healthy", "Progressing": "progressing", "Unknown": "unknown", "False": "unhealthy"}
 
 
 def status(shoot: Object) -> str:

@@ -13,6 +13,11 @@ from gardener import keys
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
 from kube.objects import Key, Object, finalizers, is_deleting, key, labels, metadata, text
 
+T = TypeVar("T")
+REFERENCE_LABELS = frozenset({SECRET_BINDING_REFERENCE, CREDENTIALS_BINDING_REFERENCE})
+Bound: TypeAlias = Mapping[str, Sequence[T]]
+"""The bindings that refer to an object, or their keys, by the label of their kind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
@@ -75,14 +80,6 @@ def _plain(role: str | None) -> Credentials:
 
 def _is_ours(label: str) -> bool:
     return label in REFERENCE_LABELS or label.startswith(keys.PROVIDER_LABEL_PREFIX)
-
-
-T = TypeVar("T")
-
-REFERENCE_LABELS = frozenset({SECRET_BINDING_REFERENCE, CREDENTIALS_BINDING_REFERENCE})
-
-Bound: TypeAlias = Mapping[str, Sequence[T]]
-"""The bindings that refer to an object, or their keys, by the label of their kind."""
 
 
 def reference_labels(bound: Bound[T]) -> set[str]:

@@ -18,6 +18,7 @@ PLACEHOLDER = "replica-name"
 """In the domains of the templates, for the name of the replica."""
 _SHOOT_DOMAIN = ("dns", "domain")
 _SEED_DOMAIN = ("spec", "ingress", "domain")
+_ABSENT: Any = object()
 
 
 def owner_reference(seed_set: Object) -> Object:
@@ -61,9 +62,6 @@ def _metadata(seed_set: Object, name: str, template: Object, revision: str) -> O
 
 def _made(resource: Resource, meta: Object, spec: Object) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
-
-
-_ABSENT: Any = object()
 
 
 # --- changes of templates

@@ -43,6 +43,12 @@ from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 
 PENDING, READY, FAILED, TERMINATING = "Pending", "Ready", "Failed", "Terminating"
+REPORTER = "project-controller"
+RECONCILED = "NamespaceReconcileSuccessful"
+RECONCILE_FAILED = "NamespaceReconcileFailed"
+NOT_EMPTY = "NamespaceNotEmpty"
+MARKED_FOR_DELETION = "NamespaceMarkedForDeletion"
+DELETION_FAILED = "NamespaceDeletionFailed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +60,6 @@ class ProjectStores:
     quotas: Store[Object]
     shoots: Store[Object]
     rights: Mapping[Resource, Store[PresentRight | None]]
-
-
-REPORTER = "project-controller"
-
-RECONCILED = "NamespaceReconcileSuccessful"
-RECONCILE_FAILED = "NamespaceReconcileFailed"
-NOT_EMPTY = "NamespaceNotEmpty"
-MARKED_FOR_DELETION = "NamespaceMarkedForDeletion"
-DELETION_FAILED = "NamespaceDeletionFailed"
 
 
 class Events:

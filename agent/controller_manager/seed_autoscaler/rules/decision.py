@@ -33,6 +33,14 @@ ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 _PATIENCE_WITH_REMOVAL = timedelta(minutes=5)
 """After that a removal that can't be carried out is taken back."""
 _BELOW = "all metrics below target"
+_ABLE = Condition(ABLE, "True", "ReadyForNewScale", "The number of replicas can be changed.")
+_NONE_DELETABLE = Condition(
+    LIMITED,
+    "True",
+    "NoDeletableReplicas",
+    "Fewer replicas would do, but there are Shoots on all Seeds, or the replicas are protected.",
+)
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,18 +244,6 @@ class _Decider:
 
     def _again(self, decision: Decision, at: datetime) -> Decision:
         return replace(decision, again_at=min(at, decision.again_at or at))
-
-
-_ABLE = Condition(ABLE, "True", "ReadyForNewScale", "The number of replicas can be changed.")
-_NONE_DELETABLE = Condition(
-    LIMITED,
-    "True",
-    "NoDeletableReplicas",
-    "Fewer replicas would do, but there are Shoots on all Seeds, or the replicas are protected.",
-)
-
-
-_MOST = 2**31 - 1
 
 
 def status_after(autoscaler: Object, decision: Decision, seen: Observation | None, *, now: datetime) -> Object:
