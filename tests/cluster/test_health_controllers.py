@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
+from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.health.conditions import health_condition
 from agent.resource_manager.health.controller import declare_health, declare_progress
 from agent.resource_manager.health.reconcile import Reconciler

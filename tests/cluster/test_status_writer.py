@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
+from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from devcluster.cluster import Cluster
 from devcluster.faults import Delay, Rule
 from kit.eventually import soon

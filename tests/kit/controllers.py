@@ -68,7 +68,7 @@ async def run_controller(
     source: Client | None = None,
     timings: Timings | None = None,
 ) -> AsyncIterator[ControlLoop]:
-    """One controller at work, which sees these namespaces, or all; the source is the target unless it is reported."""
+    """One controller at work, which sees these namespaces, or all; the source is the target unless it is given."""
     cluster = cluster_of(client, *namespaces, timings=timings)
     context = context_of(cluster, controllers or Controllers(), source=cluster_of(source) if source else None)
     loop = declare(context)

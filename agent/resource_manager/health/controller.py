@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.common.inputs import Inputs
+from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck, Warnings
 from agent.resource_manager.health.objects import Objects

@@ -8,7 +8,7 @@ pushed out is read again.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.resource_manager.common.api import BY_SECRET, MANAGED_RESOURCES_VIEW
+from agent.resource_manager.common.views import BY_SECRET, MANAGED_RESOURCES_VIEW
 from agent.resource_manager.managed_resource.unwatched import Unwatched
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES

@@ -16,7 +16,7 @@ from functools import partial
 
 import structlog
 
-from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
+from agent.resource_manager.common.views import ALL_NODES, NODES_VIEW, NodeMetadata
 from agent.resource_manager.context import Context
 from gardener import keys
 from gardener.keys import RECONCILIATION_DELAY

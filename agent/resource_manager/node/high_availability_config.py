@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
+from agent.resource_manager.common.views import ALL_NODES, NODES_VIEW, NodeMetadata
 from agent.resource_manager.context import Context
 from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
 from kube.errors import NotFound

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.common.recent_changes import Action, RecentChanges, object_change
+from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.resource_manager.status_page.listing import Listing, Query
