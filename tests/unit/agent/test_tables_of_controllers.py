@@ -1,5 +1,6 @@
 """Tables name controllers by their paths, which no type checker sees."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -21,6 +22,7 @@ PROGRAMS = (
     (resource_manager.CONTROLLERS, ResourceManagerContext),
     (scheduler.CONTROLLERS, SchedulerContext),
 )
+DECLARES = re.compile(r"^(?:def )?declare", re.MULTILINE)
 NOT_SWITCHED = {"health.controller"}
 """ManagedResources always have it."""
 
@@ -43,6 +45,6 @@ def test_every_controller_has_its_line(table: Table[Any, Any], context: type) ->
     declaring = {
         ".".join(module.relative_to(directory).with_suffix("").parts)
         for module in directory.rglob("*.py")
-        if "\ndef declare" in module.read_text()
+        if DECLARES.search(module.read_text())
     }
     assert declaring - NOT_SWITCHED == {path.partition(":")[0] for path in table.controllers}
