@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from gardener.api import definition as definitions
+from gardener.api import garden
 from gardener.api.definition import Definition, custom_resource_definition
 from gardener.api.garden.definitions import DEFINITIONS
 from gardener.api.schema import Schema
 from kube.objects import Object
+from kube.resources import Resource
 
 FILES = Path(__file__).parents[3] / "manifests" / "crds" / "garden"
 LARGEST = 1 << 20
@@ -40,6 +42,11 @@ def below(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
 def test_the_files_are_what_the_descriptions_make() -> None:
     found = {path.name: path.read_text() for path in FILES.iterdir()}
     assert found == definitions.files(DEFINITIONS), "run: make crds"
+
+
+def test_each_kind_that_has_a_name_is_described() -> None:
+    named = {each for each in vars(garden).values() if isinstance(each, Resource)}
+    assert named == {one.resource for one in DEFINITIONS}
 
 
 @each
