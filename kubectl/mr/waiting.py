@@ -22,6 +22,7 @@ from kube.errors import Unreachable
 from kube.objects import Key, Object, annotations
 from kubectl import output
 from kubectl.mr import managed_resources
+from kubectl.mr.causes import explained
 from kubectl.mr.live import health_word, read_all
 from kubectl.mr.managed_resources import state_word
 from kubectl.session import Session, gathered
@@ -33,7 +34,8 @@ _SHOWN = 5
 _PICTURED = 10
 """ManagedResources that are drawn at once."""
 _AT_ONCE = 16
-_WIDTH = 160
+_WIDTH, _CAUSES_WIDTH = 160, 600
+"""Of the message of an object, while it is waited for, and at the end."""
 _FINE = frozenset({Health.HEALTHY, Health.COMPLETED})
 
 
@@ -75,6 +77,8 @@ async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeo
             if not left or any(found[key].hopeless for key in left) or time.monotonic() >= deadline:
                 break
             await asyncio.sleep(min(_INTERVAL, max(deadline - time.monotonic(), 0)))
+    if left and goal is Goal.READY:
+        found |= {key: await _progress(session, goal, checksum, key, explain=True) for key in left[:_SHOWN]}
     for progress in found.values():
         if progress.reached:
             output.done(f"{progress.name} is {goal}")
@@ -88,7 +92,7 @@ async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeo
     return 1 if left else 0
 
 
-async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key) -> Progress:
+async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key, *, explain: bool = False) -> Progress:
     name = wanted.name if wanted.namespace == session.namespace else str(wanted)
     try:
         read = managed_resources.find if goal is Goal.DELETED else managed_resources.demand
@@ -97,9 +101,12 @@ async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key) ->
             return Progress(name, reached=True, line=["gone"])
         listed = listed_in(managed_resource) if _needs_objects(managed_resource) else []
         found = as_reported(managed_resource, await read_all(session.target, listed))
+        if explain:
+            found = await explained(session.target, found)
     except Unreachable as error:
         return Progress(name, reached=False, line=[f"the API server does not answer: {error}"])
-    return progress_of(name, managed_resource, found, goal, checksum=checksum)
+    width = _CAUSES_WIDTH if explain else _WIDTH
+    return progress_of(name, managed_resource, found, goal, checksum=checksum, width=width)
 
 
 def _needs_objects(managed_resource: Object) -> bool:
@@ -107,7 +114,7 @@ def _needs_objects(managed_resource: Object) -> bool:
 
 
 def progress_of(
-    name: str, managed_resource: Object, found: Sequence[Live], goal: Goal, *, checksum: str = ""
+    name: str, managed_resource: Object, found: Sequence[Live], goal: Goal, *, checksum: str = "", width: int = _WIDTH
 ) -> Progress:
     """What one state and its objects mean for a goal."""
     state = state_of(managed_resource)
@@ -117,7 +124,7 @@ def progress_of(
         left = [live for live in found if live.object is not None]
         hopeless = "" if state is ResourceState.DELETING else "it is not being deleted"
         line = [state_word(state), f", {counted(len(left), 'object')} left" if state is ResourceState.DELETING else ""]
-        return Progress(name, reached=False, line=line, blocking=_lines(left), hopeless=hopeless)
+        return Progress(name, reached=False, line=line, blocking=_lines(left, width), hopeless=hopeless)
     is_passed = is_observed(managed_resource) and not is_asked_for(managed_resource)
     is_applied = checksum in {"", (managed_resource.get("status") or {}).get("secretsDataChecksum")}
     reached = state is ResourceState.READY and is_passed and is_applied
@@ -126,7 +133,9 @@ def progress_of(
     )
     waited = [live for live in found if live.status.health not in _FINE]
     warnings = warnings_of(managed_resource)
-    return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless, warnings=warnings)
+    return Progress(
+        name, reached=reached, line=line, blocking=_lines(waited, width), hopeless=hopeless, warnings=warnings
+    )
 
 
 def is_asked_for(managed_resource: Object) -> bool:
@@ -134,12 +143,12 @@ def is_asked_for(managed_resource: Object) -> bool:
     return annotations(managed_resource).get(OPERATION) == OPERATION_RECONCILE
 
 
-def _lines(found: Sequence[Live]) -> list[Line]:
+def _lines(found: Sequence[Live], width: int) -> list[Line]:
     lines: list[Line] = [
         [
             f"{live.name} ",
             health_word(live.status),
-            f": {shortened(live.status.message, _WIDTH)}" if live.status.message else "",
+            f": {shortened(live.status.message, width)}" if live.status.message else "",
         ]
         for live in found[:_SHOWN]
     ]

@@ -382,3 +382,24 @@ def test_a_job_that_was_removed_when_it_had_finished_is_completed(rig: Rig, mr: 
     assert f"ConfigMap/{rig.namespace}/c would be removed" in shown
     changed = changed.replace('"completions": 0', '"completions": 1')
     assert f"Job/{rig.namespace}/job would be created" in mr("diff", "shop", "-f", "-", stdin=changed, code=1).stdout
+
+
+def test_the_cause_of_what_is_unhealthy_is_named(rig: Rig, mr: Mr) -> None:
+    pods = deployment("web", replicas=1)
+    pods["spec"]["template"]["spec"]["nodeSelector"] = {"example.com/there-is": "none"}
+    service = obj("Service", "lb", spec={"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"app": "web"}})
+    refused = deployment("refused", replicas=1)
+    refused["spec"]["template"]["spec"]["serviceAccountName"] = "absent"
+    rig.write("shop", pods, service, refused)
+
+    def is_explained() -> bool:
+        shown = mr("describe", "shop").stdout
+        return "is not scheduled: 0/" in shown and 'serviceaccount "absent" not found' in shown
+
+    rig.until(is_explained, "the causes to be known")
+    shown = mr("describe", "shop").stdout
+    assert re.search(rf"Deployment/{rig.namespace}/web .*; Pod/{rig.namespace}/web-\S+ is not scheduled: 0/", shown)
+    assert re.search(rf"Deployment/{rig.namespace}/refused .*; \S+/refused\S*: FailedCreate: ", shown)
+    assert "no load balancer has been made for it" in shown
+    waited = mr("wait", "shop", "--timeout", "1s", code=1).stderr
+    assert "is not scheduled: 0/" in waited

@@ -15,6 +15,7 @@ from kube.errors import Forbidden
 from kube.objects import Object, condition, is_deleting, key, metadata
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
+from kubectl.mr.causes import explained
 from kubectl.mr.commands.events import about, line_of, read_events
 from kubectl.mr.desired import Contents, read_contents
 from kubectl.mr.live import health_word, read_all
@@ -36,6 +37,7 @@ async def command(session: Session, *, name: str, form: Form | None) -> None:
     contents = await _contents(session, managed_resource)
     manifests = None if contents is None else contents.manifests()
     found = as_reported(managed_resource, await read_all(session.target, listed_in(managed_resource)), manifests)
+    found = await explained(session.target, found)
     if form is not None:
         output.show_data(data(managed_resource, found), form)
         return

@@ -1,0 +1,146 @@
+"""Why objects are not healthy: what the scheduler, a kubelet, or a controller says of what they have made.
+
+The health of a Deployment says that replicas are missing; its pods say why, or Events if there are none.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from gardener.overview.events import in_order
+from gardener.overview.objects import Health, Live, name_of
+from kube.errors import KubeError
+from kube.objects import Object, condition, key, mapping, mappings, metadata, spec, text, uid
+from kube.paths import mappings_at
+from kube.resources import EVENTS, JOBS, PODS, REPLICA_SETS
+from kube.runtime.client import Selection
+from kubectl.mr.live import OWNERS
+from kubectl.session import Cluster, gathered
+
+_MOST = 10
+"""Objects that are looked into."""
+_AT_ONCE = 4
+_BAD = frozenset({Health.UNHEALTHY, Health.PROGRESSING})
+_STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+async def explained(cluster: Cluster, found: Sequence[Live]) -> list[Live]:
+    """The objects, the messages of those that are not healthy with the cause, as far as it may be read."""
+    ill = [live for live in found if live.status.health in _BAD and live.object is not None][:_MOST]
+    causes = dict(zip(map(id, ill), await gathered(partial(_cause, cluster), ill, at_once=_AT_ONCE), strict=True))
+    return [_with(live, causes.get(id(live), "")) for live in found]
+
+
+def _with(live: Live, cause: str) -> Live:
+    if not cause:
+        return live
+    message = f"{live.status.message}; {cause}" if live.status.message else cause
+    return replace(live, status=replace(live.status, message=message))
+
+
+async def _cause(cluster: Cluster, live: Live) -> str:
+    obj = live.object or {}
+    try:
+        made = await _made_by(cluster, obj) if obj.get("kind") in OWNERS else []
+        pods = [obj] if obj.get("kind") == "Pod" else [each for each in made if each.get("kind") == "Pod"]
+        for pod in pods:
+            if cause := cause_of_pod(pod):
+                return await _with_last_line(cluster, pod, cause) if pod is not obj else cause
+        return await _warning(cluster, [obj, *made])
+    except KubeError:
+        return ""  # what may not be read explains nothing
+
+
+async def _made_by(cluster: Cluster, owner: Object) -> list[Object]:
+    """Pods and what makes them, as far down as it goes."""
+    namespace = key(owner).namespace
+    below: dict[str, list[Object]] = {}
+    for resource in (REPLICA_SETS, JOBS, PODS):
+        for each in await cluster.client.list(resource, Selection(namespace=namespace)):
+            for reference in mappings(metadata(each).get("ownerReferences")):
+                below.setdefault(text(reference.get("uid")), []).append(each)
+    found, level = list[Object](), [owner]
+    while level:
+        level = [each for one in level for each in below.pop(uid(one), ())]
+        found += level
+    return found
+
+
+def cause_of_pod(pod: Object) -> str:
+    """Why it is not ready; empty: it is, or it is about to be."""
+    return next(_causes_of_pod(pod), "")
+
+
+def _causes_of_pod(pod: Object) -> Iterator[str]:
+    name, scheduled = name_of({"kind": "Pod", **pod}), condition(pod, "PodScheduled") or {}
+    if scheduled.get("status") == "False":
+        yield f"{name} is not scheduled: {_one_line(scheduled.get('message')) or text(scheduled.get('reason'))}"
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for status in mappings_at(pod, "status", field):
+            if cause := _cause_of_container(status):
+                yield f"{name}, container {text(status.get('name'))}: {cause}"
+
+
+def _cause_of_container(status: Object) -> str:
+    state, last = mapping(status.get("state")), mapping(mapping(status.get("lastState")).get("terminated"))
+    waiting, ended = mapping(state.get("waiting")), mapping(state.get("terminated"))
+    if last and not ended:
+        ended = last
+    ends = _end(ended) if ended.get("exitCode") else ""
+    reason = text(waiting.get("reason"))
+    if not reason or reason in _STARTING:
+        return ends if waiting or state.get("terminated") else ""
+    message = ends if reason == "CrashLoopBackOff" and ends else _one_line(waiting.get("message"))
+    return f"{reason}: {message}".rstrip(": ")
+
+
+def _end(terminated: Object) -> str:
+    ended = f"ended with {terminated.get('exitCode')} ({text(terminated.get('reason')) or 'Error'})"
+    return f"{ended}: {_one_line(terminated.get('message'))}".rstrip(": ")
+
+
+async def _with_last_line(cluster: Cluster, pod: Object, cause: str) -> str:
+    """With the last thing that a container wrote before it ended, if it left no message."""
+    crashed = next((each for each in mappings_at(pod, "status", "containerStatuses") if _has_crashed(each)), None)
+    if crashed is None or f"container {text(crashed.get('name'))}:" not in cause:
+        return cause
+    path = PODS.path(namespace=key(pod).namespace, name=key(pod).name, subresource="log")
+    parameters = {"container": text(crashed.get("name")), "previous": "true", "tailLines": "1"}
+    try:
+        async with cluster.client.lines(path, params=parameters) as lines:
+            last = [line.decode(errors="replace") async for line in lines]
+    except KubeError:
+        return cause
+    return f"{cause}; its last line: {_one_line(last[-1])}" if last and last[-1].strip() else cause
+
+
+def _has_crashed(status: Object) -> bool:
+    terminated = mapping(mapping(status.get("lastState")).get("terminated"))
+    return bool(terminated.get("exitCode")) and not terminated.get("message")
+
+
+async def _warning(cluster: Cluster, objects: Iterable[Object]) -> str:
+    """The newest warning about any of them."""
+    of = {uid(each): each for each in objects}
+    namespace = key(next(iter(of.values()))).namespace or "default"
+    selection = Selection(namespace=namespace, field_selector="type=Warning")
+    events = [
+        event
+        for event in in_order(await cluster.client.list(EVENTS, selection))
+        if mapping(event.get("involvedObject")).get("uid") in of
+    ]
+    if events:
+        newest = events[-1]
+        about = of[text(mapping(newest.get("involvedObject")).get("uid"))]
+        return f"{name_of(about)}: {text(newest.get('reason'))}: {_one_line(newest.get('message'))}"
+    return _without_events(next(iter(of.values())))
+
+
+def _without_events(obj: Object) -> str:
+    if obj.get("kind") == "Service" and spec(obj).get("type") == "LoadBalancer":
+        return "no load balancer has been made for it: see whether the cluster has a controller for that"
+    return ""
+
+
+def _one_line(value: object) -> str:
+    return " ".join(text(value).split())
