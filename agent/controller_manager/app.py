@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agent.controller_manager import bootstrap
 from agent.controller_manager.context import Context
 from agent.controller_manager.controllers import CONTROLLERS
 from agent.controller_manager.metrics import GardenCollector
@@ -17,10 +18,12 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Parts:
     declared = CONTROLLERS.load(config)
 
     async def control_loops() -> Sequence[ControlLoop]:
+        api = await recognized(garden.client)
+        await bootstrap.prepare(garden.client, api, now=garden.clock())
         context = Context(
             config=config,
             garden=garden,
-            api=await recognized(garden.client),
+            api=api,
             recorder=base.clusters.recorder("garden"),
             clock=garden.clock,
         )

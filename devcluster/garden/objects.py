@@ -27,7 +27,7 @@ _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
 _ROLES = (
     "garden/webhooks-role.yaml",
     "controller-manager/role.yaml",
-    "controller-manager/seed-leases/role.yaml",
+    "controller-manager/other-namespaces/role.yaml",
     "scheduler/role.yaml",
 )
 _RESOURCES = {

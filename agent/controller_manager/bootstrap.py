@@ -1,0 +1,99 @@
+"""What a fresh garden lacks, made once by the leader: other programs of Gardener do not start, or fail, without it.
+
+Secret with the role `global-monitoring`    users of the monitoring of seeds; gardenlets get it by the copies of
+                                            `seed.secrets`. Its labels are those by which the original's controller
+                                            manager knows its own, which it replaces after a hand-over.
+ConfigMap `kube-system/cluster-identity`    only in a garden of our definitions: the original's API server makes its own
+
+No controller here needs either, so a garden where they can't be made is reported, and served.
+"""
+
+import base64
+import hashlib
+import secrets
+import string
+from datetime import datetime
+
+from gardenapi.api import GardenApi
+from gardener import keys
+from gardener.garden.domains import NAMESPACE
+from kube.errors import AlreadyExists, KubeError
+from kube.objects import Object, uid
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.runtime.client import Client, Selection
+from process.logging import get_logger
+
+ROLE_GLOBAL_MONITORING = "global-monitoring"
+_MONITORING = "observability-ingress"
+_USER = "admin"
+_PASSWORD_LENGTH = 32
+_IDENTITY = "cluster-identity"
+_SYSTEM_NAMESPACE = "kube-system"
+
+
+async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
+    """Makes what is missing, and changes nothing that is there."""
+    log = get_logger()
+    try:
+        if not await _has_monitoring_secret(client):
+            await client.create(SECRETS, monitoring_secret(now=now))
+    except AlreadyExists:
+        pass
+    except KubeError as error:
+        log.error(f"Cannot make the Secret of the role {ROLE_GLOBAL_MONITORING}: gardenlets need one", error=str(error))
+    if not api.has_own_fields:
+        return
+    try:
+        if await client.find(CONFIG_MAPS, _IDENTITY, namespace=_SYSTEM_NAMESPACE) is None:
+            system = await client.get(NAMESPACES, _SYSTEM_NAMESPACE)
+            await client.create(CONFIG_MAPS, cluster_identity(uid(system)))
+    except AlreadyExists:
+        pass
+    except KubeError as error:
+        log.error(f"Cannot make the ConfigMap {_SYSTEM_NAMESPACE}/{_IDENTITY}: gardenlets need it", error=str(error))
+
+
+async def _has_monitoring_secret(client: Client) -> bool:
+    selection = Selection(label_selector=f"{keys.ROLE}={ROLE_GLOBAL_MONITORING}", namespace=NAMESPACE)
+    async for page in client.pages(SECRETS, selection):
+        if page:
+            return True
+    return False
+
+
+def monitoring_secret(*, now: datetime) -> Object:
+    password = "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(_PASSWORD_LENGTH))
+    # As htpasswd -s: a password of 190 random bits needs no slow hash.
+    digest = base64.b64encode(hashlib.sha1(password.encode(), usedforsecurity=False).digest()).decode()
+    checksum = hashlib.sha256(f"{_MONITORING} {_USER} {_PASSWORD_LENGTH}".encode()).hexdigest()
+    data = {"username": _USER, "password": password, "auth": f"{_USER}:{{SHA}}{digest}"}
+    return {
+        "apiVersion": SECRETS.api_version,
+        "kind": SECRETS.kind,
+        "metadata": {
+            "name": f"{_MONITORING}-{checksum[:8]}",
+            "namespace": NAMESPACE,
+            "labels": {
+                keys.ROLE: ROLE_GLOBAL_MONITORING,
+                "name": _MONITORING,
+                "managed-by": "secrets-manager",
+                "manager-identity": "controller-manager",
+                "checksum-of-config": str(int(checksum[:16], 16)),
+                "issued-at-time": str(int(now.timestamp())),
+                "last-rotation-initiation-time": "",
+            },
+        },
+        "type": "Opaque",
+        "immutable": True,
+        "data": {name: base64.b64encode(value.encode()).decode() for name, value in data.items()},
+    }
+
+
+def cluster_identity(identity: str) -> Object:
+    return {
+        "apiVersion": CONFIG_MAPS.api_version,
+        "kind": CONFIG_MAPS.kind,
+        "metadata": {"name": _IDENTITY, "namespace": _SYSTEM_NAMESPACE},
+        "immutable": True,
+        "data": {_IDENTITY: identity, "origin": "gardener-apiserver"},
+    }
