@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
+from agent.controller_manager.seed import lifecycle
+from agent.controller_manager.seed.extensions_check import declare as declare_extensions_check
 from agent.controller_manager.seed.lifecycle import declare
 from config.controller_manager.controllers import Controllers, Seed
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_controllers import run_garden_controller
+from kit.garden_controllers import run_garden_controller, run_garden_controllers
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists
-from kube.objects import Object, condition, mappings
+from kube.objects import Object, condition, mappings, metadata
 from kube.paths import at
 from kube.resources import LEASES, NAMESPACES, Resource
 from kube.runtime.client import Client
@@ -112,6 +114,26 @@ async def test_a_seed_is_unknown_when_its_lease_lapses(place: ShootPlace, client
         await soon(lambda: at(place.get(SEEDS, lapsing), "status", "phase") == "NotReady", "another phase")
         place.garden.delete(LEASES, lapsing, namespace=LEASE_NAMESPACE)
         await is_unknown(place, lapsing)
+
+
+async def test_who_does_not_know_the_phase_can_patch_what_it_has_just_written(
+    place: ShootPlace, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "QUIET", timedelta(seconds=2))
+    seed = place.seed()
+    renewed(place, seed, ago(0))
+    ready(place, seed)
+    async with run_garden_controllers((declare, declare_extensions_check), client, controllers=controllers()):
+        await soon(lambda: at(place.get(SEEDS, seed), "status", "phase") == "NotReady", "the phase")
+        for number in range(5):
+            present = place.get(SEEDS, seed)
+            status = {name: value for name, value in present["status"].items() if name != "phase"}
+            written = await client.replace(SEEDS, {**present, "status": status}, subresource="status")
+            await asyncio.sleep(0.2)
+            meta = {"resourceVersion": metadata(written)["resourceVersion"]}
+            patch = {"metadata": meta, "status": {"observedGeneration": number}}
+            await client.patch(SEEDS, seed, patch, subresource="status")
+        await soon(lambda: at(place.get(SEEDS, seed), "status", "phase") == "NotReady", "the phase, when it is quiet")
 
 
 class Overtaken(Client):

@@ -1,6 +1,10 @@
 """Writing conditions of Seeds, and asking whether they are in use.
 
-Several controllers and the gardenlet write conditions, each its own; `status.phase` sums them up and is written along.
+Several controllers and the gardenlet write conditions, each its own; `status.phase` sums them up and is written along
+with a change.
+
+Only our definitions have the phase. Who replaces a status and does not know of it drops it; to write it again at once
+would make the next patch of that program a conflict. So it is written again when the Seed has been left alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +34,8 @@ class SeedConditions:
     def __init__(
         self, context: Context, seeds: Store[Object], *, thresholds: Sequence[ConditionThreshold] = ()
     ) -> None:
-        complete = {"complete": _with_phase} if context.api.has_own_fields else {}
-        self._writer = StatusWriter(context.garden.client, seeds, **complete)
+        self._writer = StatusWriter(context.garden.client, seeds)
+        self._has_phase = context.api.has_own_fields
         self._thresholds = {each.type: each.duration for each in thresholds}
         self._clock = context.clock
 
@@ -43,15 +47,25 @@ class SeedConditions:
         now, before = self._clock(), condition(seed, found.type)
 
         def compute(status: Object) -> Object:
-            if condition({"status": status}, found.type) != before:
+            having = conditions_of({"status": status})
+            updated = with_conditions(having, [found], now=now)
+            if condition({"status": status}, found.type) != before or updated == having:
                 return status
-            return {**status, "conditions": with_conditions(conditions_of({"status": status}), [found], now=now)}
+            return self._summed_up({**status, "conditions": updated})
 
         return await self._update(seed, compute)
 
+    def is_summed_up(self, seed: Object) -> bool:
+        """Whether the phase follows from the conditions; somebody may have written those who does not know of it."""
+        status = mapping(seed.get("status"))
+        return self._summed_up(status) == status
+
     async def sum_up(self, seed: Object) -> None:
-        """Corrects the phase: somebody may have written conditions who does not know of it. Raises KubeError."""
-        await self._update(seed, lambda status: status)
+        """Corrects the phase. Raises KubeError."""
+        await self._update(seed, self._summed_up)
+
+    def _summed_up(self, status: Object) -> Object:
+        return {**status, "phase": phase_of(conditions_of({"status": status}))} if self._has_phase else status
 
     async def soften_and_write(self, seed: Object, found: Condition) -> Result:
         """Writes what was found, unless it is bad news and its threshold is not exceeded; then looks again."""
@@ -72,12 +86,6 @@ class SeedConditions:
 
 def _seconds(until: datetime, clock: Callable[[], datetime]) -> float:
     return max((until - clock()).total_seconds(), 0.0)
-
-
-def _with_phase(seed: Object) -> Object:
-    """The status of a Seed, from the whole."""
-    status = mapping(seed.get("status"))
-    return {**status, "phase": phase_of(conditions_of(seed))}
 
 
 async def is_used(client: Client, seed: str) -> bool:

@@ -34,7 +34,7 @@ from gardener.garden.shoots import workers
 from kube.clock import parse_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
-from kube.objects import Key, Object, annotations, condition, mapping, spec, text
+from kube.objects import Key, Object, annotations, condition, key, mapping, resource_version, spec, text
 from kube.paths import at, mappings_at
 from kube.resources import LEASES
 from kube.runtime.cache import Change, Store, View
@@ -48,6 +48,8 @@ LOST = Condition(conditions.GARDENLET_READY, "Unknown", "SeedStatusUnknown", "Ga
 _SHOOT_REASON, _SHOOT_MESSAGE = "StatusUnknown", "Gardenlet stopped sending heartbeats."
 _AT_ONCE = 20
 _ASKED_AGAIN = timedelta(minutes=10)
+QUIET = timedelta(seconds=10)
+"""For which a Seed must not have changed before its phase is corrected: others patch what they have just written."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -198,11 +200,14 @@ class Reconciler:
         self._statuses = StatusWriter(context.garden.client, shoots)
         self._asked: dict[str, datetime] = {}
         """When a new certificate was asked for last, by Seed."""
+        self._unsummed: dict[str, tuple[int, datetime]] = {}
+        """Seeds whose phase does not follow from their conditions: their version, and since when it is known."""
 
     async def reconcile(self, key: Key) -> Result:
         seed = self._seeds.get(key)
         if seed is None or not is_reported(seed):
             self._asked.pop(key.name, None)
+            self._unsummed.pop(key.name, None)
             return Done()
         lapses = self._lapses(key.name)
         if lapses is None or lapses <= self._clock():
@@ -210,8 +215,7 @@ class Reconciler:
             lapses = self._lapses(key.name)
         if lapses is not None and lapses > self._clock():
             self._asked.pop(key.name, None)
-            await self._conditions.sum_up(seed)
-            return self._at(lapses)
+            return self._at(lapses, await self._sum_up(seed))
         if not is_unknown(seed):
             log.info("The Seed is lost: its Lease has not been renewed in time")
         # The gardenlet may be back since its Lease was read.
@@ -231,6 +235,21 @@ class Reconciler:
         if errors:
             raise ExceptionGroup("not all is said about a lost Seed", errors)
         return self._at(*times)
+
+    async def _sum_up(self, seed: Object) -> datetime | None:
+        """Corrects the phase of a Seed that has not changed for a while; else returns when to look again."""
+        name, version, now = key(seed).name, resource_version(seed), self._clock()
+        if self._conditions.is_summed_up(seed):
+            self._unsummed.pop(name, None)
+            return None
+        known, since = self._unsummed.get(name, (0, now))
+        if known != version:
+            self._unsummed[name] = version, now
+            return now + QUIET
+        if since + QUIET > now:
+            return since + QUIET
+        await self._conditions.sum_up(seed)
+        return None
 
     # --- times
 
