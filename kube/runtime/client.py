@@ -47,6 +47,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """An annotation, see `Client.watch`."""
 _FROM_NOTHING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_UNPROCESSABLE = 422
 _REQUEST_SECONDS = 60.0
 _SOON_SECONDS = 1.0
 _IN_FLIGHT = 64
@@ -129,6 +130,33 @@ class Consistency(Protocol):
         """Raises KubeError: nothing may be written now."""
 
 
+class _InitialEvents:
+    """Whether the API server begins a watch with all that there is: older ones answer 422.
+
+    The first watch that wants it finds out, and others wait for its answer, so that there is one refusal and not one a
+    kind.
+    """
+
+    def __init__(self) -> None:
+        self._is_asked = False
+        self._answered = asyncio.Event()
+        self._is_refused = False
+
+    async def demand(self) -> None:
+        """Raises: Invalid: it is known that there are none."""
+        if self._is_asked:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SOON_SECONDS):
+                    await self._answered.wait()
+        self._is_asked = True
+        if self._is_refused:
+            raise errors.Invalid(422, message="the API server does not begin watches with all that there is")
+
+    def note(self, status: int) -> None:
+        self._is_refused = status == _UNPROCESSABLE
+        self._answered.set()
+
+
 class Client:
     """A view of a cluster for one purpose.
 
@@ -157,6 +185,7 @@ class Client:
         self._shares = KindShares(self._is_answering)
         self._page_limits: dict[Resource, int] = {}
         self._list_kinds: dict[Resource, str] = {}
+        self._initial_events = _InitialEvents()
 
     def impersonating(self, user: str, groups: Sequence[str] = ()) -> Self:
         """The same client, limits and guard included, whose requests are made as another user.
@@ -535,6 +564,8 @@ class Client:
         }
         headers = CIMultiDict(self.identity, Accept=JSON if form is Form.WHOLE else _METADATA_ACCEPT[False])
         headers["Accept-Encoding"] = "identity"
+        if not resource_version:
+            await self._initial_events.demand()
         await self._wait_for_token()
         async with self.transport.send(
             "GET",
@@ -545,6 +576,8 @@ class Client:
             timeout=Timeout(silence=idle_timeout),
             lasting=True,
         ) as response:
+            if not resource_version:
+                self._initial_events.note(response.status)
             if response.status != 200:
                 error = await answers.error_of(response)
                 if isinstance(error, errors.Unauthorized):
