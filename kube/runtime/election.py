@@ -218,7 +218,8 @@ class LeaderElector:
         self.identity = identity
         self.tenure = Tenure(renew_deadline=settings.renew_deadline, now=now)
         self.annotations: Mapping[str, str] = {}
-        """Written into the lease with every renewal: what others should know of its holder."""
+        """What others should know of the holder: written into a lease that is created here, and kept current there. A
+        lease that another program has created is that program's: only what is in its spec is written."""
         self._client = client
         self._settings = settings
         self._recorder = recorder
@@ -396,7 +397,9 @@ class LeaderElector:
             new = {**LEASES.type_meta, "metadata": meta, "spec": spec}
             self._lease = await self._client.create(LEASES, new)
         else:
-            meta = {**metadata(self._lease), "annotations": {**annotations(self._lease), **self.annotations}}
+            present = annotations(self._lease)
+            current = {name: value for name, value in self.annotations.items() if name in present}
+            meta = {**metadata(self._lease), **({"annotations": {**present, **current}} if current else {})}
             self._lease = await self._client.replace(LEASES, {**self._lease, "metadata": meta, "spec": spec})
         self._is_own_writing = True
 

@@ -279,6 +279,18 @@ async def test_the_leader_says_in_the_lease_what_others_should_know(clock: FakeC
     await asyncio.wait([running])
 
 
+async def test_a_lease_of_another_program_gets_no_annotation(clock: FakeClock) -> None:
+    client = Leases()
+    before = dict(client.lease["metadata"])
+    leader = elector(client, clock)
+    leader.annotations = {"class": "own"}
+    running = asyncio.create_task(leader.run(for_ever))
+    await soon(lambda: client.holder == ME)
+    assert client.lease["metadata"] == before
+    running.cancel()
+    await asyncio.wait([running])
+
+
 async def test_who_does_not_stop_leading_keeps_the_lease(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kube.runtime.election._UNWIND_SECONDS", 0.01)
     client, leading, end = Leases(), asyncio.Event(), asyncio.Event()
