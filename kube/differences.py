@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from kube.objects import Object, group_of, metadata
+from kube.objects import Object, annotations, group_of, metadata
 from kube.packing import digest
 from kube.resources import BUILT_IN_GROUPS
 
@@ -75,9 +75,15 @@ _VOLATILE = frozenset(
 )
 
 
+_REVISION = "deployment.kubernetes.io/revision"
+"""An annotation that the controller of Deployments sets a moment after each of our writes."""
+
+
 def content_hash(obj: Object) -> bytes:
     """16 bytes over all that drift can show in: not status, nor what the API server counts and stamps itself."""
     meta = {name: value for name, value in metadata(obj).items() if name not in _VOLATILE}
+    if _REVISION in annotations(obj):
+        meta["annotations"] = {name: text for name, text in annotations(obj).items() if name != _REVISION}
     content = {name: value for name, value in obj.items() if name != _STATUS} | {"metadata": meta}
     return digest(content)
 

@@ -14,6 +14,7 @@ ready, which for an elector means: until it leads. From then on a failure of any
 """
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -240,6 +241,11 @@ def switch_threads_often() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
+def collect_seldom() -> None:
+    """Little garbage has cycles. To look for it after every 700 objects took 7 % of the CPU of applying a thousand."""
+    gc.set_threshold(10_000, 10, 10)
+
+
 def run_process(
     compose: Compose, *, grace_period: float = 5.0, abort_on: tuple[type[BaseException], ...] = ()
 ) -> Never:
@@ -247,6 +253,7 @@ def run_process(
     import uvloop
 
     switch_threads_often()
+    collect_seldom()
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))

@@ -142,8 +142,10 @@ class Application(ABC):
 
     async def accept(self, live: Object) -> None:
         """The live object is as desired."""
-        await self.turn()
-        content = await self.computed(content_hash, live)
+        content = self._live.content_of(self._resource, live)
+        if content is None:
+            await self.turn()
+            content = await self.computed(content_hash, live)
         self._live.accept(self._resource, live, content)
         self._applied[self._desired.name] = self._desired.fingerprint
 
@@ -175,18 +177,20 @@ class Application(ABC):
             await self.check(live)
         merged = await self.computed(self.merged, live)
         if live is None:
-            after = await self.send(self._client.create, merged)
-            await self.accept(after)
+            with self._live.writing(self._resource, self._key):
+                after = await self.send(self._client.create, merged)
+                await self.accept(after)
             return Written(None, after)
         differs = await self.computed(self.differs, merged, live)
         if not differs and not self._always:
             await self.accept(live)
             return Written(live, live, differs=False)
-        try:
-            after = await self.send(self._client.replace, merged)
-        except Invalid as error:
-            await self.refused(live, merged, error)
-        await self.accept(after)
+        with self._live.writing(self._resource, self._key):
+            try:
+                after = await self.send(self._client.replace, merged)
+            except Invalid as error:
+                await self.refused(live, merged, error)
+            await self.accept(after)
         return Written(live, after, differs=differs)
 
 

@@ -13,7 +13,7 @@ fails with 'already exists'.
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kube.apply.kinds import ManagedKinds
@@ -99,6 +99,8 @@ class LiveObjects:
         self._accepted: dict[str, bytes] = {}
         self._answer: tuple[Object, bytes] | None = None
         """An answer that is just being taken over, with its hash."""
+        self._being_written: dict[str, set[str]] = {}
+        """Objects that are being written just now, and the owners to be called if they are not as accepted then."""
         self._turns = asyncio.Lock()
         self.memory = ByteBudget(_LARGE_AT_ONCE)
         """For large objects that are being written."""
@@ -203,6 +205,25 @@ class LiveObjects:
             self._kinds.observe(resource, live)
             self._answer = None
 
+    def content_of(self, resource: Resource, live: Object) -> bytes | None:
+        """The hash of a live object, if the watch has brought just this version."""
+        observed = self.observed(resource, key_of(live))
+        is_same = observed is not None and (observed.uid, observed.version) == (uid(live), resource_version(live))
+        return observed.content if observed is not None and is_same else None
+
+    @contextlib.contextmanager
+    def writing(self, resource: Resource, key: Key) -> Iterator[None]:
+        """Around an own write and its acceptance: the event of it is no change, though it may precede the answer."""
+        name = id_of(resource, key)
+        changed = self._being_written.setdefault(name, set())
+        try:
+            yield
+        finally:
+            self._being_written.pop(name, None)
+            if changed and not self.is_accepted(resource, key):
+                for origin in changed:
+                    self._on_change(origin)
+
     def forget(self, name: str) -> None:
         self._accepted.pop(name, None)
         self._recent.drop(name)
@@ -225,11 +246,16 @@ class LiveObjects:
     def _changed(self, resource: Resource, change: Change[Observed]) -> None:
         old, new = change.old, change.new
         name = id_of(resource, change.key)
+        origins = {seen.origin for seen in (old, new) if seen is not None and seen.origin}
         if new is None:
             self.forget(name)
-        elif self._accepted.get(name) == new.content and (old is None or old.deleting == new.deleting):
-            return
-        for origin in {seen.origin for seen in (old, new) if seen is not None and seen.origin}:
+        elif old is None or old.deleting == new.deleting:
+            if self._accepted.get(name) == new.content:
+                return
+            if name in self._being_written and not new.deleting:
+                self._being_written[name] |= origins
+                return
+        for origin in origins:
             self._on_change(origin)
 
 
