@@ -6,28 +6,22 @@ target   managed objects     the one that an object comes from, if the object is
          CustomResourceDefinitions (by `kinds_changed`)   those that wait for a kind, to apply or to remove objects
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import structlog
 
 from agent.resource_manager.common.inputs import Inputs
-from agent.resource_manager.common.service_events import warnings_about
 from agent.resource_manager.context import Context
-from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.dependencies import Dependencies
-from agent.resource_manager.managed_resource.finalizer import Finalizer
+from agent.resource_manager.managed_resource.execution import Executor
 from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.reconcile import Reconciler
 from agent.resource_manager.managed_resource.record import Record
-from agent.resource_manager.managed_resource.remove import Remover
-from agent.resource_manager.managed_resource.report import EARLIEST, Reporter
+from agent.resource_manager.managed_resource.report import Reporter
 from agent.resource_manager.managed_resource.rules.permissions import restriction_of
-from agent.resource_manager.managed_resource.rules.repairs import Repairs
-from agent.resource_manager.managed_resource.scaling import Autoscalers
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from gardener import keys
@@ -41,7 +35,6 @@ from kube.runtime.loop import ControlLoop
 from kube.runtime.queue import CHANGE, REMOVAL, Priority
 from kube.runtime.status import StatusWriter
 
-_LONGEST_PASS = 180.0
 _SERVED_SOON = 0.1
 _STATUS_SECONDS = 60.0
 """What a pass may take beyond its time limit to say how it went."""
@@ -76,6 +69,7 @@ class ManagedResourceLoop:
         self._ownership = Ownership(
             source=source,
             plans=self._plans,
+            restrictions=settings.restrictions,
             resource_class=self._class,
             cluster_id=context.cluster_id,
             is_one_cluster=context.source.transport.host == context.target.transport.host,
@@ -89,57 +83,31 @@ class ManagedResourceLoop:
             resource_class=self._class,
             enqueue=self._enqueue,
         )
-        self._record = Record(store=source.managed_resources, status=status, retry=lambda name: self._enqueue((name,)))
-        self._autoscalers = Autoscalers(
-            context.target.caches, context.target.discovery, on_change=self._inputs.all_changed
+        record = Record(
+            client=source.client,
+            store=source.managed_resources,
+            status=status,
+            finalizer=finalizer_of(self._class),
+            retry=lambda name: self._enqueue((name,)),
         )
-        self._repairs = Repairs(longest=settings.sync_period)
+        self._executor = Executor.of(
+            context, live=self._live, ownership=self._ownership, record=record, inputs=self._inputs
+        )
         self._reporter = Reporter(
-            self._record,
+            record,
             context.recorder,
             context.changes,
+            versions=History(
+                source=source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
+            ),
             sync_period=settings.sync_period,
             inputs=self._inputs,
-        )
-        self._history = History(
-            source=source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
-        )
-        self._remover = Remover(
-            live=self._live,
-            ownership=self._ownership,
-            record=self._record,
-            garbage_collector=context.config.controllers.garbage_collector.enabled,
-            service_warnings=partial(warnings_about, context.target.client),
-            workload_timeout=settings.workload_removal_timeout,
-        )
-        limit = min(settings.sync_period, _LONGEST_PASS)
-        reconciler = Reconciler(
-            finalizer=Finalizer(name=finalizer_of(self._class), client=source.client, store=source.managed_resources),
-            record=self._record,
-            dependencies=self._dependencies,
-            plans=self._plans,
-            ownership=self._ownership,
-            live=self._live,
-            applier=Applier(
-                live=self._live,
-                ownership=self._ownership,
-                autoscalers=self._autoscalers,
-                repairs=self._repairs,
-                always_update=settings.sync_period * EARLIEST if settings.always_update else None,
-            ),
-            remover=self._remover,
-            reporter=self._reporter,
-            history=self._history,
-            inputs=self._inputs,
-            resource_class=self._class,
-            restrictions=settings.restrictions,
-            time_limit=limit,
         )
         self.loop = ControlLoop(
             "managedresource",
             kind=MANAGED_RESOURCES,
             workers=settings.concurrent_syncs,
-            time_limit=limit + _STATUS_SECONDS,
+            time_limit=self._executor.time_limit + _STATUS_SECONDS,
             # Who mends a ManagedResource's surroundings must not wait longer than for the next regular pass.
             max_backoff=settings.sync_period,
             highest=self._highest_priority,
@@ -147,7 +115,17 @@ class ManagedResourceLoop:
         self.loop.on_start(self._start)
         self.loop.on_kinds_changed(self._kinds_changed)
         self.loop.on_close(self._close)
-        self.loop.reconciled_by(reconciler)
+        self.loop.reconciled_by(
+            Reconciler(
+                resource_class=self._class,
+                record=record,
+                plans=self._plans,
+                ownership=self._ownership,
+                dependencies=self._dependencies,
+                executor=self._executor,
+                reporter=self._reporter,
+            )
+        )
         self._log = structlog.get_logger()
 
     async def _start(self) -> None:
@@ -158,16 +136,15 @@ class ManagedResourceLoop:
 
     async def _close(self) -> None:
         self._unsubscribe()
-        await self._record.flush()
-        await self._autoscalers.close()
-        await self._history.close()
+        await self._reporter.close()
+        await self._executor.close()
         await self._kinds.close()
 
     def _kinds_changed(self, group: str) -> None:
         """The kinds of a group were changed, or there are new ones."""
         self._inputs.all_changed()
-        self._autoscalers.kinds_changed(group)
-        for name in {*self._plans.with_objects_of(group), *self._remover.waiting_for(group)}:
+        waiting = self._executor.kinds_changed(group)
+        for name in {*self._plans.with_objects_of(group), *waiting}:
             # A CRD changes just before its kinds are served.
             self.loop.queue.add_after(name, _SERVED_SOON)
 
@@ -183,7 +160,7 @@ class ManagedResourceLoop:
 
     def repairs(self, name: Key) -> int:
         """How often its objects were put right in short succession, until now."""
-        return self._repairs.lately(name, time.monotonic())
+        return self._executor.recent_repairs(name)
 
     def secrets_of_objects(self, name: Key) -> dict[str, str]:
         """The names of the Secrets that its objects come from, by object key, as they were planned last."""
@@ -247,7 +224,7 @@ class ManagedResourceLoop:
         if is_ignored(managed_resource) and not is_deleting(managed_resource):
             return
         self._inputs.changed(found.key)
-        self.loop.queue.add_after(found.key, self._repairs.delay(found.key, time.monotonic()), CHANGE)
+        self.loop.queue.add_after(found.key, self._executor.repair_delay(found.key), CHANGE)
 
     def _highest_priority(self, name: Key) -> Priority:
         """A deletion of thousands at once must not keep others from being put right, whatever else they are due for."""

@@ -30,7 +30,9 @@ from dataclasses import dataclass, field
 from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.rules.claims import Standing
 from agent.resource_manager.managed_resource.rules.contests import Contests
+from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.source import Source
+from config.resource_manager.restrictions import Restrictions
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource.conditions import has_failed, is_held_up
@@ -83,6 +85,7 @@ class Look:
 class Ownership:
     source: Source
     plans: Plans
+    restrictions: Restrictions
     resource_class: str
     cluster_id: str
     is_one_cluster: bool
@@ -103,6 +106,11 @@ class Ownership:
     def origin(self, name: Key) -> str:
         """What is stamped on the objects of a ManagedResource."""
         return str(Origin(name, self.cluster_id))
+
+    def owner_of(self, managed_resource: Object) -> Owner:
+        """For whom its objects are written and removed."""
+        origin = self.origin(key(managed_resource))
+        return Owner.of(managed_resource, origin=origin, restrictions=self.restrictions)
 
     def claim(self, name: Key, wanted: Iterable[str]) -> None:
         """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""

@@ -11,36 +11,25 @@ nothing has changed, nothing is written, and where nothing is to be done, nothin
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.managed_resource.application import ApplyOptions
-from agent.resource_manager.managed_resource.apply import Applier
-from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.dependencies import Dependencies
-from agent.resource_manager.managed_resource.finalizer import Finalizer
-from agent.resource_manager.managed_resource.history import History
+from agent.resource_manager.managed_resource.execution import AT_ONCE, Executor
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.plans import LargePlanError, Plans, SecretError
 from agent.resource_manager.managed_resource.record import Record, StatusTooLargeError
-from agent.resource_manager.managed_resource.remove import Remover
+from agent.resource_manager.managed_resource.remove import restricted_objects
 from agent.resource_manager.managed_resource.report import Reporter
-from agent.resource_manager.managed_resource.restricted import restricted_objects
-from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.scaling import ListError
-from config.resource_manager.restrictions import Restrictions
 from gardener import keys
 from gardener.managed_resource import conditions
 from gardener.managed_resource.ignored_fields import IgnoredFields
-from gardener.managed_resource.inventory import InventoryDiff, all_listed
+from gardener.managed_resource.inventory import InventoryDiff
 from gardener.managed_resource.messages import dependants_message, dependencies_message, refusal_message
-from gardener.managed_resource.plan import Plan
 from gardener.managed_resource.warnings import FieldValidationError, annotation_warnings, field_validation
 from gardener.responsibility import is_ignored, is_responsible, must_wait
-from kube.apply.live_objects import LiveObjects
-from kube.clock import format_duration
 from kube.conditions import Condition, conditions_of
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, key, metadata
@@ -48,30 +37,20 @@ from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.queue import LAST
 
 _WAIT_SECONDS = 30.0
-_AT_ONCE = 10
-"""Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    finalizer: Finalizer
+    resource_class: str
     record: Record
-    dependencies: Dependencies
     plans: Plans
     ownership: Ownership
-    live: LiveObjects
-    applier: Applier
-    remover: Remover
+    dependencies: Dependencies
+    executor: Executor
     reporter: Reporter
-    history: History
-    inputs: Inputs
-    resource_class: str
-    restrictions: Restrictions
-    time_limit: float
-    """Seconds for applying and removing; what was not reached then is reported as failed."""
 
     async def reconcile(self, name: Key) -> Result:
-        self.inputs.begin(name)
+        self.reporter.start(name)
         managed_resource = self.record.get(name)
         if managed_resource is None:
             await self._forget(name)
@@ -81,7 +60,7 @@ class Reconciler:
             self.ownership.refused(name)
             return Done()
         if operation == keys.OPERATION_RECONCILE:
-            managed_resource = await self.finalizer.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
+            managed_resource = await self.record.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
         if is_deleting(managed_resource):
             return await self._remove_all(managed_resource)
         if is_ignored(managed_resource):
@@ -107,27 +86,22 @@ class Reconciler:
 
     def _has_objects(self, managed_resource: Object) -> bool:
         """Whether there may be some, of one that is not ours any more."""
-        name = key(managed_resource)
-        known = self.applier.has_applied(name) or self.remover.is_removing(name)
-        return known or self.finalizer.name in finalizers(managed_resource)
+        is_known = self.executor.has_objects(key(managed_resource))
+        return is_known or self.record.finalizer in finalizers(managed_resource)
 
     async def _forget(self, name: Key) -> None:
-        self.inputs.changed(name)
         self.ownership.claim(name, ())
         self.plans.forget(name)
-        self.applier.forget(name)
-        self.remover.forget(name)
         self.reporter.forget(name)
-        self.history.forget(name)
         self.record.forget(name)
         self.dependencies.forget(name)
-        await self.live.manage(name, ())
+        await self.executor.forget(name)
 
     # --- applying
 
     async def _manage(self, managed_resource: Object) -> Result:
-        managed_resource = await self.finalizer.add(managed_resource)
-        owner = self._owner(managed_resource)
+        managed_resource = await self.record.add_finalizer(managed_resource)
+        owner = self.ownership.owner_of(managed_resource)
         if refusal := self._refusal(managed_resource, owner):
             return await self._refuse(managed_resource, refusal.message, reason=refusal.reason)
         try:
@@ -148,18 +122,20 @@ class Reconciler:
         changes = self.reporter.change_set(owner.name)
         changes.restricted += plan.restricted.values()
         changes.remarks = annotation_warnings(managed_resource, plan.references)
-        delete_options = self.remover.options(owner, managed_resource, wanted=wanted)
+        delete_options = self.executor.remover.options(owner, managed_resource, wanted=wanted)
         diff = InventoryDiff.of(managed_resource, plan)
         if not diff.is_settled and (unmet := await self.dependencies.unmet(managed_resource)):
-            await self._settle_ownership(managed_resource, plan, diff, delete_options, unmet)
+            await self.executor.settle_ownership(managed_resource, plan, diff, delete_options, unmet)
             self.ownership.refused(owner.name)
             return await self.reporter.wait(managed_resource, conditions.waiting(dependencies_message(unmet)))
-        if restricted := await restricted_objects(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
+        if restricted := await restricted_objects(diff, delete_options, asyncio.Semaphore(AT_ONCE)):
             diff = InventoryDiff.of(managed_resource, plan, restricted=restricted)
             changes.restricted += restricted.values()
         apply_options: ApplyOptions | None = None
         try:
-            apply_options = await self.applier.options(owner, managed_resource, plan, diff, field_validation=validation)
+            apply_options = await self.executor.applier.options(
+                owner, managed_resource, plan, diff, field_validation=validation
+            )
         except (ListError, KubeError) as error:
             changes.errors.append(str(error))
 
@@ -167,49 +143,18 @@ class Reconciler:
         reset = conditions.reset(conditions_of(managed_resource)) if diff.is_changed and not is_retry else []
         if diff.new:
             managed_resource, reset = await self.record.announce(managed_resource, diff, reset), []
-        elif reset and apply_options is not None and not self.applier.is_up_to_date(plan, apply_options):
+        elif reset and apply_options is not None and not self.executor.applier.is_up_to_date(plan, apply_options):
             # Should this process end half-way and the Secrets be changed back then, the next one must not take what
             # it finds for the work of a complete pass.
             managed_resource, reset = await self.record.write(managed_resource, reset), []
         if apply_options is not None:
-            await self._carry_out(plan, diff, apply_options, delete_options, changes)
-        return await self._conclude(managed_resource, plan, diff, changes, reset)
-
-    async def _conclude(
-        self, managed_resource: Object, plan: Plan, diff: InventoryDiff, changes: ChangeSet, reset: Sequence[Condition]
-    ) -> Result:
-        if not changes.is_complete:
-            return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
-        self.remover.finish(changes.owner, restricted=diff.restricted)
-        fields: Mapping[str, object] = {}
-        not_kept: ReconcileError | None = None
-        if not (plan.decode_errors or changes.restricted):
             try:
-                fields = await self.history.keep(managed_resource, plan)
-            except ReconcileError as error:
-                not_kept = error
-        result = await self.reporter.conclude(managed_resource, plan, diff, changes, reset, **fields)
-        if not_kept is not None:
-            raise not_kept
-        return result
-
-    async def _settle_ownership(
-        self,
-        managed_resource: Object,
-        plan: Plan,
-        diff: InventoryDiff,
-        delete_options: DeleteOptions,
-        awaited: Iterable[str],
-    ) -> None:
-        """Before it waits for others, which may wait for it: give them what they claim, take what they give up."""
-        await self.remover.hand_over(diff.unwanted, delete_options, asyncio.Semaphore(_AT_ONCE))
-        holders = [Key(*name.split("/")) for name in awaited]
-        if given_up := self.ownership.given_up_by(holders, delete_options.wanted):
-            if diff.new:
-                managed_resource = await self.record.announce(managed_resource, diff, [])
-            owner, validation = delete_options.owner, field_validation(managed_resource)
-            options = await self.applier.options(owner, managed_resource, plan, diff, field_validation=validation)
-            await self.applier.take_over(plan, options, given_up)
+                await self.executor.carry_out(plan, diff, apply_options, delete_options, changes)
+            finally:
+                self.reporter.list(changes)
+        if changes.is_complete:
+            self.executor.remover.finish(owner.name, restricted=diff.restricted)
+        return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
 
     async def _refuse(self, managed_resource: Object, problem: str, *, reason: str = conditions.APPLY_FAILED) -> Result:
         self.ownership.refused(key(managed_resource))
@@ -225,36 +170,6 @@ class Reconciler:
             return conditions.failed(conditions.APPLY_FAILED, refusal_message(problems))
         return None
 
-    def _owner(self, managed_resource: Object) -> Owner:
-        origin = self.ownership.origin(key(managed_resource))
-        return Owner.of(managed_resource, origin=origin, restrictions=self.restrictions)
-
-    async def _carry_out(
-        self,
-        plan: Plan,
-        diff: InventoryDiff,
-        apply_options: ApplyOptions,
-        delete_options: DeleteOptions,
-        changes: ChangeSet,
-    ) -> None:
-        limit, at_once = self.time_limit, asyncio.Semaphore(_AT_ONCE)
-        try:
-            async with asyncio.timeout(limit):
-                leftover = await self.live.resources_of([*diff.unwanted, *diff.retained])
-                await self.live.manage(changes.owner, plan.resources | leftover)
-                async with asyncio.TaskGroup() as group:
-                    if diff.unwanted:
-                        group.create_task(self.remover.remove(diff.unwanted, delete_options, changes, at_once))
-                    if diff.released:
-                        group.create_task(self.remover.release(diff.released, delete_options, changes, at_once))
-                    group.create_task(self.applier.apply(plan, apply_options, changes, at_once))
-            self.ownership.tried(changes.owner, refused=changes.refused, untried=changes.untried)
-        except TimeoutError:
-            text = f"the pass was not finished within {format_duration(limit)}; it goes on with the next one"
-            changes.errors.append(text)
-        finally:
-            self.reporter.list(changes)
-
     # --- removing
 
     async def _remove_all(self, managed_resource: Object) -> Result:
@@ -264,20 +179,16 @@ class Reconciler:
         if is_deleting(managed_resource) and not keeps_objects and (others := self.dependencies.dependants(name)):
             return await self.reporter.wait(managed_resource, conditions.deletion_pending(dependants_message(others)))
         self.ownership.claim(name, ())
-        self.applier.forget(name)
+        self.executor.applier.forget(name)
         changes, outcome = self.reporter.change_set(name), conditions.being_removed()
         if not keeps_objects:
-            listed = all_listed(managed_resource)
-            await self.live.manage(name, await self.live.resources_of(listed))
-            options = self.remover.options(self._owner(managed_resource), managed_resource)
             try:
-                await self.remover.remove(listed, options, changes, asyncio.Semaphore(_AT_ONCE))
+                await self.executor.remove_all(self.ownership.owner_of(managed_resource), managed_resource, changes)
             finally:
                 self.reporter.list(changes)
             outcome.append(self.reporter.removal(changes, conditions_of(managed_resource)))
         elif is_deleting(managed_resource):
-            options = self.remover.options(self._owner(managed_resource), managed_resource)
-            await self.remover.keep(all_listed(managed_resource), options, asyncio.Semaphore(_AT_ONCE))
+            await self.executor.keep_all(self.ownership.owner_of(managed_resource), managed_resource)
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
         managed_resource = await self.record.write(managed_resource, outcome, **seen)
         self.reporter.held_back(managed_resource, changes)
@@ -285,6 +196,6 @@ class Reconciler:
             if changes.is_restricted:
                 self.reporter.failed(managed_resource, outcome[-1], at_once=True)
             return self.reporter.look_again(changes)
-        await self.finalizer.remove(managed_resource)
+        await self.record.remove_finalizer(managed_resource)
         await self._forget(name)
         return Done()

@@ -1,4 +1,4 @@
-"""The status of ManagedResources, as it is written in a pass."""
+"""What is written into ManagedResources in a pass: their finalizer and annotations, and above all their status."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ import orjson
 import structlog
 
 from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING, RESOURCES, InventoryDiff, all_listed, shortened
 from gardener.managed_resource.messages import too_many_text
 from gardener.managed_resource.references import sorted_references
@@ -15,7 +16,9 @@ from kube.conditions import Condition, with_conditions
 from kube.errors import KubeError, NotFound, TooLarge
 from kube.objects import Key, Object, key
 from kube.runtime.cache import Store
+from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import Compute, StatusWriter
 
 _SETTLING_SECONDS = 1.0
@@ -31,8 +34,10 @@ class StatusTooLargeError(ReconcileError):
 class Record:
     """Most methods give the ManagedResource as it is then."""
 
+    client: Client
     store: Store[Object]
     status: StatusWriter
+    finalizer: str
     retry: Callable[[Key], None]
     """Has a ManagedResource looked at again, whose status could not be written."""
     _unstorable: dict[Key, tuple[object, str]] = field(default_factory=dict, init=False)
@@ -42,6 +47,25 @@ class Record:
         """With the status of the last pass, even if that waits to be written; None if there is no such one."""
         managed_resource = self.store.get(name)
         return None if managed_resource is None else self.status.expected(managed_resource)
+
+    async def add_finalizer(self, managed_resource: Object) -> Object:
+        """Raises ReconcileError."""
+        managed_resource = await ensure_finalizer(self.client, MANAGED_RESOURCES, managed_resource, self.finalizer)
+        self.store.observe(managed_resource)
+        return managed_resource
+
+    async def remove_finalizer(self, managed_resource: Object) -> None:
+        """Raises ReconcileError."""
+        left = await remove_finalizer(self.client, MANAGED_RESOURCES, managed_resource, self.finalizer)
+        if left is not None:
+            self.store.observe(left)
+
+    async def patch(self, managed_resource: Object, meta: Object) -> Object:
+        """Merge into the metadata. Raises KubeError."""
+        own = key(managed_resource)
+        patched = await self.client.patch(MANAGED_RESOURCES, own.name, {"metadata": meta}, namespace=own.namespace)
+        self.store.observe(patched)
+        return patched
 
     async def write(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> Object:
         """Set conditions and other fields of the status, if they are not so yet.

@@ -1,9 +1,15 @@
-"""Removing the objects that a ManagedResource lists and no longer wants, and releasing those in mode Ignore."""
+"""Removing the objects that a ManagedResource lists and no longer wants, and releasing those in mode Ignore.
+
+To release an object is to take our stamps off it, as far as they are not true any more, and to leave it alone. What may
+not be touched by the configuration is sorted out before anything is written: restrictions may be newer than objects. It
+stays listed, and the condition says why.
+"""
 
 import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,19 +17,20 @@ from functools import partial
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress, Users
 from agent.resource_manager.managed_resource.ownership import Look, Ownership
 from agent.resource_manager.managed_resource.record import Record
-from agent.resource_manager.managed_resource.release import ReleaseError, release
 from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal, attempt, failed
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from gardener import keys
-from gardener.managed_resource.inventory import only_announced
+from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.messages import in_use_text
 from gardener.managed_resource.order import place_of_use, runs_pods
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
-from kube.apply.live_objects import LiveObjects
+from kube.apply.live_objects import LiveObjects, key_of_live
 from kube.clock import format_duration, parse_time
-from kube.errors import KubeError
+from kube.errors import KindGone, KubeError, NotFound
 from kube.objects import Key, Object, annotations
+from kube.objects import key as key_of
+from kube.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,9 @@ class _Ending:
 
 _KEEP_SECONDS = 5.0
 """Objects are often kept because their cluster is gone; nobody is to wait for it."""
+
+
+STAMPS = frozenset({keys.ORIGIN, keys.DESCRIPTION})
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -191,3 +201,92 @@ def _due(references: Iterable[Object], progress: Progress) -> list[float]:
     """From when on a look at other ManagedResources counts for these objects, as far as it is known; monotonic."""
     names = {key_of_reference(reference) for reference in references} - progress.deleted
     return [progress.unwanted_since[name] + HAND_OVER_SECONDS for name in names & progress.unwanted_since.keys()]
+
+
+# --- releasing
+
+
+class ReleaseError(Exception):
+    """An object could not be released; the message is for the condition."""
+
+    def __init__(self, doing: str, reference: Object, error: str) -> None:
+        super().__init__(f'error {doing} object "{resource_string_of_reference(reference)}": {error}')
+
+
+async def release(reference: Object, options: DeleteOptions, *, stamps: AbstractSet[str] = STAMPS) -> None:
+    """Args: stamps: the annotations to take off. Raises ReleaseError."""
+    found = await find_releasable(reference, options)
+    if found is None:
+        return
+    resource, live = found
+    key, present = key_of(live), stamps & annotations(live).keys()
+    if not present:
+        return
+    patch = {"metadata": {"annotations": dict.fromkeys(sorted(present))}}
+    try:
+        await options.client.patch(resource, key.name, patch, namespace=key.namespace)
+    except NotFound:
+        return
+    except KubeError as error:
+        raise ReleaseError("patching", reference, options.owner.identity.error_text(error)) from error
+    options.live.forget(key_of_reference(reference))
+
+
+async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Resource, Object] | None:
+    """An object that is ours, and its kind. Raises ReleaseError: it may not be released, or can't be read."""
+    owner, target = options.owner, options.live
+    try:
+        resource = await target.resource_of(reference)
+        key = key_of_live(resource, reference)
+        live = await target.read(resource, key)
+    except (KindGone, NotFound):
+        return None
+    except KubeError as error:
+        raise ReleaseError("getting", reference, owner.identity.error_text(error)) from error
+    if live is None or annotations(live).get(keys.ORIGIN) != owner.origin:
+        return None
+    if problem := owner.problem(resource, key):
+        raise ReleaseError("patching", reference, problem)
+    return resource, live
+
+
+# --- restrictions
+
+
+async def restricted_objects(diff: InventoryDiff, options: DeleteOptions, at_once: asyncio.Semaphore) -> dict[str, str]:
+    """Those that are there and ours; only reads. Returns object keys with the texts of the errors, in order."""
+    if not options.owner.is_restricted:
+        return {}
+    unwanted = [each for each in diff.unwanted if await _is_restricted(each, options)]
+    released = [each for each in diff.released if await _is_restricted(each, options)]
+    if not unwanted and not released:
+        return {}
+    # Another ManagedResource that wants an object gets it.
+    await options.ownership.look_at_all()
+    now = time.monotonic()
+    look = Look(now, at=now, next_look=now)
+    found: dict[str, str] = {}
+
+    async def check_unwanted(reference: Object) -> None:
+        async with at_once:
+            pending = await attempt(reference, options, look, Removal.restricted)
+        if pending is not None and pending.is_restricted:
+            found[pending.name] = pending.text
+
+    async def check_released(reference: Object) -> None:
+        try:
+            async with at_once:
+                await find_releasable(reference, options)
+        except ReleaseError as error:
+            found[key_of_reference(reference)] = str(error)
+
+    await asyncio.gather(*map(check_unwanted, unwanted), *map(check_released, released))
+    return dict(sorted(found.items()))
+
+
+async def _is_restricted(reference: Object, options: DeleteOptions) -> bool:
+    try:
+        resource = await options.live.resource_of(reference)
+    except KubeError:
+        return False
+    return bool(options.owner.problem(resource, key_of_live(resource, reference)))

@@ -15,6 +15,7 @@ import structlog
 
 from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.common.recent_changes import RecentChanges
+from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, news_text
 from gardener.managed_resource import conditions
@@ -69,7 +70,7 @@ class _History:
 
 
 class Reporter:
-    """Args: inputs: of the passes."""
+    """Args: versions: the history, in which applied versions are kept. inputs: of the passes."""
 
     def __init__(
         self,
@@ -77,10 +78,12 @@ class Reporter:
         recorder: EventRecorder,
         recent: RecentChanges,
         *,
+        versions: History,
         sync_period: float,
         inputs: Inputs,
     ) -> None:
         self._record = record
+        self._versions = versions
         self._inputs = inputs
         self._recorder = recorder
         self._recent = recent
@@ -91,7 +94,17 @@ class Reporter:
         self._repair_events = Allowance(burst=_REPAIR_EVENTS_BURST, per_second=_REPAIR_EVENTS_PER_SECOND)
         self._log = structlog.get_logger()
 
+    def start(self, name: Key) -> None:
+        """A pass is about to read what there is."""
+        self._inputs.begin(name)
+
+    async def close(self) -> None:
+        await self._record.flush()
+        await self._versions.close()
+
     def forget(self, name: Key) -> None:
+        self._inputs.changed(name)
+        self._versions.forget(name)
         self._histories.pop(name, None)
         self._failures.forget(name)
         self._held_back.forget(name)
@@ -126,11 +139,8 @@ class Reporter:
         diff: InventoryDiff,
         changes: ChangeSet,
         reset: Sequence[Condition],
-        **fields: object,
     ) -> Result:
-        """The end of a pass that applied objects.
-
-        With nothing left to do, `fields` are written into the status, too.
+        """The end of a pass that applied objects; with nothing left to do, what was applied is kept in the history.
 
         Args: reset: conditions that are still to be set, beside the outcome.
 
@@ -153,6 +163,29 @@ class Reporter:
             self._warn(managed_resource, changes.warnings)
             self.held_back(managed_resource, changes)
             return self.look_again(changes)
+        fields: Mapping[str, object] = {}
+        not_kept: ReconcileError | None = None
+        if not (plan.decode_errors or changes.restricted):
+            try:
+                fields = await self._versions.keep(managed_resource, plan)
+            except ReconcileError as error:
+                not_kept = error
+        result = await self._succeed(managed_resource, plan, diff, changes, reset=reset, fields={**warnings, **fields})
+        if not_kept is not None:
+            raise not_kept
+        return result
+
+    async def _succeed(
+        self,
+        managed_resource: Object,
+        plan: Plan,
+        diff: InventoryDiff,
+        changes: ChangeSet,
+        *,
+        reset: Sequence[Condition],
+        fields: Mapping[str, object],
+    ) -> Result:
+        """All was done that may be done and could be decoded."""
         outcome = changes.success(plan.decode_errors)
         unchecked = conditions.unchecked() if diff.is_changed else []
         await self._record.conclude(
@@ -162,7 +195,6 @@ class Reporter:
             **{PENDING: None},
             secretsDataChecksum=plan.checksum,
             observedGeneration=metadata(managed_resource).get("generation"),
-            **warnings,
             **fields,
         )
         self._warn(managed_resource, changes.warnings)

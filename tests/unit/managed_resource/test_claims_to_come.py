@@ -10,6 +10,7 @@ import pytest
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.unwatched import Unwatched
+from config.resource_manager.restrictions import Restrictions
 from gardener.api.kinds import MANAGED_RESOURCES
 from kit.objects import managed_resource, reference
 from kube.clock import format_time
@@ -59,6 +60,7 @@ class World(Source):
         others: Any = (self, self)
         source, plans = others
         self.ownership = Ownership(
+            restrictions=Restrictions(),
             source=source,
             plans=plans,
             resource_class="own",

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from agent.resource_manager.managed_resource.planning import make_plan, planning_budget
+from agent.resource_manager.managed_resource.plans import make_plan, planning_budget
 from gardener.managed_resource.inventory import InventoryDiff
 from gardener.managed_resource.plan import Basis, Plan
 from gardener.managed_resource.references import key_of_reference

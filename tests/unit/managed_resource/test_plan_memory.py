@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
+from agent.resource_manager.managed_resource.plans import make_plan, planning_budget, size_of
 from gardener.managed_resource.decode import LARGEST_OBJECT
 from gardener.managed_resource.plan import Basis, Plan
 from kit import objects
