@@ -71,8 +71,11 @@ def needs_workers(garden: GardenLister, extension: str) -> bool:
 
 def unregistered(garden: GardenLister, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
     """For `references`; the kind is that of the object."""
+    missing: dict[tuple[str, str], bool] = {}
     for of, needed, what, path in needs:
-        if needed and not garden.by(CONTROLLER_REGISTRATIONS, provided, (of, needed)):
+        if (of, needed) not in missing:
+            missing[of, needed] = bool(needed) and not garden.by(CONTROLLER_REGISTRATIONS, provided, (of, needed))
+        if missing[of, needed]:
             yield Denial(f'given {kind} uses non-registered {what}: {path} ("{needed}")', path)
 
 

@@ -283,7 +283,7 @@ def _image_errors(choices: _Choices, spec: Object, pool: Pool, *, is_new: bool) 
         yield invalid(f"{path}.version", version, detail)
     if constraint := text(found.get("kubeletVersionConstraint")):
         yield from _kubelet_errors(f"{path}.version", constraint, spec, pool)
-    if cri := pool.worker.get("cri"):
+    if (cri := pool.worker.get("cri")) and cri.get("name"):
         yield from _runtime_errors(f"{pool.path}.cri", _runtimes(found), cri)
 
 
@@ -317,9 +317,7 @@ def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Ite
 
 
 def _runtime_errors(path: str, supported: dict[str, set[str]], cri: Object) -> Iterator[FieldError]:
-    name = cri.get("name")
-    if not name:
-        return
+    name = cri["name"]
     runtimes = supported.get(name)
     if runtimes is None:
         yield not_supported(f"{path}.name", name, sorted(supported))
@@ -365,17 +363,19 @@ def _bytes(size: object) -> Decimal | None:
 
 def expired(write: Write) -> Iterator[str]:
     """For `warnings`: versions that expire are replaced in the maintenance time window."""
-    if not write.spec_is_changed:
-        return
-    for path, version, entry in _chosen(write, profile_of(write, write.spec) or {}):
+    profile = (profile_of(write, write.spec) or {}) if write.spec_is_changed else {}
+    versions = {key: each for key, each in kubernetes_versions(profile).items() if "expirationDate" in each}
+    images = {key: each for key, each in image_versions(profile).items() if "expirationDate" in each}
+    for path, version, entry in _chosen(write, versions, images) if versions or images else ():
         date = expiration(entry)
         if date is not None and date <= write.now + _SOON:
             yield f"{path}: version {version} expires on {date:%Y-%m-%d}"
 
 
-def _chosen(write: Write, profile: Object) -> Iterator[tuple[str, str, Object]]:
+def _chosen(
+    write: Write, versions: dict[str, Object], images: dict[tuple[str, str], Object]
+) -> Iterator[tuple[str, str, Object]]:
     """Field, version, and what the profile says about it."""
-    versions, images = kubernetes_versions(profile), image_versions(profile)
     version = text(at(write.spec, "kubernetes", "version"))
     yield VERSION, version, versions.get(version, {})
     for pool in pools_of(write):
