@@ -165,18 +165,35 @@ _ERRORS = re.compile(r'(?:, )?(?=error during apply of object ")')
 _WARNINGS = re.compile(r"; |, (?=(?:unknown|duplicate) field|field \")")
 
 
+_NAME_IN_ERROR = re.compile(r'^error during apply of object "(?:[^"/]+/)?v\d[^"/]*/([^"]+)"')
+_NAME_IN_WARNING = re.compile(r"^(?:[^/\s]+/)?v\d[^/\s]*/(\S+): ")
+
+
 def remedies_of_failure(message: str) -> list[str]:
-    """Of the message of a condition, which may have many errors; each once."""
-    return _each_once(_ERRORS.split(message))
+    """Of the message of a condition, which may have many errors; each once, with the names of the objects."""
+    return _each_once(_ERRORS.split(message), _NAME_IN_ERROR)
 
 
 def remedies_of_warnings(text: str) -> list[str]:
-    """Of the warnings in the message of a condition."""
-    return _each_once(_WARNINGS.split(text))
+    """Of the warnings in the message of a condition, the same."""
+    return _each_once(_WARNINGS.split(text), _NAME_IN_WARNING)
 
 
-def _each_once(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(remedy_of, texts))))[:_MOST]
+def _each_once(texts: Iterable[str], naming: re.Pattern[str]) -> list[str]:
+    names: dict[str, dict[str, None]] = {}
+    name = ""
+    for text in texts:
+        # Of several warnings about one object only the first has its name.
+        name = found[1] if (found := naming.match(text)) else name
+        if remedy := remedy_of(text):
+            names.setdefault(remedy, {})[name] = None
+    return [_named(list(objects), remedy) for remedy, objects in list(names.items())[:_MOST]]
+
+
+def _named(objects: Sequence[str], remedy: str) -> str:
+    shown = ", ".join(filter(None, objects[:_MOST]))
+    more = f" and {len(objects) - _MOST} more" if len(objects) > _MOST else ""
+    return f"{shown}{more}: {remedy}" if shown else remedy
 
 
 def _by_type(error: Exception) -> str:

@@ -6,9 +6,10 @@ from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource import conditions
 from gardener.managed_resource.conditions import warnings_in
+from gardener.managed_resource.references import listed_in
 from gardener.managed_resource.remedies import remedies_of_failure, remedies_of_warnings
 from gardener.overview.objects import Health, Live
-from gardener.overview.states import ResourceState, state_of
+from gardener.overview.states import ResourceState, state_of, without_false_namespaces
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
 
 _BY_REASON = {
@@ -29,7 +30,7 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
     elif state is ResourceState.PENDING:
         advice.append("kubectl mr check shows whether an agent runs; it must be of the same class")
     elif state is ResourceState.FAILED:
-        advice += _of_failure(condition(managed_resource, RESOURCES_APPLIED) or {})
+        advice += _of_failure(managed_resource)
     if is_deleting(managed_resource):
         advice += _of_deletion(managed_resource, found)
     elif state is not ResourceState.FAILED and found and all(live.status.health is Health.MISSING for live in found):
@@ -43,10 +44,11 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
     return list(dict.fromkeys(advice))
 
 
-def _of_failure(applied: Object) -> list[str]:
+def _of_failure(managed_resource: Object) -> list[str]:
+    applied = condition(managed_resource, RESOURCES_APPLIED) or {}
     if known := _BY_REASON.get(applied.get("reason") or ""):
         return [known]
-    return remedies_of_failure(applied.get("message") or "")
+    return remedies_of_failure(without_false_namespaces(applied.get("message") or "", listed_in(managed_resource)))
 
 
 def _of_deletion(managed_resource: Object, found: Sequence[Live]) -> list[str]:

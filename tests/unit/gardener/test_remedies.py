@@ -90,8 +90,8 @@ def test_a_remedy_is_found_again_in_a_condition(text: str, remedy: str) -> None:
     shown = text if "; did you mean" in text else with_remedy(text, Conflict(409, message=text))
     first = apply_error_text("v1/ConfigMap/shop/a", shown)
     other = apply_error_text("v1/ConfigMap/shop/b", 'namespaces "elsewhere" not found')
-    assert [remedy_of(text)] == remedies_of_failure(apply_message([first]))
-    assert remedies_of_failure(apply_message([first, other]))[0] == remedy_of(text)
+    assert [f"ConfigMap/shop/a: {remedy_of(text)}"] == remedies_of_failure(apply_message([first]))
+    assert remedies_of_failure(apply_message([first, other]))[0] == f"ConfigMap/shop/a: {remedy_of(text)}"
     assert len(remedies_of_failure(apply_message([first, other]))) == 2
 
 
@@ -104,8 +104,15 @@ def test_equal_remedies_stand_once_and_are_not_many() -> None:
 def test_warnings_have_remedies_too() -> None:
     text = 'apps/v1/Deployment/a/d: unknown field "spec.a", unknown field "spec.b"; v1/Pod/a/p: what else there is'
     assert [remedy.partition(",")[0] for remedy in remedies_of_warnings(text)] == [
-        "correct the name of the field spec.a",
-        "correct the name of the field spec.b",
+        "Deployment/a/d: correct the name of the field spec.a",
+        "Deployment/a/d: correct the name of the field spec.b",
+    ]
+
+
+def test_a_remedy_of_several_objects_names_them() -> None:
+    texts = [apply_error_text(f"v1/ConfigMap/shop/{n}", 'namespaces "a" not found') for n in range(5)]
+    assert remedies_of_failure(apply_message(texts)) == [
+        "ConfigMap/shop/0, ConfigMap/shop/1, ConfigMap/shop/2 and 2 more: add the Namespace a to the objects, or create it"
     ]
 
 
