@@ -1,5 +1,7 @@
 """What Shoots show: labels that sum up their status, and the conditions of the Seeds that they run."""
 
+import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.objects import Object
 from kube.paths import at
+from kube.resources import Resource
+from kube.runtime.client import Client
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -35,6 +39,29 @@ def managed_seed(place: ShootPlace) -> Object:
     seed = {"spec": {"ingress": {"controller": {"kind": "nginx"}}, "dns": dns}}
     config = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
     return {"shoot": {"name": place.name}, "gardenlet": {"config": config | {"seedConfig": seed}}}
+
+
+class Overtaken(Client):
+    """Whenever it labels a Shoot, somebody has just written the status."""
+
+    place: ShootPlace
+    numbers = itertools.count(1)
+
+    async def patch(self, resource: Resource, name: str, *arguments: Any, **options: Any) -> Object:
+        await asyncio.to_thread(
+            self.place.patch, SHOOTS, name, {"status": {"observedGeneration": next(self.numbers)}}, status=True
+        )
+        return await super().patch(resource, name, *arguments, **options)
+
+
+async def test_a_status_that_changes_all_the_time_keeps_no_label_from_being_written(garden: Garden) -> None:
+    place = ShootPlace(garden)
+    place.shoot(seedName=place.seed())
+    async with connected(garden.cluster) as plain:
+        client = Overtaken(plain.transport, user_agent="overtaken")
+        client.place = place
+        async with run_garden_controller(labels, client, place.namespace):
+            await soon(lambda: "shoot.gardener.cloud/status" in place.meta(SHOOTS, "s")["labels"], "the label")
 
 
 async def test_labels_follow_the_status(garden: Garden) -> None:

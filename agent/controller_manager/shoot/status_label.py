@@ -14,7 +14,7 @@ from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import SUCCEEDED, last_errors, last_operation
 from kube.errors import NotFound
 from kube.names import label_name_problems
-from kube.objects import Key, Object, labels, mappings, metadata, spec, text
+from kube.objects import Key, Object, labels, mappings, spec, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
@@ -45,7 +45,9 @@ class Reconciler:
         changes = needed_labels(shoot) if shoot is not None else {}
         if shoot is None or not changes:
             return Done()
-        meta = {"resourceVersion": metadata(shoot)["resourceVersion"], "labels": changes}
+        # Not of this version alone: while a Shoot is created, its status changes many times a second. These labels are
+        # no one else's, and a status that has changed since brings another pass.
+        meta = {"uid": uid(shoot), "labels": changes}
         try:
             written = await self.client.patch(SHOOTS, key.name, {"metadata": meta}, namespace=key.namespace)
         except NotFound:
