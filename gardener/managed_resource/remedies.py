@@ -161,11 +161,13 @@ def with_remedy(text: str, error: Exception) -> str:
     return f"{text}; {remedy}" if remedy else text
 
 
-_ERRORS = re.compile(r'(?:, )?(?=error during apply of object ")')
+_ERRORS = re.compile(r'(?:, )?(?=(?:error during apply of object|deletion of old resource) ")')
 _WARNINGS = re.compile(r"; |, (?=(?:unknown|duplicate) field|field \")")
 
 
-_NAME_IN_ERROR = re.compile(r'^error during apply of object "(?:[^"/]+/)?v\d[^"/]*/([^"]+)"')
+_NAME_IN_ERROR = re.compile(
+    r'^(?:error during apply of object|deletion of old resource) "(?:[^"/]+/)?v\d[^"/]*/([^"]+)"'
+)
 _NAME_IN_WARNING = re.compile(r"^(?:[^/\s]+/)?v\d[^/\s]*/(\S+): ")
 
 

@@ -52,7 +52,8 @@ def _of_failure(managed_resource: Object) -> list[str]:
 
 
 def _of_deletion(managed_resource: Object, found: Sequence[Live]) -> list[str]:
-    advice = [
+    advice = _of_failure(managed_resource)
+    advice += [
         f"{live.name} {live.status.message}: see to it that their owner works, or remove them"
         for live in found
         if live.object is not None and is_deleting(live.object) and finalizers(live.object)

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
+from gardener.conditions import RESOURCES_APPLIED
 from gardener.keys import OPERATION, OPERATION_RECONCILE
-from gardener.managed_resource.conditions import is_observed
+from gardener.managed_resource.conditions import DELETION_FAILED, is_observed
 from gardener.managed_resource.references import listed_in
+from gardener.managed_resource.remedies import remedies_of_failure
 from gardener.overview.objects import Health, Live, as_reported
 from gardener.overview.states import ResourceState, brief, message_of, state_of, warnings_of
 from kube.errors import Unreachable
-from kube.objects import Key, Object, annotations
+from kube.objects import Key, Object, annotations, condition
+from kube.objects import text as text_of
 from kubectl import output
 from kubectl.mr import managed_resources
 from kubectl.mr.causes import explained
@@ -124,6 +127,8 @@ def progress_of(
         left = [live for live in found if live.object is not None]
         hopeless = "" if state is ResourceState.DELETING else "it is not being deleted"
         line = [state_word(state), f", {counted(len(left), 'object')} left" if state is ResourceState.DELETING else ""]
+        if _is_refused(managed_resource):
+            line.append(f": {shortened(text, width)}")
         return Progress(name, reached=False, line=line, blocking=_lines(left, width), hopeless=hopeless)
     is_passed = is_observed(managed_resource) and not is_asked_for(managed_resource)
     is_applied = checksum in {"", (managed_resource.get("status") or {}).get("secretsDataChecksum")}
@@ -136,6 +141,12 @@ def progress_of(
     return Progress(
         name, reached=reached, line=line, blocking=_lines(waited, width), hopeless=hopeless, warnings=warnings
     )
+
+
+def _is_refused(managed_resource: Object) -> bool:
+    """Whether something has to be done about a deletion beside waiting."""
+    applied = condition(managed_resource, RESOURCES_APPLIED) or {}
+    return applied.get("reason") == DELETION_FAILED or bool(remedies_of_failure(text_of(applied.get("message"))))
 
 
 def is_asked_for(managed_resource: Object) -> bool:

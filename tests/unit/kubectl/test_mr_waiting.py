@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gardener.managed_resource.messages import pending_message, pending_text
 from gardener.overview.hints import hints
 from gardener.overview.objects import Health, HealthStatus, Live, health_status
 from kit.objects import conditions, config_map, managed_resource, obj
@@ -30,9 +31,9 @@ def managed(status: dict[str, Any] | None = None, **metadata: Any) -> Object:
     return managed_resource("garden/shop", generation=1, status=status or {}, **metadata)
 
 
-def failed(message: str, reason: str = "ApplyFailed") -> Object:
+def failed(message: str, reason: str = "ApplyFailed", **metadata: Any) -> Object:
     applied = {"type": "ResourcesApplied", "status": "False", "reason": reason, "message": message}
-    return managed({"conditions": [applied]})
+    return managed({"conditions": [applied]}, **metadata)
 
 
 def held(name: str, *finalizers: str) -> Live:
@@ -80,6 +81,15 @@ def test_objects_that_block_a_deletion_are_named_with_the_reason() -> None:
         "shop Deleting, 1 object left",
         "  ConfigMap/shop/a Deleting: waits for example.com/hold",
     ]
+
+
+def test_a_deletion_that_is_refused_says_who_lacks_which_right() -> None:
+    refused = 'configmaps "a" is forbidden: User "agent" cannot delete resource "configmaps" in API group ""'
+    message = pending_message([("a", pending_text("v1/ConfigMap/shop/a", reason=f'{refused} in the namespace "shop"'))])
+    obj = failed(message, "DeletionFailed", **DELETED)
+    progress = progress_of("shop", obj, [held("a", "")], Goal.DELETED)
+    assert 'User "agent" cannot delete resource "configmaps"' in rendered(progress.line, colors=False)
+    assert any(advice.startswith("ConfigMap/shop/a: ") and "agent" in advice for advice in hints(obj, []))
 
 
 def test_only_some_of_many_objects_are_shown() -> None:
