@@ -364,6 +364,15 @@ def test_all_commands_count_the_same_objects_and_know_which_have_no_namespace(ri
     assert "managed-by" not in shown["diff"]  # the value of this label is known before the first pass has ended
 
 
+def test_objects_are_counted_and_not_documents(mr: Mr) -> None:
+    several = "\n".join(json.dumps(config_map(name, namespace="default")) for name in ("one", "two", "three"))
+    created = mr("create", "several", "-f", "-", "--class", "unused", stdin=several)
+    assert "with 3 objects" in created.stderr
+    items = [config_map(name, namespace="default") for name in ("one", "two")]
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    assert "with 2 objects" in mr("create", "listed", "-f", "-", "--class", "unused", stdin=listed).stderr
+
+
 def test_a_job_that_was_removed_when_it_had_finished_is_completed(rig: Rig, mr: Mr) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
     job = obj("Job", "job", spec={"completions": 0, "ttlSecondsAfterFinished": 0, "template": template})

@@ -75,7 +75,8 @@ async def command(
     if not paths and not kustomizations:
         raise click.BadParameter("name manifests by -f or -k", param_hint="-f")
     texts = files.read(paths or (), kustomizations or ())
-    files.demand_applicable(files.objects_in(texts))
+    objects = files.objects_in(texts)
+    files.demand_applicable(objects)
     packed = packing.pack(packing.documents_in(texts))
     made = packing.secrets(name, session.namespace, packed, immutable=immutable)
     managed = packing.managed_resource(
@@ -96,7 +97,7 @@ async def command(
         await _warn_of_adoption(session, before, plan)
     await _store(session, before, made, managed, update=update)
     sizes = f"{size(sum(p.unpacked_bytes for p in packed))} are {size(sum(len(p.value) for p in packed))} compressed"
-    output.done(f"ManagedResource {key(managed)} with {counted(sum(p.documents for p in packed), 'object')}; {sizes}")
+    output.done(f"ManagedResource {key(managed)} with {counted(len(objects), 'object')}; {sizes}")
     if not wait:
         return 0
     checksum = plan.checksum if plan is not None else ""
