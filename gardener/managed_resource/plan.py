@@ -47,7 +47,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlannedObject:
     """An object to apply."""
 
     name: str
@@ -73,7 +73,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Plan:
     basis: Basis
-    stages: tuple[tuple[Wanted, ...], ...]
+    stages: tuple[tuple[PlannedObject, ...], ...]
     restricted: Mapping[str, str]
     """Objects that may not be written, by object key, with the text of the error; they are in no stage."""
     references: tuple[Object, ...]
@@ -101,7 +101,7 @@ class Plan:
             w.resource is None and group_of(w.reference.get("apiVersion") or "") in defined for w in self.wanted()
         )
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[PlannedObject]:
         return [wanted for stage in self.stages for wanted in stage]
 
     @property
@@ -163,7 +163,7 @@ def plan(
         named.append(reference)
         fed.append(contents[item.secret][item.data_key])
     passed_over = superseded(objects)
-    wanted: list[Wanted] = []
+    wanted: list[PlannedObject] = []
     room = _MOST_PLANNED
     for position, obj in enumerate(objects):
         if position in passed_over:
@@ -208,7 +208,7 @@ def _length(reference: Object) -> int:
     return sum(len(name) + len(text) for values in maps for name, text in values.items())
 
 
-def _sort_key(wanted: Wanted) -> Object:
+def _sort_key(wanted: PlannedObject) -> Object:
     return {"kind": wanted.reference.get("kind"), "metadata": {"name": wanted.key.name}}
 
 
@@ -236,7 +236,7 @@ def _wanted(
     labels: Mapping[str, str],
     only_workloads: bool,
     room: int,
-) -> tuple[Wanted, int]:
+) -> tuple[PlannedObject, int]:
     """With the bytes of its manifest, of which there are not more than `room`."""
     problem = ""
     text = resource_string(obj)
@@ -255,7 +255,7 @@ def _wanted(
         problem = apply_error_text(text, _too_large(len(manifest), item))
         manifest = compact({})
     meta = metadata(obj)
-    wanted = Wanted(
+    wanted = PlannedObject(
         name=key_of(obj),
         text=text,
         key=Key(meta.get("namespace") or "", meta.get("name") or ""),

@@ -13,7 +13,7 @@ from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.inventory import Inventory
 from gardener.managed_resource.merge import Overwrite, merge
 from gardener.managed_resource.messages import refusal_message
-from gardener.managed_resource.plan import LIMITS, Basis, Plan, Wanted, defined_groups, kinds_of, plan
+from gardener.managed_resource.plan import LIMITS, Basis, Plan, PlannedObject, defined_groups, kinds_of, plan
 from gardener.managed_resource.references import key_of, listed_in, secret_names
 from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
@@ -115,7 +115,7 @@ class Merging:
         if problems := self._ignored.problems:
             raise UserError(f"ManagedResource {self._key}: {refusal_message(problems)}")
 
-    def merged(self, wanted: Wanted, live: Object | None) -> Object:
+    def merged(self, wanted: PlannedObject, live: Object | None) -> Object:
         """Raises MergeError."""
         manifest = wanted.object()
         return merge(

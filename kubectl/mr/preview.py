@@ -17,7 +17,7 @@ from gardener.managed_resource.changes import Change, changes
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import MergeError
 from gardener.managed_resource.messages import held_text, strict_text
-from gardener.managed_resource.plan import Plan, Wanted
+from gardener.managed_resource.plan import Plan, PlannedObject
 from gardener.managed_resource.references import key_of_reference, listed_in
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.removal_rules import Disposition, disposition
@@ -115,7 +115,7 @@ async def differences(session: Session, managed_resource: Object, secrets: Seque
     return [*problems, *(difference for difference in found if difference)]
 
 
-def _without_namespace(wanted: Iterable[Wanted]) -> Iterator[tuple[str, str]]:
+def _without_namespace(wanted: Iterable[PlannedObject]) -> Iterator[tuple[str, str]]:
     """Group and kind of cluster-scoped kinds whose definitions are among the objects."""
     for each in wanted:
         definition = spec(each.object()) if each.reference.get("kind") == _DEFINITION else {}
@@ -139,7 +139,7 @@ async def _finished_jobs(session: Session, managed_resource: Object, plan: Plan)
     return frozenset(name for name, digest in jobs.items() if applied.get(name) == digest)
 
 
-def _is_removed_when_finished(wanted: Wanted) -> bool:
+def _is_removed_when_finished(wanted: PlannedObject) -> bool:
     is_job = (group_of(wanted.reference.get("apiVersion") or ""), wanted.reference.get("kind")) == ("batch", "Job")
     return is_job and is_removed_when_finished(wanted.object())
 
@@ -162,7 +162,7 @@ class _Look:
     finished: frozenset[str]
     """Jobs that are not run again if they are gone, by object key."""
 
-    async def at_wanted(self, wanted: Wanted) -> Difference | None:
+    async def at_wanted(self, wanted: PlannedObject) -> Difference | None:
         name, group = short_name(wanted.reference), group_of(wanted.reference.get("apiVersion") or "")
         if wanted.resource is None and group in self.defined:
             if (group, wanted.reference.get("kind")) in self.cluster_scoped:
@@ -180,7 +180,7 @@ class _Look:
         except KubeError as error:
             return Difference(name, What.UNKNOWN, reason=str(error))
 
-    async def _compared(self, name: str, wanted: Wanted) -> Difference | None:
+    async def _compared(self, name: str, wanted: PlannedObject) -> Difference | None:
         live = await read_object(self.session.target, wanted.reference)
         if live is not None and wanted.is_ignored:
             return None
@@ -197,7 +197,7 @@ class _Look:
             return None
         return Difference(name, What.CHANGED if found else What.UNCHANGED, found, warnings=warnings)
 
-    async def _former(self, live: Object, wanted: Wanted) -> str:
+    async def _former(self, live: Object, wanted: PlannedObject) -> str:
         """Whose the live object is so far; empty if it is this ManagedResource's. Raises _NotOursError."""
         origin = annotations(live).get(ORIGIN) or ""
         if not origin:
@@ -222,7 +222,7 @@ class _Look:
         holder = await self.session.source.client.find(MANAGED_RESOURCES, owner.name, namespace=owner.namespace)
         return holder is not None and name in map(key_of_reference, listed_in(holder))
 
-    async def _dry_run(self, wanted: Wanted, live: Object | None) -> tuple[Object, Sequence[str]]:
+    async def _dry_run(self, wanted: PlannedObject, live: Object | None) -> tuple[Object, Sequence[str]]:
         """What a write of the agent would make of it, and the difference to report."""
         assert wanted.resource is not None
         merged = self.merging.merged(wanted, live)

@@ -1,4 +1,4 @@
-"""What others change, and what existed before without an owner, is told by name; who refuses to have it taken over may."""
+"""What others change, and what existed before without an owner, is reported by name; who refuses to have it taken over may."""
 
 import pytest
 
@@ -10,51 +10,51 @@ ADOPT = "resources.gardener.cloud/adopt"
 NEVER = {ADOPT: "never"}
 
 
-def told(rig: Rig, reason: str, name: str = "mr") -> list[str]:
+def reported(rig: Rig, reason: str, name: str = "mr") -> list[str]:
     return [event["message"] for event in rig.events(name, event_type="Normal") if event["reason"] == reason]
 
 
-def until_told(rig: Rig, reason: str, text: str) -> None:
-    rig.until(lambda: text in told(rig, reason), f"the Event {reason}: {text}")
+def until_reported(rig: Rig, reason: str, text: str) -> None:
+    rig.until(lambda: text in reported(rig, reason), f"the Event {reason}: {text}")
 
 
 def in_log(rig: Rig, field: str, text: str) -> bool:
     return any(f'"{field}":["{text}' in line for line in rig.process.log.splitlines() if rig.namespace in line)
 
 
-def test_drift_that_was_put_right_is_told_by_object_and_field(rig: Rig) -> None:
+def test_drift_that_was_corrected_is_reported_by_object_and_field(rig: Rig) -> None:
     rig.apply("mr", deployment("storefront", replicas=2), config_map("prices", {"tea": "3", "milk": "1"}))
     rig.patch("Deployment", "storefront", {"spec": {"replicas": 5}})
     changed = f"Deployment/{rig.namespace}/storefront: spec.replicas 5 -> 2"
-    until_told(rig, "Reconciled", f"Objects were put right: {changed}")
+    until_reported(rig, "Reconciled", f"Objects were repaired: {changed}")
     rig.until(lambda: in_log(rig, "repaired", changed), "the log to name it")
 
     rig.patch("ConfigMap", "prices", {"data": {"tea": "4", "water": "0", "milk": None}})
     fields = "data.tea 4 -> 3, data.water 0 -> (none), data.milk (none) -> 1"
-    until_told(rig, "Reconciled", f"Objects were put right: ConfigMap/{rig.namespace}/prices: {fields}")
+    until_reported(rig, "Reconciled", f"Objects were repaired: ConfigMap/{rig.namespace}/prices: {fields}")
 
     rig.delete("ConfigMap", "prices")
-    until_told(rig, "Reconciled", f"Objects were put right: ConfigMap/{rig.namespace}/prices had been deleted")
+    until_reported(rig, "Reconciled", f"Objects were repaired: ConfigMap/{rig.namespace}/prices had been deleted")
 
 
-def test_of_a_secret_no_value_is_told(rig: Rig) -> None:
+def test_of_a_secret_no_value_is_reported(rig: Rig) -> None:
     rig.apply("mr", secret("s", {"password": b"right-a81f5c"}))
     rig.patch("Secret", "s", {"stringData": {"password": "wrong-a81f5c"}})
-    until_told(rig, "Reconciled", f"Objects were put right: Secret/{rig.namespace}/s: data")
+    until_reported(rig, "Reconciled", f"Objects were repaired: Secret/{rig.namespace}/s: data")
     assert "a81f5c" not in rig.process.log
 
 
-def test_an_object_that_existed_without_an_owner_is_told_to_be_taken_over(rig: Rig) -> None:
+def test_an_object_that_existed_without_an_owner_is_reported_to_be_taken_over(rig: Rig) -> None:
     rig.put(config_map("c", {"k": "theirs"}))
     rig.apply("mr", config_map("c", {"k": "ours"}), config_map("new"))
     text = f"Objects were taken over that existed without an owner: ConfigMap/{rig.namespace}/c: data.k theirs -> ours"
-    until_told(rig, "TakenOver", text)
+    until_reported(rig, "TakenOver", text)
 
     # From now on it is ours: if somebody takes our stamp off, that is drift.
     rig.patch("ConfigMap", "c", {"metadata": {"annotations": {"resources.gardener.cloud/origin": None}}})
     rig.until(lambda: rig.origin("ConfigMap", "c") == "mr", "the stamp to be back")
-    rig.until(lambda: told(rig, "Reconciled"), "the Event")
-    assert told(rig, "TakenOver") == [text]
+    rig.until(lambda: reported(rig, "Reconciled"), "the Event")
+    assert reported(rig, "TakenOver") == [text]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_an_object_that_existed_is_left_alone_if_that_is_refused(
     assert rig.find("ConfigMap", "other") is None
 
 
-def test_an_object_of_its_own_is_put_right_although_none_is_to_be_taken_over(rig: Rig) -> None:
+def test_an_object_of_its_own_is_corrected_although_none_is_to_be_taken_over(rig: Rig) -> None:
     rig.apply("mr", config_map("c", {"k": "v"}, annotations=NEVER))
     rig.patch("ConfigMap", "c", {"metadata": {"annotations": {"resources.gardener.cloud/origin": None}}})
     rig.until(lambda: rig.origin("ConfigMap", "c") == "mr", "the stamp to be back")

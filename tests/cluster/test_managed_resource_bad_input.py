@@ -1,4 +1,4 @@
-"""Whatever a Secret holds: it is told clearly, nothing is deleted, others are not disturbed, and memory is bounded."""
+"""Whatever a Secret holds: it is reported clearly, nothing is deleted, others are not disturbed, and memory is bounded."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ def fresh_agent(own_agent: Agent, cluster: Cluster) -> Agent:
 
 @pytest.fixture(scope="module")
 def fresh_process(fresh_agent: Agent) -> Iterator[AgentProcess]:
-    """A process of its own, so that its peak of memory tells of these tests alone."""
+    """A process of its own, so that its peak of memory shows these tests alone."""
     with fresh_agent.start() as process:
         yield process
 
@@ -96,7 +96,7 @@ UNDECODABLE: dict[str, tuple[str, bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", UNDECODABLE)
-def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig) -> None:
+def test_what_cannot_be_decoded_is_reported_and_deletes_nothing(case: str, rig: Rig) -> None:
     key, content, text = UNDECODABLE[case]
     content = content or brotli_of_zeros(1024)
     rig.write("other", config_map("other", {"k": "1"}))
@@ -149,7 +149,7 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
 
 
 @pytest.mark.parametrize("case", UNAPPLICABLE)
-def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: Rig) -> None:
+def test_what_cannot_be_applied_is_reported_and_stops_nothing_else(case: str, rig: Rig) -> None:
     objects, text = UNAPPLICABLE[case]
     rig.write("other", config_map("other", {"k": "1"}))
     rig.apply("mr", config_map("sibling", {"k": "1"}))
@@ -191,7 +191,7 @@ def test_a_secret_without_objects_is_no_failure(data: Mapping[str, bytes], rig: 
     assert rig.listed("mr") == set()
 
 
-def test_a_missing_secret_is_told_and_deletes_nothing(rig: Rig) -> None:
+def test_a_missing_secret_is_reported_and_deletes_nothing(rig: Rig) -> None:
     rig.apply("mr", config_map("c"))
     before = rig.get("ConfigMap", "c")
     rig.delete("Secret", "mr")

@@ -100,7 +100,7 @@ def test_an_object_moves_to_a_managed_resource_that_waits_for_the_one_that_drops
     assert rig.origin("ConfigMap", "moving") == "app"
 
 
-def test_a_claim_that_no_agent_stands_behind_is_told_and_ends(rig: Rig) -> None:
+def test_a_claim_that_no_agent_stands_behind_is_reported_and_ends(rig: Rig) -> None:
     rig.apply("owner", binding(rig), config_map("c"))
     rig.write("squatter", binding(rig), resource_class="that-of-no-agent")
     rig.write_secret("owner", config_map("c"))

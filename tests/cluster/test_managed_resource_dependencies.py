@@ -1,4 +1,4 @@
-"""ManagedResources that depend on others: applied after them, removed before them, and nobody polls."""
+"""ManagedResources that depend on others: applied after them, removed before them, without polling."""
 
 import re
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def test_changes_that_come_together_are_applied_in_order_and_what_is_applied_is_
     rig.until_applied("base")
     rig.until_applied("top")
     rig.until_data("top", {"k": "2"})
-    # Later failures of the dependency don't keep others from being put right.
+    # Later failures of the dependency don't keep others from being corrected.
     rig.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "base"}, "stringData": {"a.yaml": "{"}})
     rig.until_failed("base", reason="DecodingFailed")
     rig.delete("ConfigMap", "top")
@@ -92,7 +92,7 @@ def test_who_waits_costs_no_call(rig: Rig, audit: Audit) -> None:
     assert {call.name for call in calls} <= {"other", ""}
 
 
-def test_a_cycle_is_told_to_each_member_by_name(rig: Rig) -> None:
+def test_a_cycle_is_reported_to_each_member_by_name(rig: Rig) -> None:
     write(rig, "a", "b")
     write(rig, "b", "c")
     write(rig, "outside", "a")
@@ -115,7 +115,7 @@ def test_a_cycle_is_told_to_each_member_by_name(rig: Rig) -> None:
     assert rig.find("ConfigMap", "a") is not None
 
 
-def test_what_can_not_be_depended_on_is_told_and_nothing_is_written(rig: Rig) -> None:
+def test_what_can_not_be_depended_on_is_reported_and_nothing_is_written(rig: Rig) -> None:
     write(rig, "mr", "mr", "other-namespace/base", "base:ready")
     message = rig.until_failed("mr", "nothing is written or deleted", reason=INVALID)
     for text in ("can't depend on itself", "restrictions.dependencies", 'there is no ":ready"'):
@@ -144,7 +144,7 @@ def test_it_is_removed_before_what_it_depends_on(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_a_deletion_goes_on_when_nobody_needs_the_objects_any_more(keeps: bool, rig: Rig) -> None:
+def test_a_deletion_goes_on_when_none_needs_the_objects_any_more(keeps: bool, rig: Rig) -> None:
     write(rig, "base", keepObjects=keeps)
     write(rig, "top", "base")
     write(rig, "never-applied", "base", "missing")

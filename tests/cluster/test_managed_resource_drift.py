@@ -1,4 +1,4 @@
-"""What somebody changes by hand is put right at once; what is none of our business stays."""
+"""What somebody changes by hand is corrected at once; what is none of our business stays."""
 
 import time
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def is_right(rig: Rig) -> bool:
     ],
     ids=str,
 )
-def test_a_change_by_hand_is_put_right(change: Object, managed: Rig) -> None:
+def test_a_change_by_hand_is_corrected(change: Object, managed: Rig) -> None:
     before = managed.uid("ConfigMap", "c")
     managed.patch("ConfigMap", "c", change)
     managed.until(lambda: is_right(managed), "the ConfigMap to be right", seconds=_SOON)
@@ -114,7 +114,7 @@ def test_labels_and_annotations_of_others_go_where_ours_are_to_be_the_only_ones(
     ],
     ids=["Service", "Deployment", "Role"],
 )
-def test_objects_with_defaults_of_the_server_are_put_right_too(
+def test_objects_with_defaults_of_the_server_are_corrected_too(
     obj: Object, change: Object, reads: Callable[[Object], bool], rig: Rig
 ) -> None:
     rig.apply("mr", obj)

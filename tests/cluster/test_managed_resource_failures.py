@@ -1,4 +1,4 @@
-"""A failure that lasts is told once: while the same is tried again, nothing in the status changes."""
+"""A failure that lasts is reported once: while the same is tried again, nothing in the status changes."""
 
 from collections.abc import Iterator
 
@@ -46,13 +46,13 @@ def checking_rig(cluster: Cluster, namespace: str, checking_agent: Agent, checki
     return Rig(cluster, namespace, checking_agent, checking_process)
 
 
-def told(rig: Rig, name: str) -> dict[str, str]:
+def reported(rig: Rig, name: str) -> dict[str, str]:
     """The status of each condition, with its reason."""
     found = rig.get("ManagedResource", name)["status"]["conditions"]
     return {each["type"]: f"{each['status']} {each['reason']}" for each in found}
 
 
-def test_a_failure_that_lasts_stays_as_it_was_first_told(rig: Rig, audit: Audit) -> None:
+def test_a_failure_that_lasts_stays_as_it_was_first_reported(rig: Rig, audit: Audit) -> None:
     rig.write("mr", config_map("c", {"k": "v"}), _INVALID)
     rig.until_failed("mr", "is invalid")
     conditions = rig.get("ManagedResource", "mr")["status"]["conditions"]
@@ -92,7 +92,7 @@ def test_when_the_text_of_a_failure_changes_it_is_written_once(rig: Rig, audit: 
 def test_while_some_objects_fail_the_others_are_not_checked(rig: Rig) -> None:
     rig.write("mr", deployment("d", replicas=1), _INVALID)
     rig.until_failed("mr", "is invalid")
-    assert told(rig, "mr") == {
+    assert reported(rig, "mr") == {
         "ResourcesHealthy": "Unknown ChecksPending",
         "ResourcesProgressing": "Unknown ChecksPending",
         "ResourcesApplied": "False ApplyFailed",
@@ -105,22 +105,24 @@ def test_by_option_the_others_are_checked_while_some_objects_fail(checking_rig: 
     rig.until_failed("mr", "is invalid")
     failed = {"ResourcesApplied": "False ApplyFailed"}
     healthy = {"ResourcesHealthy": "True ResourcesHealthy", "ResourcesProgressing": "False ResourcesRolledOut"}
-    rig.until(lambda: told(rig, "mr") == failed | healthy, "the others to be found healthy")
+    rig.until(lambda: reported(rig, "mr") == failed | healthy, "the others to be found healthy")
     assert rig.condition("mr", "ResourcesHealthy")["message"] == "All resources that could be applied are healthy."
 
     mark = audit.mark()
     until_tried_again(rig, audit, mark, resource="configmaps")
-    assert told(rig, "mr") == failed | healthy
+    assert reported(rig, "mr") == failed | healthy
     assert status_writes(rig, audit, mark) == []
 
     nowhere = {"nodeSelector": {"there": "none"}}
     stuck = deployment("stuck", replicas=1, pod=nowhere)
     rig.write_secret("mr", config_map("c"), deployment("d", replicas=1), stuck, _INVALID)
-    rig.until(lambda: "DeploymentUnhealthy" in told(rig, "mr")["ResourcesHealthy"], "the Deployment to be unhealthy")
+    rig.until(
+        lambda: "DeploymentUnhealthy" in reported(rig, "mr")["ResourcesHealthy"], "the Deployment to be unhealthy"
+    )
     assert rig.applied("mr")[:2] == ("False", "ApplyFailed")
 
     rig.write_secret("mr", config_map("c"), deployment("d", replicas=1))
-    rig.until(lambda: told(rig, "mr") == {"ResourcesApplied": "True ApplySucceeded"} | healthy, "all to be well")
+    rig.until(lambda: reported(rig, "mr") == {"ResourcesApplied": "True ApplySucceeded"} | healthy, "all to be well")
 
 
 def test_by_option_one_of_which_nothing_could_be_applied_is_not_healthy(checking_rig: Rig, audit: Audit) -> None:
@@ -129,4 +131,4 @@ def test_by_option_one_of_which_nothing_could_be_applied_is_not_healthy(checking
     mark = audit.mark()
     rig.until_failed("mr", "is invalid")
     until_tried_again(rig, audit, mark, resource="configmaps")
-    assert told(rig, "mr")["ResourcesHealthy"] == "Unknown ChecksPending"
+    assert reported(rig, "mr")["ResourcesHealthy"] == "Unknown ChecksPending"

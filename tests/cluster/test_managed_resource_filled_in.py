@@ -1,4 +1,4 @@
-"""What controllers of Kubernetes fill in stays, and nobody writes for ever: neither they nor the agent.
+"""What controllers of Kubernetes fill in stays, and there are no endless writes: neither they nor the agent.
 
 One object of every kind, and one for every field that some controller fills in, in a cluster of their own with all of
 them. From then on the agent has nothing to write; that is looked at for some seconds, or for FILLED_IN_SECONDS.
@@ -87,7 +87,7 @@ def stage(request: pytest.FixtureRequest, all_of_it: tuple[Cluster, Agent, Agent
     return Stage(Rig(own, request.param, agent, process), request.param)
 
 
-def test_nobody_writes_for_ever(stage: Stage) -> None:
+def test_there_are_no_endless_writes(stage: Stage) -> None:
     rig, api = stage.rig, stage.rig.cluster.api
     with contextlib.closing(rig.cluster.audit()) as audit:
         forced = stage.namespace == "forced"
@@ -102,17 +102,17 @@ def test_nobody_writes_for_ever(stage: Stage) -> None:
         rig.until(lambda: not stage.missing(), "everything to be filled in")
         time.sleep(SECONDS)
         calls = audit.calls(verbs=("update", "patch", "delete"), leases=True)
-    told = ("events", "managedresources", "managedresources/status")
+    reported = ("events", "managedresources", "managedresources/status")
     carried_out = [call for call in calls if call.user == rig.agent.user and call.status < 400]
     again = collections.Counter(
-        f"{call.verb} {call.uri.partition('?')[0]}" for call in carried_out if call.resource not in told
+        f"{call.verb} {call.uri.partition('?')[0]}" for call in carried_out if call.resource not in reported
     )
     # Kubernetes may have made it before the agent did.
     again.subtract([f"update /api/v1/namespaces/{stage.namespace}/endpoints/scaled"])
     assert not +again, "\n".join(f"{count} {call}" for call, count in again.items())
     assert not stage.missing()
 
-    # All else is put right as ever.
+    # All else is corrected as ever.
     before = api.get(stage.aggregated)
     api.patch(stage.aggregated, {"aggregationRule": None, "rules": None})
     api.patch(stage.node, {"spec": {"unschedulable": True}})

@@ -176,8 +176,8 @@ def test_what_a_process_did_not_come_to_keep_is_kept_by_the_next_one(rig: Rig, o
         quota(len(rig.list("Secret")))
         rig.write_secret("mr", config_map("c", {"text": "two"}))
         rig.until_data("c", {"text": "two"})
-        told = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "HistoryFailed"], "an Event")
-        assert "exceeded quota" in told[0]["message"]
+        reported = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "HistoryFailed"], "an Event")
+        assert "exceeded quota" in reported[0]["message"]
         assert rig.applied("mr")[:2] == ("True", "ApplySucceeded")
         process.signal(signal.SIGKILL)
         process.wait()
@@ -194,7 +194,7 @@ def kept_content(rig: Rig, revision: Object) -> str:
     return mr(rig, "decode", key(revision).name).stdout
 
 
-def test_what_is_too_large_is_told_and_counted(rig: Rig) -> None:
+def test_what_is_too_large_is_reported_and_counted(rig: Rig) -> None:
     write(rig, "one")
     until_kept(rig, 1)
     parts = [f"part-{number}" for number in range(2)]
@@ -207,8 +207,8 @@ def test_what_is_too_large_is_told_and_counted(rig: Rig) -> None:
     rig.until(lambda: "not kept: too large" in mr(rig, "history", "mr").stdout, "a revision that says so")
     last = kept(rig)[-1]
     assert "data" not in last
-    told = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "VersionNotKept"], "an Event")
-    assert "a Secret holds 1048576" in told[0]["message"]
+    reported = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "VersionNotKept"], "an Event")
+    assert "a Secret holds 1048576" in reported[0]["message"]
     assert rig.applied("mr")[:2] == ("True", "ApplySucceeded")
     number = annotations(last)[f"{GROUP}/revision"]
     assert "its content was not kept" in mr(rig, "rollback", "mr", "--to", number, code=1).stderr
@@ -262,14 +262,14 @@ def test_a_revision_that_was_replaced_is_not_gone_back_to(rig: Rig) -> None:
     rig.delete("Secret", "mr-history-1")
     evil = {name: value for name, value in metadata(first).items() if name not in {"uid", "resourceVersion"}}
     rig.create({**forged(rig, 1), "metadata": evil})
-    told = mr(rig, "rollback", "mr", code=1).stderr
-    assert "does not hold what was kept as revision 1: its digest is another one than in status.revisions" in told
+    reported = mr(rig, "rollback", "mr", code=1).stderr
+    assert "does not hold what was kept as revision 1: its digest is another one than in status.revisions" in reported
     assert rig.get("ConfigMap", "c")["data"] == {"text": "two"}
 
 
-def test_a_wrong_limit_is_told(rig: Rig) -> None:
+def test_a_wrong_limit_is_reported(rig: Rig) -> None:
     write(rig, "one", limit="many")
-    rig.until(lambda: "must be a number from 0 to 100" in rig.applied("mr")[2], "the condition to tell")
+    rig.until(lambda: "must be a number from 0 to 100" in rig.applied("mr")[2], "the condition to report it")
     assert rig.applied("mr")[:2] == ("True", "ApplySucceeded")
     assert "applied with warnings" in run(rig, ["check", "-n", rig.namespace]).stdout
 
@@ -350,9 +350,9 @@ def test_several_secrets_are_written_as_if_at_once(rig: Rig) -> None:
         rig.write_secret("a", config_map("d", {"text": "two"}))
         rig.write_secret("b", config_map("c", {"text": "two"}))
     until_kept(rig, 1, 2)
-    told = mr(rig, "rollback", "mr").stderr
-    assert f"Secret {rig.namespace}/a holds what it held in revision 1" in told
-    assert f"Secret {rig.namespace}/b holds what it held in revision 1" in told
+    reported = mr(rig, "rollback", "mr").stderr
+    assert f"Secret {rig.namespace}/a holds what it held in revision 1" in reported
+    assert f"Secret {rig.namespace}/b holds what it held in revision 1" in reported
     until_kept(rig, 1, 2, 3)
     rig.until_data("c", {"text": "one"})
     rig.until_data("d", {"text": "one"})
@@ -413,8 +413,8 @@ def test_a_suspended_one_stays_suspended(rig: Rig) -> None:
     write(rig, "two")
     until_kept(rig, 1, 2)
     mr(rig, "suspend", "mr", "-r", "an incident")
-    told = mr(rig, "rollback", "mr", "--no-wait").stderr
-    assert "it is suspended: nothing is applied until kubectl mr resume mr" in told
+    reported = mr(rig, "rollback", "mr", "--no-wait").stderr
+    assert "it is suspended: nothing is applied until kubectl mr resume mr" in reported
     assert annotations(rig.get("ManagedResource", "mr"))[f"{GROUP}/ignore-reason"] == "an incident"
     mr(rig, "resume", "mr")
     rig.until_data("c", {"text": "one"})

@@ -32,7 +32,7 @@ def test_a_field_is_set_at_creation_and_left_to_others(rig: Rig, audit: Audit) -
     write(rig, DATA, config_map("c", {"theirs": "1", "ours": "1"}), config_map("d", {"theirs": "1"}))
     rig.until_applied("mr")
     rig.until_data("c", {"theirs": "1", "ours": "1"})
-    # Nothing is written for it, but all else is put right.
+    # Nothing is written for it, but all else is corrected.
     mark = audit.mark()
     rig.patch("ConfigMap", "c", {"data": {"theirs": "2"}})
     rig.patch("ConfigMap", "d", {"data": {"theirs": "2"}})
@@ -70,10 +70,12 @@ def test_another_rule_counts_at_once_also_after_a_restart(rig: Rig, audit: Audit
         rig.delete_managed_resource("mr")
 
 
-def test_a_rule_that_fits_no_object_is_told_and_costs_nothing(rig: Rig, audit: Audit) -> None:
+def test_a_rule_that_fits_no_object_is_reported_and_costs_nothing(rig: Rig, audit: Audit) -> None:
     write(rig, "[{kind: ConfigMap, name: gone, jsonPointers: [/data/theirs]}]", config_map("c", {"ours": "1"}))
-    told = f"All resources are applied, with warnings: metadata.annotations[{IGNORE}][0]: no object is a ConfigMap gone"
-    rig.until(lambda: rig.applied("mr")[2] == told, "the condition to tell")
+    reported = (
+        f"All resources are applied, with warnings: metadata.annotations[{IGNORE}][0]: no object is a ConfigMap gone"
+    )
+    rig.until(lambda: rig.applied("mr")[2] == reported, "the condition to report it")
     mark = audit.mark()
     rig.patch("ConfigMap", "c", {"data": {"ours": "2"}})
     rig.until_data("c", {"ours": "1"})
@@ -83,7 +85,7 @@ def test_a_rule_that_fits_no_object_is_told_and_costs_nothing(rig: Rig, audit: A
     rig.until(lambda: rig.applied("mr")[2] == "All resources are applied.", "the warning to go")
 
 
-def test_a_wrong_pointer_is_told_and_nothing_is_written(rig: Rig) -> None:
+def test_a_wrong_pointer_is_reported_and_nothing_is_written(rig: Rig) -> None:
     """The message is that of the documentation."""
     section = documented()
     message = re.findall(r"^```\n(nothing is written or deleted: .*)\n```$", section, re.MULTILINE)[0]
@@ -115,7 +117,7 @@ def test_the_example_of_the_documentation(rig: Rig) -> None:
     rig.patch("Deployment", "storefront", {"metadata": {"annotations": annotations}, "spec": changed})
     rig.patch("ConfigMap", "c", {"data": {"flags": "b", "other": "2"}})
     rig.until_data("c", {"flags": "b", "other": "1"})
-    rig.until(lambda: rig.get("Deployment", "storefront")["spec"]["revisionHistoryLimit"] == 10, "it to be put right")
+    rig.until(lambda: rig.get("Deployment", "storefront")["spec"]["revisionHistoryLimit"] == 10, "it to be corrected")
     live = rig.get("Deployment", "storefront")
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "theirs"
     assert live["metadata"]["annotations"]["example.com/revision"] == "theirs"

@@ -35,13 +35,13 @@ def test_an_object_beyond_its_quota_fails_until_there_is_room(rig: Rig) -> None:
     rig.until_failed("mr", "exceeded quota")
     assert rig.listed("mr") == {"one", "two"}
     rig.delete("ResourceQuota", "quota")
-    # Nobody tells of that; it is tried again within a sync period.
+    # There is no event for that; it is tried again within a sync period.
     rig.until_applied("mr")
     assert rig.find("Service", "one")
     assert rig.find("Service", "two")
 
 
-def test_all_failures_are_told_and_all_other_objects_are_applied(rig: Rig) -> None:
+def test_all_failures_are_reported_and_all_other_objects_are_applied(rig: Rig) -> None:
     invalid_service = service("invalid", ports=[{"port": 0}])
     unknown = obj("example.com/v9 Unheard", "of")
     nameless = config_map(namespace=rig.namespace)

@@ -121,7 +121,7 @@ def test_a_kind_that_comes_late_is_used_at_once(rig: Rig, widgets: Widgets) -> N
     rig.until(widgets.find, "the object")
 
 
-def test_objects_of_a_late_kind_are_put_right_like_others(rig: Rig, widgets: Widgets) -> None:
+def test_objects_of_a_late_kind_are_corrected_like_others(rig: Rig, widgets: Widgets) -> None:
     widgets.install()
     rig.apply("mr", widgets.widget)
     widgets.change_by_hand()
@@ -141,8 +141,10 @@ def test_a_kind_that_is_deleted_and_made_anew_is_followed(rig: Rig, widgets: Wid
     rig.until(widgets.find, "the object")
     widgets.change_by_hand()
     widgets.until_right()
-    told = [line for line in rig.process.log.splitlines()[before:] if rig.namespace in line or widgets.group in line]
-    assert len(told) < 60, "\n".join(told)
+    reported = [
+        line for line in rig.process.log.splitlines()[before:] if rig.namespace in line or widgets.group in line
+    ]
+    assert len(reported) < 60, "\n".join(reported)
 
 
 def test_a_kind_that_changes_its_scope_is_followed_there_and_back(rig: Rig, widgets: Widgets) -> None:
@@ -177,8 +179,8 @@ def test_a_managed_kind_that_is_deleted_by_hand_comes_back_with_its_objects(rig:
     rig.until(lambda: widgets.definition_uid() not in {"", before}, "the kind to be back")
     rig.until(widgets.find, "the object to be back")
     rig.until_applied("mr")
-    told = [line for line in rig.process.log.splitlines()[log:] if rig.namespace in line]
-    assert len(told) < 60, "\n".join(told)
+    reported = [line for line in rig.process.log.splitlines()[log:] if rig.namespace in line]
+    assert len(reported) < 60, "\n".join(reported)
 
 
 def test_a_managed_resource_goes_though_a_kind_of_its_objects_is_gone(rig: Rig, widgets: Widgets) -> None:
@@ -233,7 +235,7 @@ def test_a_managed_resource_goes_with_a_kind_that_was_not_served_before(rig: Rig
     rig.until_gone("ManagedResource", "mr", seconds=_SOON)
 
 
-def test_a_kind_that_can_not_be_converted_concerns_only_who_manages_it(rig: Rig, widgets: Widgets) -> None:
+def test_a_kind_that_can_not_be_converted_affects_only_who_manages_it(rig: Rig, widgets: Widgets) -> None:
     widgets.add_version("v2")
     config = {"url": "https://127.0.0.1:1/convert"}
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}

@@ -36,17 +36,17 @@ _SYNC_SECONDS = 4
 # --- the conditions
 
 
-def test_what_is_applied_is_told_together_with_its_health(rig: Rig) -> None:
+def test_what_is_applied_is_reported_together_with_its_health(rig: Rig) -> None:
     rig.write("mr", config_map("c"), role("r"))
 
     def applied() -> Object | None:
         found = rig.get("ManagedResource", "mr")
         return found if (condition(found, "ResourcesApplied") or {}).get("status") == "True" else None
 
-    told = rig.until(applied, "it to be applied")
-    assert told is not None
-    assert (condition(told, "ResourcesHealthy") or {}).get("status") == "True"
-    assert (condition(told, "ResourcesProgressing") or {}).get("status") == "False"
+    reported = rig.until(applied, "it to be applied")
+    assert reported is not None
+    assert (condition(reported, "ResourcesHealthy") or {}).get("status") == "True"
+    assert (condition(reported, "ResourcesProgressing") or {}).get("status") == "False"
 
 
 # --- classes
@@ -109,7 +109,7 @@ def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
     rig.patch("ConfigMap", "held", {"metadata": {"finalizers": None}})
 
 
-def test_a_class_that_nobody_has_is_left_alone(rig: Rig) -> None:
+def test_a_class_without_an_agent_is_left_alone(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c"))
     rig.write_managed_resource("mr", resource_class="nobody")
     rig.apply("ours", config_map("d"))
@@ -260,8 +260,8 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
         for name in ("mr", "another"):
             rig.until_applied(name)
         rig.until(lambda: rig.get("Deployment", "d").get("status", {}).get("readyReplicas") == 2, "the Deployment")
-        rig.until(lambda: is_told_healthy(rig, "mr"), "all to be healthy")
-        told = rig.until(lambda: rig.events("mr"), "an Event of the warnings")
+        rig.until(lambda: is_reported_healthy(rig, "mr"), "all to be healthy")
+        reported = rig.until(lambda: rig.events("mr"), "an Event of the warnings")
         warnings = rig.applied("mr")[2]
 
     mark = audit.mark()
@@ -281,7 +281,7 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
         time.sleep(1)
         assert calls_of(agent, audit, since=mark) == []
         assert rig.applied("mr")[2] == warnings
-        assert rig.events("mr") == told
+        assert rig.events("mr") == reported
         for name in ("mr", "another"):
             rig.delete_managed_resource(name)
     name = f"widgets.{namespace}.example.com"
@@ -304,7 +304,7 @@ def counts(process: AgentProcess, series: str) -> dict[str, float]:
     return {name: metrics.get(series.format(name), 0.0) for name in ("managedresource", "health", "health-progressing")}
 
 
-def is_told_healthy(rig: Rig, name: str) -> bool:
+def is_reported_healthy(rig: Rig, name: str) -> bool:
     status = rig.get("ManagedResource", name).get("status") or {}
-    told = {found["type"]: found["status"] for found in status.get("conditions") or []}
-    return told == {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
+    reported = {found["type"]: found["status"] for found in status.get("conditions") or []}
+    return reported == {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}

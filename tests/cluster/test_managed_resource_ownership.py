@@ -46,7 +46,7 @@ def test_the_holder_keeps_an_object_that_another_one_claims(rig: Rig, audit: Aud
     assert warning["reason"] == "ApplyFailed"
     assert held_by(rig, "shared", holder="first") in warning["message"]
 
-    # From now on nobody writes anything, though both have all reason to try.
+    # From now on neither writes anything, though both have all reason to try.
     mark = audit.mark()
     for name in ("second", "first"):
         have_a_pass(rig, name)

@@ -1,4 +1,4 @@
-"""Refusals are told apart by what this API server says, each with its remedy: in the condition, and by `kubectl mr`."""
+"""Refusals are distinguished by what this API server says, each with its remedy: in the condition, and by `kubectl mr`."""
 
 from collections.abc import Iterator
 

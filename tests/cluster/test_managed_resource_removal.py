@@ -125,14 +125,14 @@ def test_the_finalizer_that_holds_an_object_is_named(dropped: bool, rig: Rig) ->
     rig.until_gone("ConfigMap", "c")
 
 
-def test_what_is_pending_is_told_when_it_has_lasted(rig: Rig, audit: Audit) -> None:
+def test_what_is_pending_is_reported_when_it_has_lasted(rig: Rig, audit: Audit) -> None:
     rig.apply("mr", config_map("goes-at-once"), held(config_map("c")))
     mark = audit.mark()
     rig.delete("ManagedResource", "mr")
     rig.until_failed("mr", "waits for example.com/hold", reason="DeletionPending")
     writes = audit.calls(since=mark, namespace=rig.namespace, verbs=("patch",))
-    told = [call for call in writes if call.resource == "managedresources/status" and call.user == rig.agent.user]
-    assert len(told) == 2  # that it is removed, and what keeps it
+    reported = [call for call in writes if call.resource == "managedresources/status" and call.user == rig.agent.user]
+    assert len(reported) == 2  # that it is removed, and what keeps it
     let_go(rig, "ConfigMap", "c")
 
 
@@ -194,7 +194,7 @@ def test_finalizers_are_taken_away_after_the_time_that_the_object_grants(rig: Ri
     rig.until_applied("mr")
 
 
-def test_a_time_that_is_none_is_told(rig: Rig) -> None:
+def test_a_time_that_is_none_is_reported(rig: Rig) -> None:
     rig.apply("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "soon"})))
     rig.write_secret("mr")
     rig.until_failed(
@@ -328,7 +328,7 @@ def test_what_pods_may_need_goes_after_them(dropped: bool, rig: Rig) -> None:
 
 
 def test_pods_keep_their_config_map_while_they_end(rig: Rig, audit: Audit) -> None:
-    """Those of a real Deployment, which are held in the midst of ending, beyond a restart of the agent."""
+    """Those of a real Deployment, which are held in the midst of their end, beyond a restart of the agent."""
     own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
     rig.write_secret("mr", deployment("d", replicas=1), config_map("c"))
     with own.start():
@@ -370,7 +370,7 @@ def test_nothing_waits_for_pods_longer_than_it_is_configured(timeout: str, rig: 
 # --- Services
 
 
-def test_a_service_that_lingers_is_told_with_its_warnings(rig: Rig) -> None:
+def test_a_service_that_lingers_is_reported_with_its_warnings(rig: Rig) -> None:
     rig.apply("mr", held(service("lb")))
     now = format_time(datetime.now(UTC))
     warning = service_warning(f"{rig.namespace}/lb", "quota exceeded")

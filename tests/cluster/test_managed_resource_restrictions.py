@@ -76,7 +76,7 @@ def write_as(rig: Rig, name: str, user: str, *objects: Object, **spec: Any) -> N
 
 
 def written_kinds(audit: Audit, *, user: str, since: int, namespace: str) -> set[str]:
-    """What the agent wrote, but Events, which are written by the way: they may tell of a former pass."""
+    """What the agent wrote, but Events, which are written by the way: they may be about a former pass."""
     written = writes(audit, user=user, since=since, namespace=namespace)
     return {call.resource for call in written if call.resource != "events"}
 
@@ -116,7 +116,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     rig.until_data("fine", {"k": "1"})
     rig.until(lambda: rig.listed("mr") == {"fine"}, "the list to have what is allowed, and nothing else")
 
-    # All else goes on, and nothing is told twice.
+    # All else goes on, and nothing is reported twice.
     rig.write_secret("mr", config_map("fine", {"k": "2"}), binding, hidden, new, elsewhere)
     rig.until_data("fine", {"k": "2"})
     rig.patch("ConfigMap", "fine", {"data": {"k": "by hand"}})
@@ -261,20 +261,20 @@ def test_aggregation_gives_an_author_no_rights_that_the_account_has_not(rig: Rig
     rig.cluster.api.delete(CLUSTER_ROLES.path(name=admin["metadata"]["name"]))
 
 
-def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, foreign: str, audit: Audit) -> None:
+def test_a_refused_author_cannot_find_out_what_exists_in_other_namespaces(rig: Rig, foreign: str, audit: Audit) -> None:
     let_deploy(rig, "configmaps")
     ignore = {"resources.gardener.cloud/ignore": "true"}
-    # Known to the watches of the agent, since it is managed, and told by others if one asks for it.
+    # Known to the watches of the agent, since it is managed, and reported by others if one asks for it.
     rig.apply("owner", config_map("there", {"k": "hidden"}, namespace=foreign))
     mark = audit.mark()
 
-    def told(by: str, name: str, annotated: dict[str, str] | None = None) -> str:
+    def reported(by: str, name: str, annotated: dict[str, str] | None = None) -> str:
         write_as(rig, by, "deployer", config_map(name, annotations=annotated, namespace=foreign))
         message: str = rig.until_failed(by, "is forbidden")
         return message.replace(name, "NAME")
 
-    assert told("there", "there") == told("gone", "gone")
-    assert told("there-ignored", "there", ignore) == told("gone-ignored", "gone", ignore)
+    assert reported("there", "there") == reported("gone", "gone")
+    assert reported("there-ignored", "there", ignore) == reported("gone-ignored", "gone", ignore)
 
     # It was never theirs: nothing is held up when they give it up.
     rig.write_secret("there")

@@ -1,7 +1,7 @@
 """More objects than a status can list: it is said so, in time, and nothing is lost.
 
 What counts are bytes. So a few objects with large annotations stand for thousands of usual ones, and objects of a kind
-that nobody serves, which are listed and never created, for those that are.
+that are not served, which are listed and never created, for those that are.
 """
 
 import brotli
@@ -50,7 +50,7 @@ def test_what_cannot_be_listed_is_not_created_and_it_is_said_what_to_do(rig: Rig
     assert rig.listed("mr") == {"sibling", *names[:2]}
 
 
-def test_objects_whose_entries_grow_too_large_are_told_of_and_stay_listed(rig: Rig) -> None:
+def test_objects_whose_entries_grow_too_large_are_reported_and_stay_listed(rig: Rig) -> None:
     names = [f"c{number}" for number in range(8)]
     write(rig, *large(*names, size=10))
     rig.until_applied("mr")

@@ -1,4 +1,4 @@
-"""Fields that the API server does not store, and what else it warns of: told once, or errors if that is asked for."""
+"""Fields that the API server does not store, and what else it warns of: reported once, or errors if that is asked for."""
 
 import copy
 
@@ -26,7 +26,7 @@ def writes(rig: Rig, audit: Audit, resource: str, *, since: int) -> list[str]:
     return [call.verb for call in done if call.resource == resource]
 
 
-def test_an_unknown_field_is_told_once_and_is_no_drift(rig: Rig, audit: Audit) -> None:
+def test_an_unknown_field_is_reported_once_and_is_no_drift(rig: Rig, audit: Audit) -> None:
     mark = audit.mark()
     rig.apply("mr", with_unknown_field("d"), config_map("good", {}))
     warning = f'{name_of(rig)}: unknown field "spec.replica"'
@@ -37,7 +37,7 @@ def test_an_unknown_field_is_told_once_and_is_no_drift(rig: Rig, audit: Audit) -
     rig.patch("Deployment", "d", {"metadata": {"annotations": {"example.com/note": "theirs"}}})
     # A change that is drift shows that what came before has been looked at.
     rig.patch("Deployment", "d", {"spec": {"paused": True}})
-    rig.until(lambda: not rig.get("Deployment", "d")["spec"].get("paused"), "the drift to be put right")
+    rig.until(lambda: not rig.get("Deployment", "d")["spec"].get("paused"), "the drift to be corrected")
     assert [event["message"] for event in rig.events("mr")] == [warning]
     assert [event["reason"] for event in rig.events("mr")] == ["AppliedWithWarnings"]
     assert writes(rig, audit, "deployments", since=mark) == ["create", "update"]
@@ -55,19 +55,19 @@ def test_a_warning_goes_with_its_reason(rig: Rig) -> None:
     assert "warnings" not in rig.get("ManagedResource", "mr")["status"]
 
 
-def test_what_else_the_api_server_warns_of_is_told(rig: Rig) -> None:
+def test_what_else_the_api_server_warns_of_is_reported(rig: Rig) -> None:
     twice = [{"name": "LEVEL", "value": "one"}, {"name": "LEVEL", "value": "two"}]
     rig.apply("mr", deployment("d", pod={"containers": [{"name": "c", "image": "i", "env": twice}]}))
     assert 'env[1]: hides previous definition of "LEVEL"' in rig.applied("mr")[2]
 
 
-def test_warnings_are_told_while_another_object_fails(rig: Rig, audit: Audit) -> None:
+def test_warnings_are_reported_while_another_object_fails(rig: Rig, audit: Audit) -> None:
     mark = audit.mark()
     rig.write("mr", with_unknown_field("d"), config_map("Bad_Name"))
     warning = f'{name_of(rig)}: unknown field "spec.replica"'
     rig.until_failed("mr", "is invalid", f"; applied with warnings: {warning}")
-    told = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "AppliedWithWarnings"], "an Event")
-    assert [(event["message"], event.get("count")) for event in told] == [(warning, 1)]
+    reported = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "AppliedWithWarnings"], "an Event")
+    assert [(event["message"], event.get("count")) for event in reported] == [(warning, 1)]
     (stored,) = rig.get("ManagedResource", "mr")["status"]["warnings"]
     assert (stored["name"], stored["droppedFields"]) == ("d", ["spec.replica"])
     # What was written is not written again for the sake of the field when the other one is right.
@@ -110,7 +110,7 @@ def test_a_validation_that_does_not_exist_is_explained(rig: Rig) -> None:
 _NOT_STORED = f'field "{GATED_FIELD}" was not stored, by the API server or by admission'
 
 
-def test_a_field_that_is_dropped_in_silence_is_told_and_is_no_drift(rig: Rig, audit: Audit) -> None:
+def test_a_field_that_is_dropped_in_silence_is_reported_and_is_no_drift(rig: Rig, audit: Audit) -> None:
     mark = audit.mark()
     rig.apply("mr", with_gated_field("s"))
     warning = f"apps/v1/StatefulSet/{rig.namespace}/s: {_NOT_STORED}"
@@ -119,7 +119,7 @@ def test_a_field_that_is_dropped_in_silence_is_told_and_is_no_drift(rig: Rig, au
     assert [event["message"] for event in events] == [warning]
     rig.patch("StatefulSet", "s", {"metadata": {"annotations": {"example.com/note": "theirs"}}})
     rig.patch("StatefulSet", "s", {"metadata": {"labels": {"resources.gardener.cloud/managed-by": "theirs"}}})
-    rig.until(lambda: stamped_by(rig.get("StatefulSet", "s")) == rig.agent.managed_by, "the label to be put right")
+    rig.until(lambda: stamped_by(rig.get("StatefulSet", "s")) == rig.agent.managed_by, "the label to be corrected")
     assert writes(rig, audit, "statefulsets", since=mark) == ["create", "update"]
 
 

@@ -1,7 +1,7 @@
 """ManagedResources in a namespace of their own: what they ask for, who works on them, and whether it came true.
 
 A `ManagedWorld` knows the objects that each ManagedResource is to have. It writes Secrets and ManagedResources, and
-compares all that matters with the API server, which it talks to directly whatever stands between agent and API server:
+compares what follows with the API server, which it talks to directly whatever stands between agent and API server:
 
     wanted objects are there, as in their manifests, with our label and origin
     what is not wanted any more is gone, and so are ManagedResources that were deleted
@@ -92,7 +92,7 @@ def install_crd(cluster: Cluster) -> None:
 
 
 def release(cluster: Cluster, namespace: str, *, living: str = "") -> None:
-    """Delete ManagedResources, and take the finalizers of agents that have ended from them: nobody else would.
+    """Delete ManagedResources, and take the finalizers of agents that have ended from them: no other process would.
 
     What is about to be deleted gets no finalizer any more from an agent that is about to end.
 

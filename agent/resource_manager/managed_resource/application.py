@@ -32,7 +32,7 @@ from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.ignored_fields import IgnoredFields, digest_of
 from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
 from gardener.managed_resource.messages import apply_error_text, held_text, strict_text, taken_back_text
-from gardener.managed_resource.plan import Wanted
+from gardener.managed_resource.plan import PlannedObject
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.warnings import ObjectWarnings, basis, dropped_texts, object_warnings
 from kube.apply import application as base
@@ -115,7 +115,7 @@ class ApplyOptions:
 _dropped_fields = partial(dropped_fields, field_manager=keys.FIELD_MANAGER)
 
 
-async def without_its_secrets(text: str, wanted: Wanted) -> str:
+async def without_its_secrets(text: str, wanted: PlannedObject) -> str:
     """The text of an error, which may quote the object."""
     return await computed(len(wanted.manifest), lambda: without_secrets(text, wanted.object()))
 
@@ -124,7 +124,13 @@ class Application(base.Application):
     """One object of a ManagedResource."""
 
     def __init__(
-        self, wanted: Wanted, resource: Resource, options: ApplyOptions, *, live: LiveObjects, ownership: Ownership
+        self,
+        wanted: PlannedObject,
+        resource: Resource,
+        options: ApplyOptions,
+        *,
+        live: LiveObjects,
+        ownership: Ownership,
     ) -> None:
         self._wanted = wanted
         self._options = options
@@ -281,7 +287,7 @@ class Application(base.Application):
         return await self._live.read_live(resource, key, client=self._client)
 
     def _is_unowned(self, live: Object) -> bool:
-        """Whether it is not ours yet, and nobody else's."""
+        """Whether it is not ours yet, and no one else's."""
         return is_unowned(live) and self._is_new()
 
     def _is_new(self) -> bool:

@@ -22,7 +22,7 @@ from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import Overwrite
-from gardener.managed_resource.plan import Plan, Wanted
+from gardener.managed_resource.plan import Plan, PlannedObject
 from gardener.managed_resource.warnings import ObjectWarnings, stored_warnings
 from kube.apply.application import for_each
 from kube.apply.live_objects import LiveObjects
@@ -114,7 +114,7 @@ class Applier:
             for application in (self._application(wanted, options) for wanted in plan.wanted())
         )
 
-    def _application(self, wanted: Wanted, options: ApplyOptions) -> Application | None:
+    def _application(self, wanted: PlannedObject, options: ApplyOptions) -> Application | None:
         """None: it can't be applied."""
         if wanted.problem or wanted.resource is None:
             return None
@@ -136,7 +136,7 @@ class Applier:
         before = dict(options.applied)
         yielding = Yielding()
 
-        async def apply_one(each: tuple[Wanted, Application | None]) -> str:
+        async def apply_one(each: tuple[PlannedObject, Application | None]) -> str:
             """The text of an error, if there was one."""
             wanted, application = each
             async with at_once:

@@ -1,4 +1,4 @@
-"""The ManagedResource controller: what it watches, and which ManagedResources an event concerns.
+"""The ManagedResource controller: what it watches, and which ManagedResources an event enqueues.
 
 source   ManagedResources    see `triggers`; those that wait for it (`dependencies`)
          Secrets             those that name it
@@ -159,7 +159,7 @@ class ManagedResourceLoop:
         return self._reporter.applied_at(name)
 
     def repairs(self, name: Key) -> int:
-        """How often its objects were put right in short succession, until now."""
+        """How often its objects were repaired in short succession, until now."""
         return self._executor.recent_repairs(name)
 
     def secrets_of_objects(self, name: Key) -> dict[str, str]:
@@ -227,7 +227,7 @@ class ManagedResourceLoop:
         self.loop.queue.add_after(found.key, self._executor.repair_delay(found.key), CHANGE)
 
     def _highest_priority(self, name: Key) -> Priority:
-        """A deletion of thousands at once must not keep others from being put right, whatever else they are due for."""
+        """A deletion of thousands at once must not delay the repair of others, whatever else they are due for."""
         managed_resource = self._source.managed_resources.get(name)
         return REMOVAL if managed_resource is None or is_deleting(managed_resource) else CHANGE
 

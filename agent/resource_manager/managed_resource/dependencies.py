@@ -3,8 +3,8 @@
 What their annotations say is read once a version, and cycles are looked for when something has changed (see
 `rules.dependency_graph`): a pass over one of thousands costs no look at all others.
 
-Nobody polls. Who waits is remembered here, and looked at again when one of those for which it waits is another than
-before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
+There is no polling. Who waits is remembered here, and looked at again when one of those for which it waits is another
+than before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,9 +2,9 @@
 
 A pass that has applied everything keeps that before it says so: the same write of the status lists the revision. One
 that a process did not come to list is found again by its name and content. The metadata of all revisions are watched
-from the first one on, so at rest nothing is asked, and the newest revision tells whether there is something new to be
-kept: also what another process applied and did not come to keep. The data of Secrets are read when they are kept, and
-never remembered.
+from the first one on, so in steady state nothing is asked, and the newest revision shows whether there is something new
+to be kept: also what another process applied and did not come to keep. The data of Secrets are read when they are
+kept, and never remembered.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _NAMES = 10
 """That are tried, one number after the other, before one that can't have been taken on purpose."""
 _NOT_STORED = (
     f"the CustomResourceDefinition of ManagedResources has no field status.{REVISIONS}, so no version that is kept "
-    "can be told from a forged one; apply the CustomResourceDefinition of this version"
+    "can be distinguished from a forged one; apply the CustomResourceDefinition of this version"
 )
 _BY_NAME = "name"
 
@@ -102,7 +102,7 @@ class History:
         Returns: the fields of the status that are to be written.
 
         Raises:
-            ReconcileError: that failed, and was told.
+            ReconcileError: that failed, and was reported.
         """
         limit, _ = limit_of(managed_resource, default=self.limit)
         if not limit:
@@ -119,7 +119,7 @@ class History:
                 await self._prune(each)
         except KubeError as error:
             text = f"the applied version could not be kept in the history: {error}"
-            self._tell(managed_resource, HISTORY_FAILED, text)
+            self._report(managed_resource, HISTORY_FAILED, text)
             raise ReconcileError(text) from error
         present = {each.secret.name for each in revisions[-limit:]}
         kept = [each for each in kept if each.secret in present]
@@ -134,7 +134,7 @@ class History:
         status = managed_resource.get("status") or {}
         written = self._written.get(key(managed_resource))
         if written and REVISIONS not in status and status.get("secretsDataChecksum") == written[-1].checksum:
-            self._tell(managed_resource, HISTORY_FAILED, _NOT_STORED)
+            self._report(managed_resource, HISTORY_FAILED, _NOT_STORED)
             return written
         return listed_in(managed_resource)
 
@@ -181,7 +181,7 @@ class History:
         if self._store is not None:
             self._store.observe(written)
         if reason := annotations(written).get(keys.NOT_KEPT):
-            self._tell(managed_resource, NOT_KEPT, f"revision {revision.number} has no content: {reason}")
+            self._report(managed_resource, NOT_KEPT, f"revision {revision.number} has no content: {reason}")
         log.info("An applied version was kept", revision=revision.number, secret=str(key(written)))
         return ((revision, written),)
 
@@ -220,9 +220,9 @@ class History:
         except NotFound:
             return
         except Conflict:
-            return  # somebody has labelled it: the watch tells its version, and the next pass prunes it
+            return  # somebody has labelled it: the watch brings its version, and the next pass prunes it
 
-    def _tell(self, managed_resource: Object, reason: str, text: str) -> None:
+    def _report(self, managed_resource: Object, reason: str, text: str) -> None:
         if self._reported.news(key(managed_resource), [text]):
             log.warning("The history is not complete", error=text)
             self.recorder.event(managed_resource, "Warning", reason, text)

@@ -244,7 +244,7 @@ class Ownership:
     async def look(self, due: Iterable[float]) -> Look:
         """At who is about to claim what is to be removed.
 
-        At rest nobody is: nothing is pending, and only what has changed since its agent wrote last is read.
+        In steady state no one is: nothing is pending, and only what has changed since its agent wrote last is read.
 
         Args: due: for objects that are to be removed the monotonic times from which on a look counts.
 

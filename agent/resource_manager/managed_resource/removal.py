@@ -1,7 +1,7 @@
 """Removing one object that a ManagedResource lists and no longer wants.
 
 An object is removed by whatever version of its kind is served. It is pending until it is gone, which the watch of its
-kind tells; a DELETE is sent once, with uid and resourceVersion as preconditions, so it hits exactly the object that was
+kind shows; a DELETE is sent once, with uid and resourceVersion as preconditions, so it hits exactly the object that was
 looked at.
 
 Who moves an object to another ManagedResource writes two Secrets, one after the other, and the first one to be seen may
@@ -63,7 +63,7 @@ _CLAIM_SECONDS = 120.0
 _UNSEEN_SECONDS = 10.0
 """The same, if no agent has ever done anything for the ManagedResource."""
 _NO_NEWS = timedelta(seconds=3)
-"""For which it is usual that an object waits for its finalizers; to tell of them would cost a write each time."""
+"""For which it is usual that an object waits for its finalizers; to report them would cost a write each time."""
 _CLAIMS_AGAIN = timedelta(seconds=1)
 ClaimText = Callable[..., str]
 
@@ -371,8 +371,8 @@ class Removal:
         waited = self._claimed_for()
         if waited >= limit:
             return None
-        told = pending_text(self._text, reason=text(str(claimant), timeout=format_duration(limit)))
-        return Pending(self._name, told, due=_CLAIMS_AGAIN, is_held_back=waited >= _NO_NEWS.total_seconds())
+        reason = pending_text(self._text, reason=text(str(claimant), timeout=format_duration(limit)))
+        return Pending(self._name, reason, due=_CLAIMS_AGAIN, is_held_back=waited >= _NO_NEWS.total_seconds())
 
     def _claimed_for(self) -> float:
         """Seconds."""

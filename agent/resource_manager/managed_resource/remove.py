@@ -34,7 +34,7 @@ from kube.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)
-class _Ending:
+class _Leaving:
     """A workload that is to go and is not gone yet."""
 
     reference: Object
@@ -44,7 +44,7 @@ class _Ending:
 
 
 _KEEP_SECONDS = 5.0
-"""Objects are often kept because their cluster is gone; nobody is to wait for it."""
+"""Objects are often kept because their cluster is gone; nothing is to wait for it."""
 
 
 STAMPS = frozenset({keys.ORIGIN, keys.DESCRIPTION})
@@ -115,7 +115,7 @@ class Remover:
             changes.pending += [failed(reference, error) for reference in references]
             return
 
-        ending: list[_Ending] = []
+        leaving: list[_Leaving] = []
 
         async def remove_one(reference: Object, users: Users | None = None) -> None:
             async with at_once:
@@ -125,11 +125,11 @@ class Remover:
                 return
             changes.pending.append(pending)
             if runs_pods(reference) and not pending.is_restricted:
-                ending.append(_Ending(reference, pending.failed, self._left(reference, options, look)))
+                leaving.append(_Leaving(reference, pending.failed, self._left(reference, options, look)))
 
         places = [(reference, place_of_use(reference)) for reference in references]
         await asyncio.gather(*(remove_one(reference) for reference, place in places if place is None))
-        users = self._users(ending)
+        users = self._users(leaving)
         used = ((reference, place) for reference, place in places if place is not None)
         await asyncio.gather(*(remove_one(reference, users.get(place)) for reference, place in used))
 
@@ -153,10 +153,10 @@ class Remover:
             passed = max(passed, options.now - parse_time(observed.deletion_timestamp))
         return timedelta(seconds=self.workload_timeout) - passed
 
-    def _users(self, ending: Sequence[_Ending]) -> dict[str, Users]:
+    def _users(self, leaving: Sequence[_Leaving]) -> dict[str, Users]:
         """Workloads that are still waited for by the namespace in which they may use something."""
-        found: dict[str, list[_Ending]] = {}
-        for each in ending:
+        found: dict[str, list[_Leaving]] = {}
+        for each in leaving:
             if each.left > timedelta(0):
                 for place in {each.reference.get("namespace") or "", ""}:
                     found.setdefault(place, []).append(each)

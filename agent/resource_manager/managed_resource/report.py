@@ -1,8 +1,8 @@
 """What comes of a pass, derived from its change set: status, result, log entries, Events, the page of recent changes.
 
 Failures are reported by an Event when they have lasted for a moment, and once as long as they stay the same. Of success
-only what nobody asked for makes one, and what the API server warned of, once; all else is in the conditions, and each
-Event is a call.
+only what the manifests did not ask for makes one, and what the API server warned of, once; all else is in the
+conditions, and each Event is a call.
 """
 
 import random
@@ -66,7 +66,7 @@ class _History:
     """Since when every removal that is left fails."""
     applied_at: float | None = None
     warned: Mapping[str, ObjectWarnings] | None = None
-    """What was told when objects were applied last, by object key; None: not by this process."""
+    """What was reported when objects were applied last, by object key; None: not by this process."""
 
 
 class Reporter:
@@ -215,7 +215,7 @@ class Reporter:
         return {} if is_stored else {WARNINGS: status_entries(changes.warnings or {})}
 
     def _warn(self, managed_resource: Object, found: Mapping[str, ObjectWarnings] | None) -> None:
-        """Tell of what the API server has warned of since objects were applied last."""
+        """Report what the API server has warned of since objects were applied last."""
         if found is None:
             return
         history = self._history(key(managed_resource))
@@ -247,7 +247,7 @@ class Reporter:
         self.failed(managed_resource, failure)
 
     def failed(self, managed_resource: Object, failure: Condition, *, at_once: bool = False) -> None:
-        """Tell of a failure that is in the status.
+        """Report a failure that is in the status.
 
         Args: at_once: it does not go away by trying again, and is not logged by the controller.
         """
@@ -273,14 +273,14 @@ class Reporter:
         )
 
     def held_back(self, managed_resource: Object, changes: ChangeSet) -> None:
-        """Tell of removals that the claims of others hold back, once."""
+        """Report removals that the claims of others hold back, once."""
         if news := self._held_back.news(changes.owner, changes.held_back()):
             text = news_text(news)
             self._log.info("Removals are held back", reasons=text)
             self._recorder.event(managed_resource, "Warning", REMOVAL_HELD_BACK, text)
 
     def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
-        """How far the removal of all objects is. Most go at once; those that do not are told of at the next look."""
+        """How far the removal of all objects is. Most go at once; those that do not are reported at the next look."""
         history, now = self._history(changes.owner), time.monotonic()
         if history.removing_since is None:
             history.removing_since = now
@@ -290,7 +290,7 @@ class Reporter:
         return self.pending(changes)
 
     def look_again(self, changes: ChangeSet) -> Result:
-        """When objects are pending: the watch of a kind tells when one is gone, this is for what it does not tell."""
+        """When objects are pending: the watch of a kind shows when one is gone, this is for what it does not show."""
         if changes.is_restricted:
             return self._next_regular()
         if self._is_stuck(changes.owner):
@@ -316,12 +316,12 @@ class Reporter:
             named = {"repaired": repairs[:_LOGGED], "takenOver": taken_over[:_LOGGED]}
             self._log.info("Objects were changed", **counts, **{name: texts for name, texts in named.items() if texts})
             if repairs and self._repair_events.take():
-                self._tell(managed_resource, "Reconciled", f"Objects were put right: {news_text(repairs)}")
+                self._event(managed_resource, "Reconciled", f"Objects were repaired: {news_text(repairs)}")
             if taken_over:
                 text = f"Objects were taken over that existed without an owner: {news_text(taken_over)}"
-                self._tell(managed_resource, "TakenOver", text)
+                self._event(managed_resource, "TakenOver", text)
 
-    def _tell(self, managed_resource: Object, reason: str, text: str) -> None:
+    def _event(self, managed_resource: Object, reason: str, text: str) -> None:
         self._recorder.event(managed_resource, "Normal", reason, text)
 
     def _is_transient(self, name: Key) -> bool:

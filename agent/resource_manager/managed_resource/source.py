@@ -36,7 +36,7 @@ class Source:
         self._data = RecentObjects(limit=memory)
         self.managed_resources: Store[Object] = caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
         self.secrets: Store[SecretVersion] = caches.acquire(
-            # What was applied once is nobody's manifest: it is not even sent.
+            # What was applied once is no manifest any more: it is not even sent.
             View(SECRETS, self._remember, field_selector=f"type!={keys.REVISION_TYPE}"),
             needed_at_start=True,
         )

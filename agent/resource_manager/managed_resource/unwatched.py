@@ -114,7 +114,7 @@ class Unwatched:
 
 
 def _managed_resource(obj: Object) -> Object:
-    """No more of it than tells what its agent is about to do."""
+    """No more of it than shows what its agent is about to do."""
     status = mapping(obj.get("status"))
     known = {name: value for name, value in status.items() if name in {PENDING, "observedGeneration"}}
     applied = condition(obj, RESOURCES_APPLIED)

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from gardener.managed_resource.plan import Basis, Plan, Wanted
+from gardener.managed_resource.plan import Basis, Plan, PlannedObject
 from kube.objects import Key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 
 
-def wanted(api_version: str, kind: str, name: str, resource: Resource | None) -> Wanted:
-    return Wanted(
+def wanted(api_version: str, kind: str, name: str, resource: Resource | None) -> PlannedObject:
+    return PlannedObject(
         name=f"{api_version}/{kind}/{name}",
         text="",
         key=Key("", name),
@@ -24,12 +24,12 @@ def wanted(api_version: str, kind: str, name: str, resource: Resource | None) ->
     )
 
 
-def definition(name: str) -> Wanted:
+def definition(name: str) -> PlannedObject:
     return wanted("apiextensions.k8s.io/v1", "CustomResourceDefinition", name, CUSTOM_RESOURCE_DEFINITIONS)
 
 
-def awaited(*objects: Wanted) -> int:
-    stages: Sequence[tuple[Wanted, ...]] = tuple((obj,) for obj in objects)
+def awaited(*objects: PlannedObject) -> int:
+    stages: Sequence[tuple[PlannedObject, ...]] = tuple((obj,) for obj in objects)
     plan = Plan(
         basis=Basis((), ()),
         stages=tuple(stages),

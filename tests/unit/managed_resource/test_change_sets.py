@@ -36,7 +36,9 @@ def change_set(**fields: Any) -> ChangeSet:
         ),
     ],
 )
-def test_what_failed_is_told_together_with_what_is_restricted(changes: ChangeSet, reason: str, message: str) -> None:
+def test_what_failed_is_reported_together_with_what_is_restricted(
+    changes: ChangeSet, reason: str, message: str
+) -> None:
     assert changes.failure() == Condition("ResourcesApplied", "False", reason, message)
     assert not changes.is_complete
 
@@ -76,14 +78,14 @@ WARNED = {"a": ObjectWarnings({"apiVersion": "v1", "kind": "Pod", "namespace": "
         ),
     ],
 )
-def test_warnings_are_told_whatever_else_failed(
+def test_warnings_are_reported_whatever_else_failed(
     changes: ChangeSet, decode_errors: tuple[str, ...], message: str
 ) -> None:
-    told = "no object is a Pod; v1/Pod/n/p: odd"
+    reported = "no object is a Pod; v1/Pod/n/p: odd"
     changes.warnings, changes.remarks = WARNED, ["no object is a Pod"]
     outcome = changes.failure() or changes.success(decode_errors)
-    assert outcome.message == message.format(told)
-    assert warnings_in({"status": outcome.status, "message": outcome.message}) == told
+    assert outcome.message == message.format(reported)
+    assert warnings_in({"status": outcome.status, "message": outcome.message}) == reported
 
 
 def test_what_is_pending_is_listed_by_object_and_before_what_is_restricted() -> None:
@@ -108,5 +110,5 @@ def test_changes_are_counted_in_words_and_listed_with_the_owner() -> None:
     changes.note(Action.CREATED, {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "ns", "name": "a"})
     assert str(changes) == "2 created, 1 removed"
     [change] = changes.objects
-    told = change.owner, change.action, change.kind, change.key
-    assert told == (OWNER, Action.CREATED, "ConfigMap", Key("ns", "a"))
+    reported = change.owner, change.action, change.kind, change.key
+    assert reported == (OWNER, Action.CREATED, "ConfigMap", Key("ns", "a"))

@@ -39,7 +39,7 @@ def other(
 
 
 class Counted(dict[Key, Object]):
-    """What the watch tells, and how often that was asked for."""
+    """What the watch shows, and how often that was asked for."""
 
     asked = 0
 
@@ -119,9 +119,9 @@ def world() -> World:
     return World()
 
 
-async def test_those_at_rest_are_not_even_looked_at(world: World) -> None:
+async def test_idle_ones_are_not_even_looked_at(world: World) -> None:
     for number in range(1000):
-        world.write(f"at-rest-{number}")
+        world.write(f"idle-{number}")
     world.write("with-news", generation=2)
     managed: Any = world.managed_resources
     managed.asked = 0
@@ -147,14 +147,16 @@ async def test_a_secret_that_changes_is_news_until_its_agent_has_written(world: 
     assert await world.awaited() == {}
 
 
-@pytest.mark.parametrize("is_told_first", [True, False])
-async def test_health_that_is_written_meanwhile_hides_no_secret_that_changed(world: World, is_told_first: bool) -> None:
+@pytest.mark.parametrize("is_reported_first", [True, False])
+async def test_health_that_is_written_meanwhile_hides_no_secret_that_changed(
+    world: World, is_reported_first: bool
+) -> None:
     """The two kinds come by two watches, so in any order."""
     world.write("other", checksum="old")
-    if is_told_first:
+    if is_reported_first:
         world.write_secret("other", WRITTEN + 1)
     world.write("other", secret=WRITTEN + 1, version=WRITTEN + 2, checksum="old", healthy="False")
-    if not is_told_first:
+    if not is_reported_first:
         world.write_secret("other", WRITTEN + 1)
     assert await world.awaited() == {"planned by other": Key(NAMESPACE, "other")}
     world.write("other", secret=WRITTEN + 1, version=WRITTEN + 3, checksum="new", healthy="False")
@@ -181,7 +183,7 @@ class Lists:
 async def test_a_secret_in_another_namespace_is_news_for_a_while_whatever_is_written(
     world: World, secret_age: float, expected: list[str]
 ) -> None:
-    """Nobody has seen whether a pass or health was written last."""
+    """It was not seen whether a pass or health was written last."""
     lists: Any = Lists(secret_age=secret_age)
     world.unwatched = Unwatched(lists, is_watched=lambda _namespace: False)
     await world.unwatched.look(since=time.monotonic(), is_at_work=world.ownership._is_at_work, resource_class="other")

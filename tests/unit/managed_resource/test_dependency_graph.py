@@ -30,7 +30,7 @@ def test_cycles_are_those_that_a_look_at_all_finds(changes: list[tuple[Key, froz
     graph, edges = DependencyGraph(), dict[Key, frozenset[Key]]()
     before = {name: frozenset[Key]() for name in NAMES}
     for changed, dependencies in changes:
-        told = graph.replace(changed, dependencies)
+        reported = graph.replace(changed, dependencies)
         edges[changed] = dependencies
         reach = {name: reached(edges, name) for name in NAMES}
         cycles = {a: frozenset(b for b in NAMES if b in reach[a] and a in reach[b]) for a in NAMES}
@@ -42,7 +42,7 @@ def test_cycles_are_those_that_a_look_at_all_finds(changes: list[tuple[Key, froz
             assert all(b in edges[a] for a, b in itertools.pairwise(found))
             assert graph.dependencies_of(name) == edges.get(name, frozenset())
             assert graph.dependants_of(name) == {each for each in NAMES if name in edges.get(each, ())}
-        assert {name for name in NAMES if cycles[name] != before[name]} <= told
+        assert {name for name in NAMES if cycles[name] != before[name]} <= reported
         before = cycles
 
 

@@ -12,8 +12,8 @@ JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 
 
 def job(*conditions: str, status: str = "True", **spec: Any) -> Object:
-    told = [{"type": condition, "status": status} for condition in conditions]
-    return {"metadata": {"name": "j"}, "spec": spec, "status": {"conditions": told}}
+    reported = [{"type": condition, "status": status} for condition in conditions]
+    return {"metadata": {"name": "j"}, "spec": spec, "status": {"conditions": reported}}
 
 
 @pytest.mark.parametrize(

@@ -94,12 +94,12 @@ class World:
         (World(notes={CLAIMED_BY: "ns/heir"}), "ManagedResource ns/heir was given it; if that has not taken it over"),
     ],
 )
-async def test_who_claims_it_has_two_minutes_which_is_told_after_a_moment(world: World, reason: str) -> None:
-    for seconds, is_told in ((0.0, False), (2.9, False), (3.0, True), (119.9, True)):
+async def test_who_claims_it_has_two_minutes_which_is_reported_after_a_moment(world: World, reason: str) -> None:
+    for seconds, is_reported in ((0.0, False), (2.9, False), (3.0, True), (119.9, True)):
         pending = await world.look(seconds)
         assert pending is not None
         assert reason in pending.text
-        assert (pending.is_held_back, world.deleted) == (is_told, False)
+        assert (pending.is_held_back, world.deleted) == (is_reported, False)
     await world.look(120.0)
     assert world.deleted
 
@@ -114,8 +114,8 @@ async def test_what_its_claimant_has_written_to_is_its_own() -> None:
 
 
 def heir(reason: str = "", message: str = "") -> Object:
-    told = [{"type": "ResourcesApplied", "status": "False", "reason": reason, "message": message}] if reason else []
-    return managed_resource("ns/heir", status={"conditions": told})
+    reported = [{"type": "ResourcesApplied", "status": "False", "reason": reason, "message": message}] if reason else []
+    return managed_resource("ns/heir", status={"conditions": reported})
 
 
 REFUSED = 'error during apply of object "v1/ConfigMap/ns/c": configmaps "c" is forbidden'

@@ -66,7 +66,7 @@ def test_an_unknown_policy_is_an_error(policy: str) -> None:
     )
 
 
-def test_what_became_of_the_object_is_told_with_the_reasons() -> None:
+def test_what_became_of_the_object_is_reported_with_the_reasons() -> None:
     assert deleted_text("v1/ConfigMap/demo/cm", "why") == (
         "deleted object \"v1/ConfigMap/demo/cm\" because of 'invalid' update error, and 'delete-on-invalid-update' "
         "annotation on object or the resource is an immutable ConfigMap/Secret: why"

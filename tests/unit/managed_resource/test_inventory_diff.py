@@ -113,9 +113,9 @@ async def test_a_plan_has_what_is_refused_in_no_stage_and_names_the_object() -> 
         restriction=lambda resource, key: f"no {resource.kind} {key}" if resource == SECRETS else "",
     )
     assert [wanted.text for wanted in made.wanted()] == ["v1/ConfigMap/ns/x", "v1/Unknown/ns/x"]
-    [(name, told)] = made.restricted.items()
+    [(name, reported)] = made.restricted.items()
     assert name == "/Secret/ns/x"
-    assert told.startswith('error during apply of object "v1/Secret/ns/x": no Secret ns/x; ')
+    assert reported.startswith('error during apply of object "v1/Secret/ns/x": no Secret ns/x; ')
 
 
 def test_while_it_is_not_known_whether_a_kind_has_namespaces_none_of_its_objects_is_dropped() -> None:

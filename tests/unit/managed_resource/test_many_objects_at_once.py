@@ -18,7 +18,7 @@ from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.merge import Overwrite
-from gardener.managed_resource.plan import Basis, Plan, Wanted, unrestricted
+from gardener.managed_resource.plan import Basis, Plan, PlannedObject, unrestricted
 from kube.objects import Key
 from kube.packing import packed
 from kube.write_mode import FieldValidation
@@ -28,9 +28,9 @@ NOTHING: Any = None
 MANIFEST = packed(orjson.dumps({"apiVersion": "v1", "kind": "Secret", "stringData": {"k": "password\n" * 200}}))
 
 
-def failing(number: int) -> Wanted:
-    """Nothing is asked for it; to tell of its problem without its values takes a while."""
-    return Wanted(
+def failing(number: int) -> PlannedObject:
+    """Nothing is asked for it; to report its problem without its values takes a while."""
+    return PlannedObject(
         name=f"/Secret/ns/{number}",
         text=f"v1/Secret/ns/{number}",
         key=Key("ns", str(number)),
@@ -44,7 +44,7 @@ def failing(number: int) -> Wanted:
     )
 
 
-def plan(*wanted: Wanted) -> Plan:
+def plan(*wanted: PlannedObject) -> Plan:
     return Plan(
         basis=Basis((), ()),
         stages=(wanted,),
@@ -83,7 +83,7 @@ def options() -> ApplyOptions:
     )
 
 
-async def test_errors_are_told_in_the_order_of_the_objects(applier: Applier) -> None:
+async def test_errors_are_reported_in_the_order_of_the_objects(applier: Applier) -> None:
     changes = ChangeSet(owner=OWNER.name)
     await applier.apply(plan(*map(failing, range(30))), options(), changes, asyncio.Semaphore(10))
     assert changes.errors == [f"problem {number} of [redacted]" for number in range(30)]

@@ -78,7 +78,7 @@ async def test_plans_that_were_not_used_for_longest_are_made_anew_when_needed(
     assert secrets.read == ["a", "b", "c"]
     assert plans.last(Key("n", "a")) is not None
     assert plans.last(Key("n", "b")) is None
-    # Its claims are known all the same, and whose kinds have changed is planned anew to see whether it is concerned.
+    # Its claims are known all the same, and whose kinds have changed is planned anew to see whether it is affected.
     assert plans.has_plan(Key("n", "b"))
     assert Key("n", "b") in plans.with_objects_of("example.com")
     await plans.of(managed_resource("b"))
@@ -108,7 +108,7 @@ class Unanswered(Served):
         (Served(), 2),
         (Unanswered(), 1),  # the next call to the cluster shows that
     ],
-    ids=["as before", "otherwise", "not at all", "nobody says"],
+    ids=["as before", "otherwise", "not at all", "unknown"],
 )
 async def test_a_plan_is_made_anew_when_its_kinds_are_served_otherwise(
     plans: Plans, secrets: Secrets, discovery: Any, made: int

@@ -1,4 +1,4 @@
-"""What API servers quote of objects, and what of it is told."""
+"""What API servers quote of objects, and what of it is reported."""
 
 import base64
 import time
@@ -12,7 +12,7 @@ HUSH = "hush-hush-1234"
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "reported"),
     [
         ("", ""),
         ('spec.replicas: Invalid value: "x": must be a number', 'spec.replicas: Invalid value: "x": must be a number'),
@@ -37,9 +37,9 @@ HUSH = "hush-hush-1234"
         (f'Value: (\n"""\n{HUSH}\n"""\n)', 'Value: (\n"[redacted]"\n)'),
     ],
 )
-def test_values_of_variables_and_arguments_are_cut_out_and_nothing_else(message: str, told: str) -> None:
-    assert without_values(message) == told
-    assert HUSH not in told
+def test_values_of_variables_and_arguments_are_cut_out_and_nothing_else(message: str, reported: str) -> None:
+    assert without_values(message) == reported
+    assert HUSH not in reported
 
 
 @pytest.mark.parametrize("part", ['Value: strings.Join({"', ' "', '"Args":["', "Value: `", "\n \n", '"""\n'])
@@ -55,8 +55,8 @@ def test_what_is_in_a_secret_is_cut_out_in_all_its_forms(field: str, form: str) 
     encoded = base64.b64encode(HUSH.encode()).decode()
     manifest = {"apiVersion": "v1", "kind": "Secret", field: {"a": encoded if field == "data" else HUSH, "b": "x"}}
     for text in (HUSH, encoded):
-        told = without_secrets(form.format(text), manifest)
-        assert told == form.format("[redacted]")
+        reported = without_secrets(form.format(text), manifest)
+        assert reported == form.format("[redacted]")
 
 
 def test_lines_of_a_secret_are_cut_out_one_by_one() -> None:
@@ -69,7 +69,7 @@ def test_a_secret_of_any_shape_is_no_problem(values: object) -> None:
     assert without_secrets("data: wrong", {"apiVersion": "v1", "kind": "Secret", "data": values}) == "data: wrong"
 
 
-def test_objects_of_other_kinds_are_told_as_they_are() -> None:
+def test_objects_of_other_kinds_are_reported_as_they_are() -> None:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": HUSH}}
     assert without_secrets(HUSH, manifest) == HUSH
 

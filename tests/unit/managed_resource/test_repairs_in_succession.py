@@ -1,4 +1,4 @@
-"""How long drift waits to be repaired, and how many repairs there are told to have been."""
+"""How long drift waits to be repaired, and how many repairs there are reported to have been."""
 
 from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from kube.objects import Key

@@ -191,9 +191,9 @@ def test_an_account_that_is_missing_or_not_allowed_is_a_problem(
 
 
 def test_the_user_is_called_as_the_api_server_calls_a_service_account_and_named_in_what_it_was_refused() -> None:
-    me, nobody = Identity(Key("ns", "me")), Identity()
+    me, agent = Identity(Key("ns", "me")), Identity()
     refused, invalid = Forbidden(403, message="no"), Invalid(422, message="bad")
-    assert (me.user, nobody.user) == ("system:serviceaccount:ns:me", "")
+    assert (me.user, agent.user) == ("system:serviceaccount:ns:me", "")
     assert me.error_text(refused) == "as ServiceAccount ns/me: no"
     assert me.error_text(invalid) == "bad"
-    assert nobody.error_text(refused) == "no"
+    assert agent.error_text(refused) == "no"

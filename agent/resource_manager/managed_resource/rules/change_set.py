@@ -19,8 +19,8 @@ from gardener.overview.objects import short_name
 from kube.conditions import Condition
 from kube.objects import Key, Object
 
-_TOLD_FIELDS = 3
-_TOLD_OBJECTS = 5
+_NAMED_FIELDS = 3
+_NAMED_OBJECTS = 5
 """In an Event, which has room for about a thousand characters."""
 
 
@@ -46,7 +46,7 @@ class ChangeSet:
     owner: Key
     """The ManagedResource."""
     lists_objects: bool = True
-    """Whether `objects` is filled; where nobody looks at it, comparing objects would be wasted."""
+    """Whether `objects` is filled; where no page shows it, comparing objects would be wasted."""
     objects: list[ObjectChange] = field(default_factory=list)
     news: dict[Action, list[str]] = field(default_factory=dict)
     """What was not to be expected by the manifests alone: each object with its fields, in words."""
@@ -149,7 +149,7 @@ def change_text(action: Action, reference: Object, fields: Sequence[FieldChange]
     """Of one object, such as `Deployment/shop/storefront: spec.replicas 5 -> 2`."""
     if action is Action.MADE_AGAIN:
         return f"{short_name(reference)} had been deleted"
-    shown = list(map(str, fields[:_TOLD_FIELDS]))
+    shown = list(map(str, fields[:_NAMED_FIELDS]))
     if more := len(fields) - len(shown):
         shown.append(f"{more} more")
     return f"{short_name(reference)}: {', '.join(shown)}" if shown else short_name(reference)
@@ -157,7 +157,7 @@ def change_text(action: Action, reference: Object, fields: Sequence[FieldChange]
 
 def news_text(texts: Sequence[str]) -> str:
     """Of several objects, in one line."""
-    shown = list(texts[:_TOLD_OBJECTS])
+    shown = list(texts[:_NAMED_OBJECTS])
     if more := len(texts) - len(shown):
         shown.append(f"{more} more")
     return "; ".join(shown)

@@ -4,7 +4,7 @@ An object may move from one ManagedResource to another. The one that drops it mu
 gets it takes over its stamp. And if two want the same object for good, the one that holds it (whose origin the live
 object carries) keeps it and the other says so, instead of both writing it for ever.
 
-To want an object takes no rights, so it keeps nobody from deleting it for long. A claim on an object that was given up
+To want an object takes no rights, so it prevents no deletion for long. A claim on an object that was given up
 counts until the claimant's next pass. What that pass applied is the claimant's; what it could not apply, and all if it
 came to apply nothing, is claimed no more.
 """

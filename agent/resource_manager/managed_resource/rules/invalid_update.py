@@ -46,7 +46,7 @@ def propagation_policy(merged: Object, *, resource: str) -> str | None:
 
 
 def as_if_gone(manifest: Object, live: Object) -> Object:
-    """The manifest without what a live Service has been allotted: nobody gets that before it is gone."""
+    """The manifest without what a live Service has been allotted: no other Service gets that before it is gone."""
     if (manifest.get("apiVersion"), manifest.get("kind")) != ("v1", "Service"):
         return manifest
     old, spec = live.get("spec") or {}, manifest.get("spec") or {}

@@ -1,4 +1,4 @@
-"""How often the objects of ManagedResources were put right lately, and how long the next repair waits.
+"""How often the objects of ManagedResources were repaired lately, and how long the next repair waits.
 
 Somebody who changes an object again and again is not fought with at full speed.
 """
@@ -46,7 +46,7 @@ class Repairs:
         return found.count if now - found.last < max(_SHORT_SUCCESSION, awaited) else 0
 
     def delay(self, name: Key, now: float) -> float:
-        """Seconds to wait before drift is put right: more and more if somebody else insists."""
+        """Seconds to wait before drift is corrected: more and more if another client insists."""
         found = self._recent(name, now)
         return min(found.delay if found is not None else _DEBOUNCE, self._longest)
 
