@@ -166,15 +166,18 @@ def test_secrets_of_the_class_garden_are_the_gardenlets(of_shoot: Deployed, tmp_
         assert not place.get("Secret", "of-gardenlet").get("data")
 
 
+def is_ready_as_a_whole(process: AgentProcess) -> bool:
+    checks = process.probe("/readyz?verbose")[1]
+    return "[+]webhook-server ok" in checks and "informer-sync ok" in checks and "[-]" not in checks
+
+
 def assert_all_of_it_works(
     deployed: Deployed, container: DeployedPod, process: AgentProcess, *, resource_class: str
 ) -> None:
     place, target = deployed.place, Place(deployed.place.cluster, "kube-system")
-    process.wait_until_ready()
-    _, checks = process.probe("/readyz?verbose")
-    assert "[+]webhook-server ok" in checks
-    assert "informer-sync ok" in checks
-    process.wait_until_leading()
+    process.wait_until_ready().wait_until_leading()
+    # Who begins to lead watches more, and is not ready until that is known.
+    process.wait_for(lambda: is_ready_as_a_whole(process), what="all of it to be ready")
     name = f"applied-{container.webhook_port}"
     place.create(bundle(name, config_map(name, namespace=target.namespace)))
     place.create(managed_resource(name, spec={"class": resource_class} if resource_class else {}))
