@@ -45,7 +45,7 @@ COPY image image
 RUN /build/bin/pip wheel --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -w /wheel . \
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
         --no-deps --no-index --no-compile /wheel/*.whl \
-    && rm /app/bin/resource-manager-devcluster \
+    && rm /app/bin/resource-manager-devcluster /app/bin/kubectl* \
     # Anew (-f), with a hash of the source in place of its time, and sets in one order: so all builds
     # are alike.
     && PYTHONHASHSEED=0 /app/bin/python -m compileall -q -f --invalidation-mode unchecked-hash /app/lib
