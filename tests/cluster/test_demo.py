@@ -77,5 +77,5 @@ def test_an_agent_that_dies_is_an_error_that_shows_its_log(name: str) -> None:
 def test_a_second_one_of_the_same_name_is_refused(name: str) -> None:
     with Cluster(name=name), RunningDemo(name, "--once") as second:
         assert second.end() == 1
-        assert "choose another --name" in second.text
+        assert "choose another name: make demo NAME=x" in second.text
         assert Cluster.running(name)
