@@ -160,7 +160,7 @@ CHANGED: dict[str, tuple[Object, Object]] = {
 
 
 class Scene(Place):
-    """ManagedResources in a namespace, and what is reported them."""
+    """ManagedResources in a namespace, and what is reported of them."""
 
     def manage(self, name: str, data: dict[str, bytes]) -> None:
         applied = {LAST_APPLIED: f'{{"stringData":"{MARK}"}}'}
