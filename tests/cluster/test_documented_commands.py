@@ -53,7 +53,7 @@ LEFT_OUT = {
     r"\.venv/bin/python -m (tests\.outages|tests\.fuzz|benchmarks)": "measures or searches for minutes",
     r"\.venv/bin/pytest|(CRASH_SWEEP|WEBHOOK_FUZZ_EXAMPLES)=": "these are tests themselves",
     r"\.venv/bin/pip install": "needs an index",
-    r"\.venv/bin/python -m devcluster up --name old": _BUILDS,
+    r"\.venv/bin/python -m devcluster (up --name old|build)": _BUILDS,
     r"kubectl mr |pip ": "test_kubectl_mr_docs.py runs the page",
     r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_kubeconfigs.py",
     r"kubectl -n garden port-forward": "needs containers",
@@ -98,6 +98,8 @@ ALL = [block for page in _ORDER for block in blocks(page)]
 
 def reason(command: str, page: str) -> str:
     """Why a command is not run here; empty if it is."""
+    if page == "docs/first-managed-resource.md":
+        return "test_first_managed_resource.py follows the page"
     if page == "docs/production.md" and _OF_PRODUCTION.match(command):
         return ""
     return next((why for start, why in LEFT_OUT.items() if re.match(start, command)), "")
@@ -245,6 +247,7 @@ class Reader:
         }
         certificate, key = make_certificate("documented")
         text = (PROJECT / page).read_text()
+        examples = [body.replace("<digest>", "0" * 64) for body in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
         files: dict[str, dict[str, Any]] = {
             "docs/controller-manager.md": {
                 "garden.kubeconfig": kubeconfig,
@@ -263,11 +266,7 @@ class Reader:
             "docs/install.md": {"target.yaml": kubeconfig},
             "docs/operations.md": {"config.yaml": webhooks},
             "docs/production.md": {
-                "my-overlay/kustomization.yaml": re.sub(
-                    "<digest>", "0" * 64, next(re.finditer(r"```yaml\n(.*?)```", text, re.DOTALL))[1]
-                )
-                if page == "docs/production.md"
-                else "",
+                **dict(zip(("my-overlay/kustomization.yaml", "my-overlay/managed-kinds.yaml"), examples, strict=False)),
                 "hello.yaml": {
                     "apiVersion": "v1",
                     "kind": "ConfigMap",
@@ -301,7 +300,7 @@ class Reader:
             self.run("kubectl create namespace team-a; kubectl -n team-a create serviceaccount deployer")
         if page == "docs/managed-resources.md":
             hello, issuers = (
-                re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0],
+                examples[0],
                 {
                     "apiVersion": "resources.gardener.cloud/v1alpha1",
                     "kind": "ManagedResource",

@@ -88,14 +88,19 @@ def follow(shell: Shell, terminals: contextlib.ExitStack) -> None:
                 elif command != "make runtime":
                     shell.run(command)
         for command, shown in _COMMAND.findall(body):
-            printed: list[str] = []
+            expect(shell, command, shown)
 
-            def shows(command: str = command, shown: str = shown, printed: list[str] = printed) -> bool:
-                printed[:] = [shell.run(command)]
-                return is_shown(shown, printed[0])
 
-            seconds = 60 if _READS.match(command) else 0
-            eventually(shows, f"{command} to print\n{shown}", seconds=seconds, state=lambda printed=printed: printed[0])
+def expect(shell: Shell, command: str, shown: str) -> None:
+    printed = ""
+
+    def is_as_shown() -> bool:
+        nonlocal printed
+        printed = shell.run(command)
+        return is_shown(shown, printed)
+
+    seconds = 60 if _READS.match(command) else 0
+    eventually(is_as_shown, f"{command} to print\n{shown}", seconds=seconds, state=lambda: printed)
 
 
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:

@@ -111,12 +111,13 @@ def blocks(language: str) -> list[str]:
 
 def write_overlay(directory: Path) -> None:
     """The one of the page, without the Prometheus operator."""
-    (text,) = blocks("yaml")
+    text, role = blocks("yaml")
     overlay = yaml.safe_load(text)
     assert [Path(each).name for each in overlay.pop("components")] == ["service-monitor", "alerts"]
     overlay["images"][0]["digest"] = f"sha256:{'0' * 64}"
     (directory / "my-overlay").mkdir()
     (directory / "my-overlay" / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    (directory / role.split()[1]).write_text(role)
     # kustomize reads no files outside of the root by links, so the page's place for the project has a copy.
     shutil.copytree(PROJECT / "manifests", directory / "resource-manager" / "manifests")
 
@@ -135,6 +136,13 @@ def test_the_steps_to_production_are_as_the_page_says(own: Cluster, tmp_path: Pa
     with deployed(own, pod, tmp_path / "pod").start("agent") as agent:
         agent.wait_until_ready()
         printed = [run(own, command, directory=tmp_path) for command in others]
+        refused = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "refused"}}
+        run(own, "kubectl mr create refused -n default -f -", stdin=yaml.safe_dump(refused))
+        default = Place(own, "default")
+        eventually(lambda: default.condition("refused", "ResourcesApplied").get("reason") == "ApplyFailed")
+        message = default.condition("refused", "ResourcesApplied")["message"]
+    assert "v1/Namespace//refused" in message
+    assert f'User "{AGENT}" cannot' in message
     assert [command.split()[2] for command in others] == ["check", "create", "wait"]
     assert "✔ an agent leads in namespace resource-manager" in printed[0]
-    assert Place(own, "default").get("ConfigMap", "hello")["data"] == {"k": "v"}
+    assert default.get("ConfigMap", "hello")["data"] == {"k": "v"}

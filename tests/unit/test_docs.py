@@ -73,10 +73,12 @@ FLAGS_OF_OTHERS = {
     *("--build-arg", "--output", "--target"),  # docker
     *(
         "--clusterrole",
+        "--field-selector",
         "--force-conflicts",
         "--ignore-not-found",
         "--overwrite",
         "--previous",
+        "--replicas",
         "--server-side",
         "--serviceaccount",
         "--show-managed-fields",
