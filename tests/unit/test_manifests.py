@@ -167,9 +167,10 @@ def test_alerts_and_dashboards_come_as_their_files_are(overlay: str, of: Monitor
 
 def test_monitoring_of_production_is_where_the_agent_is_and_without_alerts_for_webhooks(tmp_path: Path) -> None:
     text = (PROJECT / "docs" / "production.md").read_text()
-    (example,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    example, role = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     here = os.path.relpath(MANIFESTS, tmp_path.resolve())
     (tmp_path / "kustomization.yaml").write_text(example.replace("../resource-manager/manifests", here))
+    (tmp_path / "managed-kinds.yaml").write_text(role)
     monitoring = objects_in(kustomized(tmp_path.resolve()), "ServiceMonitor", "PrometheusRule")
     assert {obj["kind"] for obj in monitoring} == {"ServiceMonitor", "PrometheusRule"}
     assert {metadata(obj)["namespace"] for obj in monitoring} == {"resource-manager"}
