@@ -46,16 +46,25 @@ class Case:
     """Of the releases that were asked."""
 
 
-def cases(*areas: str) -> Iterator[Case]:
-    recorded = filled_text(gzip.decompress(_FILE.read_bytes()).decode(), _PROJECT)
-    for case in json.loads(recorded)["cases"]:
-        if case["area"] in areas:
+def _recorded() -> Object:
+    return mapping(json.loads(filled_text(gzip.decompress(_FILE.read_bytes()).decode(), _PROJECT)))
+
+
+def areas() -> frozenset[str]:
+    """All there are."""
+    return frozenset(case["area"] for case in _recorded()["cases"])
+
+
+def cases(*wanted: str) -> Iterator[Case]:
+    """Args: wanted: areas."""
+    for case in _recorded()["cases"]:
+        if case["area"] in wanted:
             answers = tuple(each["answer"] for each in case["expect"].values())
             yield Case(case["id"], case.get("project", True), tuple(case.get("setup", ())), case["request"], answers)
 
 
 def prelude() -> list[Object]:
-    found: list[Object] = json.loads(filled_text(gzip.decompress(_FILE.read_bytes()).decode(), _PROJECT))["prelude"]
+    found: list[Object] = _recorded()["prelude"]
     return found
 
 
@@ -73,7 +82,7 @@ def _requested(case: Case, garden: Sequence[Object]) -> Outcome:
     request = case.request
     who = request.get("as", "admin")
     if request["verb"] == "create":
-        obj = _placed(request["object"])
+        obj = placed(request["object"])
         return _asked(_kind(obj), garden, case, who).create(obj)
     api_version, kind_name, name = request["ref"].split(" ")
     namespace, _, name = name.rpartition("/")
@@ -102,7 +111,7 @@ def _granted(setup: Sequence[Object]) -> set[str]:
 
 def _stored(obj: Object, garden: Sequence[Object]) -> Object:
     """As the API server stores it; what has no webhooks yet, with the defaults of its schema."""
-    obj = _placed(obj)
+    obj = placed(obj)
     known = definition(group=group_of(obj["apiVersion"]), kind=obj["kind"])
     if known is None:
         return obj
@@ -115,7 +124,7 @@ def _stored(obj: Object, garden: Sequence[Object]) -> Object:
     return created.object
 
 
-def _placed(obj: Object) -> Object:
+def placed(obj: Object) -> Object:
     known = definition(group=group_of(obj["apiVersion"]), kind=obj["kind"])
     is_cluster_scoped = obj["kind"].startswith(("ClusterRole", "Namespace")) and known is None
     if is_cluster_scoped or (known is not None and not known.resource.namespaced):

@@ -25,7 +25,9 @@ LARGEST_FILE = 16 << 20
 _SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 FINE, FINDINGS, NOT_LOOKED_AT = 0, 1, 2
 """Exit codes."""
-_NEEDS_A_CLUSTER = "references to other objects, values that are taken from them, and rights: they need a cluster"
+_NEEDS_A_CLUSTER = (
+    "values that are filled in from other objects, changes of stored objects, and size limits: they need a cluster"
+)
 _NEEDS_CEL = "rules of CEL: they need the Python package cel-expr-python"
 
 
@@ -80,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         for document in documents:
             print(printable(_as_text(document), keep=LINES))
-        for what in _left_out():
+        for what in (*_rules_left_out(documents), *_left_out()):
             print(f"Not checked: {what}.", file=sys.stderr)
     if not documents:
         print("Error: there is no document in what was given", file=sys.stderr)
@@ -92,6 +94,12 @@ def _code(documents: Sequence[Document]) -> int:
     if any(document.problem for document in documents) or all(document.is_foreign for document in documents):
         return NOT_LOOKED_AT
     return FINDINGS if any(document.report.findings for document in documents) else FINE
+
+
+def _rules_left_out(documents: Sequence[Document]) -> list[str]:
+    """Each once for a kind, in the order of the rules."""
+    each = ((text(document.object.get("kind")), left) for document in documents for left in document.report.left_out)
+    return list(dict.fromkeys(f"{kind}: {left}" for kind, left in each))
 
 
 def _left_out() -> list[str]:
@@ -181,8 +189,13 @@ def _lines(document: Document) -> Iterator[str]:
         yield f"{place}: {title} is invalid:"
         yield from (f"* {finding}" for finding in document.report.findings)
     else:
-        yield f"{place}: {title} is fine"
+        yield f"{place}: {title} is fine{_as_far_as(document.report)}"
     yield from (f"{place}: Warning: {warning}" for warning in document.report.warnings)
+
+
+def _as_far_as(about: Report) -> str:
+    left = len(about.left_out)
+    return f", but {left} {'rule' if left == 1 else 'rules'} could not be checked without a cluster" if left else ""
 
 
 def _as_json(documents: Sequence[Document]) -> Object:
@@ -201,6 +214,7 @@ def _document_as_json(document: Document) -> Object:
         "error": document.problem,
         "findings": [_finding_as_json(finding) for finding in document.report.findings],
         "warnings": list(document.report.warnings),
+        "notChecked": [{"rule": left.rule, "needs": left.needs} for left in document.report.left_out],
     }
 
 

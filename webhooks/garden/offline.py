@@ -1,24 +1,26 @@
 """What the API server of a garden would say about an object, without asking one.
 
 In its order: fields that it does not know, defaults of the schema, defaults of the webhooks, the schema with its rules
-of CEL, the rules of the webhooks. Left out is what needs a cluster: mutations and references, which look at other
-objects, and rights.
+of CEL, the rules of the webhooks. All rules of the descriptor run, in a garden that answers nothing: one that asks for
+another object ends there, and is reported as left out, by the first sentence of its docstring. Mutations that need a
+cluster are left out.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from gardener.api.definition import Definition
 from gardener.api.garden.definitions import DEFINITIONS, definition
 from gardener.api.schema import Schema
 from gardener.api.structural import errors, pruned, unknown_fields, with_defaults
 from kube.names import dns_subdomain_problems
-from kube.objects import Object, group_of, metadata, text
+from kube.objects import Key, Object, group_of, metadata, text
 from kube.validation import FieldError, invalid_for, required
 from webhooks.admission import User
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Denial, Finding
-from webhooks.garden.common.write import Write
+from webhooks.garden.common.write import NeedsOtherObjects, Right, Write
 from webhooks.garden.conversion import convert
 from webhooks.garden.registry import KINDS
 from webhooks.garden.shapes import shape_of
@@ -26,17 +28,37 @@ from webhooks.generic import copied
 from webhooks.rules.shapes import WrongShape
 
 GROUPS = frozenset(each.resource.group for each in DEFINITIONS)
+_COUNTED = "the number of other objects"
 _KINDS = {kind.resource: kind for kind in KINDS}
+
+T = TypeVar("T")
 
 
 class NotServed(ValueError):
     """The text says what the API server of a garden does not know about the object."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class LeftOut:
+    """A rule that could not run to its end.
+
+    Attributes:
+        rule: what it demands.
+        needs: the kind of the objects that it asked for. API servers are asked about rights and numbers.
+    """
+
+    rule: str
+    needs: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} (needs {self.needs})"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def report(obj: Object) -> Report:
@@ -54,7 +76,7 @@ def report(obj: Object) -> Report:
             return Report((*unknown, *named, *wrong))
         obj = with_defaults(found.schema, convert(obj, found.resource.api_version))
     checked = _checked(found, obj)
-    return Report((*unknown, *named, *checked.findings), checked.warnings)
+    return replace(checked, findings=(*unknown, *named, *checked.findings))
 
 
 def _checked(found: Definition, obj: Object) -> Report:
@@ -71,18 +93,45 @@ def _checked(found: Definition, obj: Object) -> Report:
 
 
 def _check_by_rules(kind: Kind, schema: Schema, obj: Object) -> Report:
-    write = _creation(obj)
-    warnings = list(kind.deprecations_in(write))
+    write, left_out = _creation(obj), list[LeftOut]()
+    warnings = _yielded(kind.deprecations, write, left_out)
     for default in kind.defaults:
         default(write)
     write = _creation(with_defaults(schema, write.new))
     wrong: list[FieldError] = errors(schema, write.new)
     known = {error.path for error in wrong}
-    rules = (finding for rule in kind.checks for finding in rule(write))
+    found = _yielded(kind.rules_of_creation(write), write, left_out)
+    warnings += _yielded(kind.warnings, write, left_out)
+    left_out += [_not_asked(right) for right in _yielded(kind.rights, write, left_out)]
+    left_out += [LeftOut(limit.denial, _COUNTED) for limit in _yielded(kind.limits, write, left_out)]
     return Report(
-        (*wrong, *(finding for finding in rules if finding.path not in known)),
-        (*warnings, *kind.warnings_about(write)),
+        (*wrong, *(finding for finding in found if finding.path not in known)),
+        tuple(warnings),
+        tuple(dict.fromkeys(left_out)),
     )
+
+
+def _yielded(rules: Iterable[Callable[[Write], Iterable[T]]], write: Write, left_out: list[LeftOut]) -> list[T]:
+    """What the rules say, each until it asks for another object: what it has said before does not depend on any."""
+    found: list[T] = []
+    for rule in rules:
+        try:
+            found.extend(rule(write))
+        except NeedsOtherObjects as needs:
+            left_out.append(LeftOut(title(rule), needs.resource.kind))
+    return found
+
+
+def title(rule: Callable[..., object]) -> str:
+    """The first sentence of its docstring."""
+    first = " ".join((rule.__doc__ or "").split()).partition(". ")[0].removesuffix(".").partition(":")[0]
+    return first[:1].lower() + first[1:]
+
+
+def _not_asked(right: Right) -> LeftOut:
+    resource = "/".join(filter(None, (right.resource.plural, right.subresource)))
+    name = f' "{Key(right.namespace, right.name)}"' if right.name else ""
+    return LeftOut(f"the user may {right.verb} {resource}{name}", "an API server")
 
 
 def _creation(obj: Object) -> Write:

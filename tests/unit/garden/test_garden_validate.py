@@ -16,7 +16,9 @@ from gardener.api.garden.definitions import DEFINITIONS
 from kube.objects import Object
 from webhooks.garden import command
 from webhooks.garden.command import LARGEST_FILE, main
-from webhooks.garden.offline import NotServed, report
+from webhooks.garden.common.descriptor import Kind
+from webhooks.garden.offline import NotServed, report, title
+from webhooks.garden.registry import KINDS
 
 CORE = "core.gardener.cloud/v1beta1"
 
@@ -112,8 +114,68 @@ def test_what_was_not_looked_at_is_said(manifest: Path, capsys: Any, monkeypatch
     monkeypatch.setattr(command, "rules_are_checked", lambda: False)
     run(manifest, project())
     output = capsys.readouterr().err
-    assert "Not checked: references to other objects" in output
+    assert "Not checked: values that are filled in from other objects, changes of stored objects" in output
     assert "Not checked: rules of CEL: they need the Python package cel-expr-python.\n" in output
+
+
+SHOOT: Object = {
+    "apiVersion": CORE,
+    "kind": "Shoot",
+    "metadata": {"namespace": "garden-dev", "name": "a"},
+    "spec": {
+        "cloudProfile": {"kind": "CloudProfile", "name": "local"},
+        "region": "here",
+        "provider": {"type": "local"},
+        "kubernetes": {"version": "1.30.1"},
+    },
+}
+
+
+def shoot(**fields: Any) -> Object:
+    return {**SHOOT, "spec": {**SHOOT["spec"], **fields}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        (
+            {"maintenance": {"timeWindow": {"begin": "220000+0100", "end": "220500+0100"}}},
+            "spec.maintenance.timeWindow",
+        ),
+        ({"hibernation": {"schedules": [{"start": "99 * * * *"}]}}, "spec.hibernation.schedules[0].start"),
+        ({"dns": {"domain": "co.uk"}}, "spec.dns.domain"),
+        ({"networking": {"pods": "10.0.0.0/8"}}, "spec.networking.pods"),
+        ({"tolerations": [{"key": "a"}, {"key": "a"}]}, "spec.tolerations[1]"),
+    ],
+    ids=["window", "cron", "public suffix", "workerless", "twice"],
+)
+def test_a_rule_that_needs_no_other_object_is_checked_wherever_it_stands_in_the_descriptor(
+    fields: Object, path: str
+) -> None:
+    assert [finding.path for finding in report(shoot(**fields)).findings] == [path]
+
+
+def test_rules_that_ask_for_other_objects_are_listed_each_once_for_a_kind(manifest: Path, capsys: Any) -> None:
+    assert run(manifest, SHOOT, shoot(seedName="s"), project()) == 0
+    captured = capsys.readouterr()
+    assert 'Shoot "garden-dev/a" is fine, but ' in captured.out
+    assert 'Project "dev" is fine\n' in captured.out
+    lines = captured.err.splitlines()
+    for line in (
+        "Shoot: the names of project and Shoot are short enough together (needs Project)",
+        "Shoot: the Seed takes the Shoot (needs Seed)",
+        'Shoot: the user may update shoots/binding "garden-dev/a" (needs an API server)',
+    ):
+        assert lines.count(f"Not checked: {line}.") == 1
+    run(manifest, SHOOT, arguments=("-o", "json"))
+    (found,) = json.loads(capsys.readouterr().out)["documents"]
+    assert {"rule": "the project is not being deleted", "needs": "Project"} in found["notChecked"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.reads], ids=lambda kind: kind.resource.kind)
+def test_a_rule_that_may_ask_for_other_objects_has_a_sentence_to_be_listed_with(kind: Kind) -> None:
+    for rule in (*kind.references, *kind.of_spec.references):
+        assert title(rule), rule
 
 
 def test_the_same_as_json(manifest: Path, capsys: Any) -> None:

@@ -96,15 +96,18 @@ META: dict[str, list[Any]] = {
 }
 
 
+def request(state: Any = STATE) -> dict[str, Any]:
+    seen = Lookups(state, SHOOT.reads).of_request()
+    return {"namespace": "garden-dev", "name": "a", "user": GARDEN.user, "garden": seen}
+
+
 @settings(max_examples=300, deadline=None)
 @given(shoots(), some(META, 3), st.sampled_from(STATUSES), some(META, 3))
 def test_rules_of_the_spec_find_nothing_new_while_it_stays(old: Object, was: Any, status: Any, now: Any) -> None:
     """That is why they are not asked then."""
     old = with_fields({**old, "status": status}, **was)
     new = with_fields(old, **now)
-    seen = Lookups(STATE, SHOOT.reads).of_request()
-    who: Any = {"namespace": "garden-dev", "name": "a", "user": GARDEN.user}
-    write = Write(operation="UPDATE", new=new, old=old, garden=seen, **who)
+    write = Write(operation="UPDATE", new=new, old=old, **request())
     for rule in (*SHOOT.of_spec.checks, *SHOOT.of_spec.references):
         assert not ratcheted(rule(write), new, rule(write.of_old()), old), rule
     for rule in SHOOT.of_spec.changes:
@@ -114,8 +117,7 @@ def test_rules_of_the_spec_find_nothing_new_while_it_stays(old: Object, was: Any
 @settings(max_examples=100, deadline=None)
 @given(shoots())
 def test_defaults_do_not_depend_on_being_set_twice(sent: Object) -> None:
-    user = GARDEN.user
-    write = Write(operation="CREATE", namespace="garden-dev", name="a", user=user, new=copied(sent), old={})
+    write = Write(operation="CREATE", new=copied(sent), old={}, **request(state_of()))
     SHOOT.mutate(write)
     once = copied(write.new)
     SHOOT.mutate(write)

@@ -42,7 +42,7 @@ def quota_rights(write: Write) -> Iterator[Right]:
 
 
 def quota_errors(write: Write) -> Iterator[Finding]:
-    """Reads `QUOTAS`."""
+    """The Quotas exist, and no two have the same scope. Reads `QUOTAS`."""
     scopes: set[str] = set()
     for index, quota in enumerate(mappings(write.new.get("quotas"))):
         path, name, namespace = f"quotas[{index}]", text(quota.get("name")), text(quota.get("namespace"))

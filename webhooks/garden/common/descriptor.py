@@ -132,7 +132,7 @@ class Kind:
         elif write.operation == "DELETE":
             yield from _applied(self.deletions, write)
         elif write.is_create:
-            yield from _applied(self._state_rules(self.of_spec, write), write)
+            yield from _applied(self.rules_of_creation(write), write)
         elif not write.is_unchanged:
             of_spec = self.of_spec if write.spec_is_changed else _NO_RULES
             yield from _applied((*of_spec.changes, *self.changes), write)
@@ -141,6 +141,10 @@ class Kind:
             if found:
                 before = _applied(rules, write.of_old())
                 yield from ratcheted(found, self.as_numbered(write.new), before, self.as_numbered(write.old))
+
+    def rules_of_creation(self, write: Write) -> Sequence[Rule]:
+        """What a new object is checked by, whoever creates it."""
+        return self._state_rules(self.of_spec, write)
 
     def rights_for(self, write: Write) -> Iterator[Right]:
         if _is_change(write):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Protocol, Self, TypeAlias
+from typing import NoReturn, Protocol, Self, TypeAlias
 
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.paths import at
@@ -42,23 +42,24 @@ class GardenLister(Protocol):
         """The objects for which this function, one of those in `webhooks.garden.lookups`, yields the value."""
 
 
-class NoGarden:
-    """For rules that are checked without a cluster: nothing is known."""
+class NeedsOtherObjects(Exception):
+    """A rule asked for objects of this kind, and there is no garden to ask."""
 
-    def get(self, *_: object) -> None:
-        return None
-
-    def need(self, *_: object) -> None:
-        return None
-
-    def list(self, *_: object) -> Iterable[Object]:
-        return ()
-
-    def by(self, *_: object) -> Sequence[Object]:
-        return ()
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource.kind)
+        self.resource = resource
 
 
-NO_GARDEN = NoGarden()
+class UnknownGarden:
+    """For rules that are checked without a cluster: whatever is asked raises `NeedsOtherObjects`."""
+
+    def get(self, resource: Resource, *_: object) -> NoReturn:
+        raise NeedsOtherObjects(resource)
+
+    need = list = by = get
+
+
+UNKNOWN_GARDEN = UnknownGarden()
 
 
 @dataclass(eq=False, kw_only=True)
@@ -83,7 +84,7 @@ class Write:
     old: Object
     subresource: str = ""
     options: Object = field(default_factory=dict)
-    garden: GardenLister = NO_GARDEN
+    garden: GardenLister = UNKNOWN_GARDEN
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

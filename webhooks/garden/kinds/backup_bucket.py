@@ -25,6 +25,7 @@ def label(write: Write) -> None:
 
 
 def references(write: Write) -> Iterator[Finding]:
+    """The Seed and the credentials exist, the provider is registered."""
     yield from exists(write.garden, "spec.seedName", SEEDS, text(write.spec.get("seedName")))
     secret = mapping(write.spec.get("secretRef"))
     name, namespace = text(secret.get("name")), text(secret.get("namespace"))

@@ -25,6 +25,7 @@ def label(write: Write) -> None:
 
 
 def references(write: Write) -> Iterator[Finding]:
+    """The BackupBucket and the Seed exist, the provider is registered."""
     yield from exists(write.garden, "spec.bucketName", BACKUP_BUCKETS, text(write.spec.get("bucketName")))
     yield from exists(write.garden, "spec.seedName", SEEDS, text(write.spec.get("seedName")))
     need = ("BackupEntry", provider(write), "provider type", "spec.bucketName")

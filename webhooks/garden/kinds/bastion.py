@@ -47,6 +47,7 @@ def follow_shoot(write: Write) -> None:
 
 
 def shoot_errors(write: Write) -> Iterator[Finding]:
+    """The Shoot can have a Bastion."""
     name = text(at(write.spec, "shootRef", "name"))
     shoot = write.garden.need(SHOOTS, name, write.namespace)
     if shoot is None:

@@ -43,6 +43,7 @@ def selector_errors(write: Write) -> Iterator[Finding]:
 
 
 def taken(write: Write) -> Iterator[Finding]:
+    """No other registration is the primary one for the same extension."""
     others = [other for other in write.garden.list(CONTROLLER_REGISTRATIONS) if _name(other) != write.name]
     primary = {_named(resource) for other in others for resource in _resources(other) if _is_primary(resource)}
     for index, resource in enumerate(_resources(write.new)):
@@ -53,6 +54,7 @@ def taken(write: Write) -> Iterator[Finding]:
 
 
 def deployments_exist(write: Write) -> Iterator[Finding]:
+    """The ControllerDeployments exist."""
     references = mappings(mapping(write.spec.get("deployment")).get("deploymentRefs"))
     for index, reference in enumerate(references):
         path = f"spec.deployment.deploymentRefs[{index}]"

@@ -25,6 +25,7 @@ def rights(write: Write) -> Iterator[Right]:
 
 
 def credentials_exist(write: Write) -> Iterator[Finding]:
+    """The credentials exist."""
     resource, reference = _credentials(write)
     name, namespace = text(reference.get("name")), text(reference.get("namespace"))
     yield from exists(write.garden, "credentialsRef", resource, name, namespace)

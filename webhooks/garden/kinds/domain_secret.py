@@ -24,6 +24,7 @@ def is_internal_domain(secret: Object) -> bool:
 
 
 def only_one(write: Write) -> Iterator[Finding]:
+    """It is the only internal domain."""
     same_role = write.garden.by(SECRETS, domain_roles, Key(write.namespace, keys.ROLE_INTERNAL_DOMAIN))
     others = (secret for secret in same_role if metadata(secret).get("name") != write.name)
     if _shoots(write) and is_internal_domain(write.new) and any(True for _ in others):
@@ -32,7 +33,7 @@ def only_one(write: Write) -> Iterator[Finding]:
 
 
 def domain_kept(write: Write) -> Iterator[Limit]:
-    """For `limits`."""
+    """The domain of Shoots stays."""
     lost = not is_internal_domain(write.new)
     changed = annotations(write.new).get(DOMAIN) != annotations(write.old).get(DOMAIN)
     if is_internal_domain(write.old) and (lost or changed):

@@ -38,6 +38,7 @@ def config_errors(write: Write) -> Iterator[Finding]:
 
 
 def no_managed_seed(write: Write) -> Iterator[Finding]:
+    """There is no ManagedSeed of this name."""
     if write.is_create and write.garden.get(MANAGED_SEEDS, write.name, write.namespace) is not None:
         yield Denial(
             f"cannot create Gardenlet {write.namespace}/{write.name} since there is already a ManagedSeed object "

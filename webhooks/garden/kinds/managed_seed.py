@@ -185,7 +185,7 @@ def seed_errors(write: Write) -> Iterator[Finding]:
 
 
 def credentials_of_parent(write: Write) -> Iterator[str]:
-    """For `warnings`."""
+    """A warning of what the gardenlet may do with the credentials of its parent."""
     kubeconfig = at(config_of(write.new), "gardenClientConnection", "kubeconfig")
     if at(write.spec, "gardenlet", "bootstrap") == "None" and not kubeconfig:
         yield (
@@ -198,6 +198,7 @@ def credentials_of_parent(write: Write) -> Iterator[str]:
 
 
 def shoot_errors(write: Write) -> Iterator[Finding]:
+    """The Shoot exists, can run a Seed, and agrees with the settings of the Seed."""
     if write.namespace != GARDEN:
         return
     name = shoot_name(write)
@@ -258,7 +259,7 @@ def _routing_errors(seed: Object, shoot: Object, path: str) -> Iterator[FieldErr
 
 
 def zone_errors(write: Write) -> Iterator[Finding]:
-    """Zones that are new must be zones of the Shoot."""
+    """New zones are zones of the Shoot."""
     shoot, seed = shoot_of(write), seed_of(write.new)
     added = zones_of(seed) - zones_of(seed_of(write.old))
     if shoot is not None and not added.issubset(zones_of_workers(spec(shoot))):
@@ -275,6 +276,7 @@ def _zones(write: Write) -> str:
 
 
 def no_gardenlet(write: Write) -> Iterator[Finding]:
+    """There is no Gardenlet of this name."""
     if write.is_create and write.garden.get(GARDENLETS, write.name, write.namespace) is not None:
         yield Denial(
             f"cannot create ManagedSeed {write.namespace}/{write.name} since there is already a Gardenlet object "

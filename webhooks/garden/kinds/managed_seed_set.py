@@ -52,7 +52,7 @@ def _seed_template(write: Write) -> tuple[str, ...]:
 
 
 def name_errors(write: Write) -> Iterator[Finding]:
-    """For `references`: there is a name for the first Shoot at least."""
+    """There is a name for the first Shoot at least."""
     room = templates.room_in_names(write)
     if room is not None and room < len("-0"):
         message = (
@@ -63,7 +63,7 @@ def name_errors(write: Write) -> Iterator[Finding]:
 
 
 def numbers_that_fit(write: Write) -> Iterator[str]:
-    """For `warnings`; reads `PROJECTS`. Numbers of replicas only grow."""
+    """A warning of names with no room for more numbers: those of replicas only grow. Reads `PROJECTS`."""
     room = templates.room_in_names(write)
     if room is not None and len("-0") <= room < _NUMBERS:
         yield f"metadata.name: there is no room for Shoots with a number of {room} digits, and numbers only grow"

@@ -51,6 +51,7 @@ def _versions(of: Object) -> Iterator[tuple[str, tuple[str, str], Object]]:
 
 
 def parent_errors(write: Write) -> Iterator[Finding]:
+    """The parent exists, and what it offers can be changed so."""
     name = text(at(write.spec, "parent", "name"))
     yield from exists(write.garden, "spec.parent.name", CLOUD_PROFILES, name)
     if (parent := write.garden.get(CLOUD_PROFILES, name)) is not None:
@@ -130,7 +131,7 @@ def overrides_in_use(write: Write, *, now: Callable[[], datetime] = lambda: date
 
 
 def rights(write: Write) -> Iterator[Right]:
-    """Custom verbs: not everybody who may write a profile may let versions live longer."""
+    """The author may use these overrides: not everybody who may write a profile may let versions live longer."""
     for field in ("kubernetes", "machineImages"):
         if write.changed("spec", field):
             resource = NAMESPACED_CLOUD_PROFILES

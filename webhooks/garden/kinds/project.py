@@ -215,7 +215,7 @@ def subject_errors(path: str, subject: Object) -> Iterator[FieldError]:
 
 
 def roles_carried(write: Write) -> Iterator[FieldError]:
-    """For `references`: an extension role is what ClusterRoles with its label allow."""
+    """There are ClusterRoles for the extension roles of its members."""
     for index, member in enumerate(members(write.spec)):
         for number, role in enumerate(roles(member)):
             name = extension_role(role)
@@ -272,9 +272,10 @@ def namespace_errors(write: Write) -> Iterator[Finding]:
 
 
 def namespace_taken(write: Write) -> Iterator[Finding]:
+    """The namespace is that of no other Project."""
     namespace = text(write.spec.get("namespace"))
-    projects = write.garden.by(PROJECTS, users.namespaces, Key("", namespace))
-    if namespace and any(_name(other) != write.name for other in projects):
+    projects = write.garden.by(PROJECTS, users.namespaces, Key("", namespace)) if namespace else ()
+    if any(_name(other) != write.name for other in projects):
         yield Denial(f'namespace "{namespace}" is already used by another project', "spec.namespace")
 
 

@@ -25,6 +25,7 @@ def rights(write: Write) -> Iterator[Right]:
 
 
 def secret_exists(write: Write) -> Iterator[Finding]:
+    """The Secret exists."""
     reference = mapping(write.new.get("secretRef"))
     name, namespace = text(reference.get("name")), text(reference.get("namespace"))
     yield from exists(write.garden, "secretRef", SECRETS, name, namespace)

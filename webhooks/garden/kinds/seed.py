@@ -37,6 +37,7 @@ def spec_errors(write: Write) -> Iterator[Finding]:
 
 
 def extensions_registered(write: Write) -> Iterator[Finding]:
+    """The extensions that it needs are registered."""
     provider, backup, dns = (
         text(at(write.spec, *path))
         for path in (("provider", "type"), ("backup", "provider"), ("dns", "provider", "type"))

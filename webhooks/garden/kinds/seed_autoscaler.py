@@ -36,7 +36,7 @@ def _is_positive(amount: str | int) -> bool:
 
 
 def target_errors(write: Write) -> Iterator[Finding]:
-    """Two that scale one set would undo each other's work for ever."""
+    """No other SeedAutoscaler scales the same set: they would undo each other's work for ever."""
     target = text(at(write.spec, "scaleTargetRef", "name"))
     for other in write.garden.by(SEED_AUTOSCALERS, users.managed_seed_sets, Key(write.namespace, target)):
         name = key(other).name

@@ -125,13 +125,23 @@ def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
 # --- with the garden's domains
 
 
+def public_suffix_errors(write: Write) -> Iterator[Finding]:
+    """The domain is none below which all may have domains."""
+    domain = domain_of(write.spec)
+    if domain and _is_open(write) and is_public_suffix(domain):
+        yield forbidden(_DOMAIN, f"{domain} is a public suffix, below which all may have domains - use one below it")
+
+
 def domain_errors(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """The domain fits the domains of the garden and those of other Shoots. With a Seed there is one."""
     spec = write.spec
-    domain = domain_of(spec) if spec.get("dns") else ""
+    domain, seed = domain_of(spec), spec.get("seedName")
+    if not domain and not seed:
+        return
+    ours = [each.domain for each in default_domains(write.garden)]
     if domain:
-        yield from _default_domain_errors(write, domain)
-    if spec.get("seedName"):
+        yield from _default_domain_errors(write, domain, ours)
+    if seed:
         if not domain and not is_unmanaged(spec):
             detail = f"shoot domain field {_DOMAIN} must be set if provider != {UNMANAGED} and assigned to a seed"
             yield required(_DOMAIN, detail)
@@ -140,14 +150,18 @@ def domain_errors(write: Write) -> Iterator[Finding]:
         yield from _taken(write, domain)
 
 
-def _default_domain_errors(write: Write, domain: str) -> Iterator[Finding]:
-    ours, chosen = [each.domain for each in default_domains(write.garden)], primary(write.spec)
-    if _is_default(domain, ours) and chosen is not None:
+def _default_domain_errors(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
+    if _is_default(domain, ours) and primary(write.spec) is not None:
         detail = "primary dns provider must not be set when default domain is used"
         yield invalid(_PROVIDERS, providers(write.spec), detail)
-    if write.is_create or not seed_name(write.old) or not domain_of(write.old_spec):
+    if _is_open(write):
         yield from _scheme_errors(write, domain, ours)
         yield from _domain_of_all(write, domain, ours)
+
+
+def _is_open(write: Write) -> bool:
+    """Whether the domain is not settled yet."""
+    return write.is_create or not seed_name(write.old) or not domain_of(write.old_spec)
 
 
 def _domain_of_all(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
@@ -155,8 +169,8 @@ def _domain_of_all(write: Write, domain: str, ours: list[str]) -> Iterator[Findi
     internal = internal_domain(write.garden)
     everybodys = [*ours, *([] if internal is None else [internal.domain])]
     if is_public_suffix(domain):
-        yield forbidden(_DOMAIN, f"{domain} is a public suffix, below which all may have domains - use one below it")
-    elif any(each == domain or is_below(each, domain) for each in everybodys):
+        return
+    if any(each == domain or is_below(each, domain) for each in everybodys):
         yield forbidden(_DOMAIN, "it contains a domain of the garden, below which all have domains - use another one")
     elif internal is not None and is_below(domain, internal.domain) and not _is_default(domain, ours):
         yield forbidden(_DOMAIN, "it is below the internal domain of the garden - use another one")

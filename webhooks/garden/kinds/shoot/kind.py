@@ -82,6 +82,7 @@ SHOOT = Kind(
             tolerations.not_allowed,
             seed.seed_errors,
             networks.disjoint,
+            dns.public_suffix_errors,
             dns.domain_errors,
             quota.quota_of_new,
             lifetime.lifetime_of_new,

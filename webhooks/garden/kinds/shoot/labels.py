@@ -71,7 +71,7 @@ _OF_PROVIDERS = (
 
 
 def extension_errors(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """The extensions that it needs are registered."""
     yield from unregistered(write.garden, "Shoot", chain(_needs(write), *map(_needs_of_pool, pools_of(write))))
     if workers_of(write):
         return

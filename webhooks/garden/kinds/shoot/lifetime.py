@@ -77,7 +77,7 @@ def expiration_errors(write: Write) -> Iterator[Finding]:
 
 
 def lifetime_of_new(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """It does not live longer than its quotas allow."""
     if write.is_create:
         yield from _too_long(write)
 

@@ -57,7 +57,7 @@ def network_errors(write: Write) -> Iterator[Finding]:
 
 
 def disjoint(write: Write) -> Iterator[Finding]:
-    """For `references`: with a Seed all networks are known, and apart from one another and from those of the Seed."""
+    """Its networks are apart from one another and from those of the Seed."""
     seed = _seed(write)
     if seed is None:
         return

@@ -166,7 +166,7 @@ def _by_name(entries: object) -> dict[str, Object]:
 
 
 def offered(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """Versions, images, machine and volume types, regions and zones are offered by the cloud profile."""
     profile = profile_of(write, write.spec)
     resource, name = profiles.profile_of(write.spec)
     if profile is not None:
@@ -362,7 +362,7 @@ def _bytes(size: object) -> Decimal | None:
 
 
 def expired(write: Write) -> Iterator[str]:
-    """For `warnings`: versions that expire are replaced in the maintenance time window."""
+    """A warning of versions that expire soon: they are replaced in the maintenance time window."""
     profile = (profile_of(write, write.spec) or {}) if write.spec_is_changed else {}
     versions = {key: each for key, each in kubernetes_versions(profile).items() if "expirationDate" in each}
     images = {key: each for key, each in image_versions(profile).items() if "expirationDate" in each}

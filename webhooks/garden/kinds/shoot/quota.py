@@ -25,7 +25,7 @@ _CLASSES = ("standard", "premium")
 
 
 def quota_of_new(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """The quotas of its credentials have room."""
     if write.is_create:
         yield from _exceeded(write)
 

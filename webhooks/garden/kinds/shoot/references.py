@@ -35,7 +35,7 @@ _KINDS = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS}
 
 
 def existing(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """Bindings, exposure class, Secrets and ConfigMaps that it names exist."""
     spec, garden, namespace = write.spec, write.garden, write.namespace
     for field, resource in _NAMED:
         if name := spec.get(field):
@@ -106,7 +106,7 @@ def _credentials(write: Write, spec: Object) -> Object:
 
 
 def binding_errors(write: Write) -> Iterator[Finding]:
-    """For `references`: the binding is for the infrastructure of the Shoot."""
+    """The binding is for the infrastructure of the Shoot."""
     provider: Object = write.spec.get("provider") or {}
     wanted, types = provider.get("type") or "", text(at(own_binding(write) or {}, "provider", "type"))
     if types and wanted != types and wanted not in (each.strip() for each in types.split(",")):
@@ -157,7 +157,7 @@ def still_seed(write: Write) -> Iterator[Finding]:
 
 
 def fit_for_seed(write: Write) -> Iterator[Finding]:
-    """For `references`: what a Seed needs of the Shoot that it runs on."""
+    """If a Seed runs on the Shoot, it has what the Seed needs."""
     if _managed_seed(write) is None:
         return
     if at(write.spec, "addons", "nginxIngress", "enabled") is True:

@@ -43,7 +43,7 @@ def _is_bound_anew(write: Write) -> bool:
 
 
 def seed_errors(write: Write) -> Iterator[Finding]:
-    """For `references`: whether the Seed takes the Shoot."""
+    """The Seed takes the Shoot."""
     name = write.spec.get("seedName")
     if not name:
         return
@@ -90,7 +90,7 @@ def _matches(selector: Object, seed: Object) -> bool:
 
 
 def capacity(write: Write) -> Iterator[Limit]:
-    """For `limits`: how many Shoots the Seed has room for; those that leave it are still on it."""
+    """The Seed has room for one more Shoot. Those that leave it are still on it."""
     if not _is_bound_anew(write):
         return
     name = text(write.spec.get("seedName"))
@@ -241,7 +241,7 @@ def finalizer_changes(write: Write) -> Iterator[Finding]:
 
 
 def project_in_deletion(write: Write) -> Iterator[Finding]:
-    """For `references`."""
+    """The project is not being deleted."""
     project = project_of(write) if write.is_create else None
     if project is not None and is_deleting(project):
         name = text(metadata(project).get("name"))

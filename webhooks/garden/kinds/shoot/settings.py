@@ -74,7 +74,7 @@ _NO_STATIC_TOKEN_SINCE = (1, 27)
 
 
 def name_length(write: Write) -> Iterator[Finding]:
-    """For `references`: both names are part of names in clouds, which are short."""
+    """The names of project and Shoot are short enough together: both are part of names in clouds."""
     project = project_name(write) if write.is_create else ""
     if project and len(project) + len(write.name) > LONGEST_NAMES:
         yield Denial(

@@ -63,7 +63,7 @@ def _united(own: Object, other: Object) -> Object:
 
 
 def exposure_conflicts(write: Write) -> Iterator[Finding]:
-    """For `references`. What is equal does not conflict: it may come from the class itself."""
+    """Tolerations and seed selector do not conflict with the exposure class. What is equal may come from it."""
     scheduling = _scheduling(write)
     if not scheduling:
         return
@@ -88,7 +88,7 @@ def toleration_errors(write: Write) -> Iterator[Finding]:
 
 
 def not_allowed(write: Write) -> Iterator[Finding]:
-    """For `references`: what the project's whitelist does not have."""
+    """The project allows the tolerations."""
     wanted: list[Object] = write.spec.get("tolerations") or []
     project = project_of(write) if wanted else None
     if project is None:
