@@ -55,6 +55,15 @@ def is_abandoned(shoot: Object) -> bool:
     return is_deleting(shoot) and keys.GARDENER_FINALIZER not in finalizers(shoot)
 
 
+def responsible_seed(obj: Object) -> str:
+    """Of a Shoot or BackupEntry the Seed whose gardenlet acts and reports for it; empty if there is none.
+
+    While the control plane moves, that is the Seed it leaves: until that has let go, the other has nothing to say.
+    """
+    scheduled = text(spec(obj).get("seedName"))
+    return (text(at(obj, "status", "seedName")) or scheduled) if scheduled else ""
+
+
 def seeds_of(shoot: Object) -> list[str]:
     """The Seed that it is on, or is to be on, and the one that it leaves."""
     names = (text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName")))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -170,13 +171,14 @@ async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Clie
     for seed in (lost, other):
         renewed(place, seed, ago(0))
         ready(place, seed)
-    place.shoot("a", seedName=lost)
-    place.shoot("b", seedName=other)
-    for shoot in ("a", "b"):
+    # The last two are on their way: the Seed that they leave is the one that reports for them.
+    seeds = {"a": (lost, lost), "b": (other, other), "leaving": (other, lost), "coming": (lost, other)}
+    for shoot, (scheduled, present) in seeds.items():
+        place.shoot(shoot, seedName=scheduled)
         status = {
             "conditions": [said("EveryNodeReady"), said("Own")],
             "constraints": [said("CACertificateValiditiesAcceptable")],
-            "seedName": lost,
+            "seedName": present,
         }
         place.patch(SHOOTS, shoot, {"status": status}, status=True)
     async with run_garden_controller(declare, client, controllers=controllers(shoot_monitor_period=0.001)):
@@ -192,11 +194,13 @@ async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Clie
             assert set(found.values()) | set(constraints.values()) == {"Unknown"}
             return True
 
-        await soon(lambda: all_unknown("a"), "the Shoot to be unknown")
+        for shoot in ("a", "leaving"):
+            await soon(partial(all_unknown, shoot), f"the Shoot {shoot} to be unknown")
         assert (condition(place.get(SHOOTS, "a"), "EveryNodeReady") or {})["message"] == MESSAGE
         place.shoot("c", seedName=lost)
         await soon(lambda: all_unknown("c"), "a new Shoot to be unknown")
-        assert statuses(place, "b") == {"EveryNodeReady": "True", "Own": "True"}
+        for shoot in ("b", "coming"):
+            assert statuses(place, shoot) == {"EveryNodeReady": "True", "Own": "True"}
 
         # A gardenlet that is back is not contradicted.
         renewed(place, lost, ago(0))

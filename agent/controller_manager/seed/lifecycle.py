@@ -30,7 +30,7 @@ from gardener import conditions, keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
-from gardener.garden.shoots import workers
+from gardener.garden.shoots import responsible_seed, workers
 from kube.clock import parse_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
@@ -94,10 +94,6 @@ def certificate_expires(seed: Object) -> datetime | None:
 
 
 # --- Shoots
-
-
-def seed_of(shoot: Object) -> str:
-    return text(spec(shoot).get("seedName"))
 
 
 def abandoned(shoot: Object, status: Object, *, now: datetime) -> Object:
@@ -173,9 +169,9 @@ def _of_managed_seed(seeds: Store[Object], change: Change[Object]) -> list[Key]:
 
 def _of_shoot(context: Context, seeds: Store[Object], change: Change[Object]) -> list[Key]:
     shoot = change.new
-    if shoot is None or not _is_unknown(seeds, seed_of(shoot)):
+    if shoot is None or not _is_unknown(seeds, responsible_seed(shoot)):
         return []
-    return [] if is_abandoned(shoot, now=context.clock()) else [Key("", seed_of(shoot))]
+    return [] if is_abandoned(shoot, now=context.clock()) else [Key("", responsible_seed(shoot))]
 
 
 class Reconciler:
@@ -303,7 +299,7 @@ class Reconciler:
         now, yielding = self._clock(), Yielding()
         shoots = []
         for shoot in self._shoots.values_by_index(BY_SEED, seed):
-            if seed_of(shoot) == seed and not is_abandoned(shoot, now=now):
+            if responsible_seed(shoot) == seed and not is_abandoned(shoot, now=now):
                 shoots.append(shoot)
             await yielding.after_long()
         if shoots:

@@ -11,6 +11,7 @@ from agent.controller_manager.seed import extensions_check as extensions
 from agent.controller_manager.seed import lifecycle
 from agent.controller_manager.seed.secrets import copy_of, has_to_be_made_anew, updated
 from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import responsible_seed
 from kit.garden_objects import garden_object
 from kube.conditions import Condition
 from kube.objects import Object, mapping
@@ -196,3 +197,19 @@ def test_what_the_api_server_would_not_change(present: Object, source: Object, e
         result = updated(there, wanted)
         assert kept(result).digest == kept(secret(**source)).digest
         assert mapping(at(result, "metadata")).items() >= {"resourceVersion": "9", "finalizers": ["f"]}.items()
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "present", "responsible"),
+    [
+        (None, None, ""),
+        (None, "a", ""),
+        ("", "a", ""),
+        ("a", None, "a"),
+        ("a", "", "a"),
+        ("a", "a", "a"),
+        ("b", "a", "a"),
+    ],
+)
+def test_the_seed_that_a_shoot_leaves_is_responsible(scheduled: Any, present: Any, responsible: str) -> None:
+    assert responsible_seed({"spec": {"seedName": scheduled}, "status": {"seedName": present}}) == responsible
