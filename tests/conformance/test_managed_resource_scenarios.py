@@ -44,6 +44,8 @@ _FILLED_IN = {"v1 Secret x": {"data": {"b": "b"}}}
 WANTED: dict[str, Observations] = {
     # the manifest has no data at all: what an application fills in stays
     "kinds/secret-type": {"drift": _FILLED_IN, "then": _FILLED_IN},
+    # a node port stays with the number of its port
+    "kinds/service-nodeports": {"then": {"v1 Service x": {"spec": {"ports": [{"nodePort": "<allocated port 1>"}]}}}},
     # lists are taken apart
     "apply/list-kind": {"applied": {"v1 ConfigMap in-list": {"data": {"k": "v"}}, _MANAGED_RESOURCE: _APPLIED}},
     "kinds/pod": {"then": {_MANAGED_RESOURCE: _APPLIED}},
