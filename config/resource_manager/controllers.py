@@ -126,8 +126,8 @@ class ManagedResource:
     workload_removal_timeout: Annotated[
         Duration,
         setting(
-            "How long objects are not removed while [pods that may use them](managed-resources.md#removal) end; "
-            "`0s`: not at all.",
+            "How long objects are not removed while [others that may need them](managed-resources.md#order-of-removal) "
+            "go; `0s`: not at all.",
             lasts_at_least(0, "must be non-negative"),
         ),
     ] = 600.0

@@ -6,16 +6,19 @@ removed theirs. Who is in a cycle would wait for ever in either direction: the f
 second the other members don't count.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Self
 
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.managed_resource.inventory import all_listed
+from gardener.managed_resource.order import Stage, defined_groups, removal_stage
 from gardener.responsibility import is_ignored
 from kube.names import dns_label_problems, dns_subdomain_problems
-from kube.objects import Key, Object, annotations, condition, finalizers, is_deleting, key, metadata
+from kube.objects import Key, Object, annotations, condition, finalizers, group_of, is_deleting, key, metadata
 from kube.validation import FieldError, forbidden, invalid
 
 MOST = 50
@@ -162,6 +165,49 @@ def has_objects(managed_resource: Object) -> bool:
     return bool(all_listed(managed_resource)) and any(
         name.startswith(keys.FINALIZER) for name in finalizers(managed_resource)
     )
+
+
+# --- what goes first when several are removed
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What a ManagedResource has in common with those that `depends-on` joins, over others, too."""
+
+    defined: frozenset[str] = frozenset()
+    """The API groups of which these or itself define kinds."""
+    awaited: Mapping[Key, Sequence[Object]] = field(default_factory=dict)
+    """Those of the others that are deleted at the same time, and the custom resources of these groups that they list:
+    its workloads go later, as one of them may be the controller.
+    """
+
+    @classmethod
+    def of(cls, managed_resource: Object, joined: Iterable[Object], dependencies: AbstractSet[Key]) -> Self:
+        """Args: dependencies: all that it depends on, over others, too.
+
+        These have to stay until it is gone, so it does not wait for them. If they have such custom resources
+        themselves, it uses these and is not their controller: it does not wait for any, else two could wait for
+        each other.
+        """
+        joined = list(joined)
+        defined = frozenset[str]().union(*(defined_groups(all_listed(each)) for each in (managed_resource, *joined)))
+        awaited: dict[Key, Sequence[Object]] = {}
+        for each in joined if defined else ():
+            is_dependency = key(each) in dependencies
+            keeps_objects = (each.get("spec") or {}).get("keepObjects")
+            if not is_dependency and (keeps_objects or not is_deleting(each)):
+                continue
+            custom = [
+                reference
+                for reference in all_listed(each)
+                if removal_stage(reference) is Stage.CUSTOM_RESOURCES
+                and group_of(reference.get("apiVersion") or "") in defined
+            ]
+            if custom and is_dependency:
+                return cls(defined)
+            if custom:
+                awaited[key(each)] = custom
+        return cls(defined, awaited)
 
 
 # --- the graph

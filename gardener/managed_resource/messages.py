@@ -36,6 +36,30 @@ def in_use_text(workloads: Sequence[str], *, timeout: str) -> str:
     return f'waiting for at most {timeout} until "{first}"{more} gone together with all pods, which may need it'
 
 
+def kept_text(awaited: str, *, more: int, timeout: str) -> str:
+    """Why an object stays for now, that may be needed to remove others.
+
+    Args:
+        awaited: the first of these.
+        more: how many others there are.
+        timeout: how long it stays; empty: until they are gone.
+    """
+    limit = f"for at most {timeout}, " if timeout else ""
+    others = f" and {more} more are" if more else " is"
+    return f"kept {limit}until {awaited}{others} gone, which may need it"
+
+
+def held_by_text(held_by: str) -> str:
+    """What an object waits for that finalizers of others keep."""
+    return f"{held_by}; take that off its finalizers if no controller is left to do so"
+
+
+def definition_kept_text(awaited: str, *, more: int, timeout: str) -> str:
+    """Why a CustomResourceDefinition stays for now, by the first object that goes before it."""
+    others = f" and {more} more are" if more else " is"
+    return f"kept for at most {timeout}, until {awaited}{others} gone, since CustomResourceDefinitions go last"
+
+
 def apply_error_text(resource: str, error: str) -> str:
     return f'error during apply of object "{resource}": {error}'
 

@@ -1,14 +1,16 @@
 """In which order objects are applied and removed.
 
-Applied by kind and then by name: what others need first. Removed all at once, except what pods may need until they end:
-ConfigMaps, Secrets, ServiceAccounts, RBAC and Namespaces are removed after the workloads that may use them.
+Applied by kind and then by name: what others need first. Removed in stages (`Stage`), each after the one before is
+gone: a controller among the workloads has to see its custom resources go, and pods need their Secrets until they end.
 """
 
 from collections.abc import Callable, Iterable
+from enum import IntEnum, auto
 from itertools import groupby
 from typing import TypeVar
 
 from kube.objects import Object, group_of, metadata
+from kube.resources import BUILT_IN_GROUPS
 
 T = TypeVar("T")
 
@@ -75,6 +77,27 @@ def in_stages(items: Iterable[T], obj: Callable[[T], Object]) -> list[list[T]]:
 
 # --- removal
 
+
+class Stage(IntEnum):
+    """In the order in which objects go."""
+
+    ADMISSION = auto()
+    """What could refuse the following, since what it calls does not work."""
+    CUSTOM_RESOURCES = auto()
+    FINALIZED = auto()
+    """Of Kubernetes' own kinds, with finalizers of others; at the same time as custom resources."""
+    DEFINITIONS_IN_USE = auto()
+    """CustomResourceDefinitions with objects that are not listed: with them, these go."""
+    FINALIZED_WORKLOADS = auto()
+    WORKLOADS = auto()
+    OTHERS = auto()
+    """At the same time as workloads: no traffic goes to pods that end."""
+    USED = auto()
+    """What pods may need until they end."""
+    DEFINITIONS = auto()
+    """The other CustomResourceDefinitions."""
+
+
 _RUN_PODS = frozenset(
     {
         *(("", kind) for kind in ("Pod", "ReplicationController")),
@@ -83,8 +106,53 @@ _RUN_PODS = frozenset(
         *(("batch", kind) for kind in ("Job", "CronJob")),
     }
 )
-_USED_IN_NAMESPACE = frozenset(("", kind) for kind in ("ConfigMap", "Secret", "ServiceAccount"))
+_USED_IN_NAMESPACE = frozenset(
+    ("", kind) for kind in ("ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim")
+)
+_USED_ANYWHERE = frozenset(
+    {
+        ("", "PersistentVolume"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("scheduling.k8s.io", "PriorityClass"),
+        ("storage.k8s.io", "StorageClass"),
+    }
+)
 _RIGHTS = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_API_SERVICE = ("apiregistration.k8s.io", "APIService")
+_NEVER_EARLY = frozenset(("", kind) for kind in ("Namespace", "PersistentVolume", "PersistentVolumeClaim"))
+"""Whatever finalizers they have: with a Namespace all goes that is in it, and volumes wait for the pods themselves."""
+_OF_KUBERNETES = frozenset(
+    {
+        *("foregroundDeletion", "kubernetes", "orphan"),
+        *("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection"),
+        *("batch.kubernetes.io/job-tracking", "resource.kubernetes.io/delete-protection"),
+        "customresourcecleanup.apiextensions.k8s.io",
+    }
+)
+"""Finalizers that the control plane itself takes off, whatever becomes of workloads."""
+
+
+def removal_stage(reference: Object, finalizers: Iterable[str] = ()) -> Stage:
+    """Args: finalizers: of the live object."""
+    name = _group_kind(reference)
+    if name[0] not in BUILT_IN_GROUPS:
+        return Stage.CUSTOM_RESOURCES
+    if name[0] == _ADMISSION:
+        return Stage.ADMISSION
+    if name == _DEFINITION:
+        return Stage.DEFINITIONS
+    is_finalized = has_finalizers_of_others(finalizers)
+    if name in _RUN_PODS:
+        return Stage.FINALIZED_WORKLOADS if is_finalized else Stage.WORKLOADS
+    if is_finalized and name not in _NEVER_EARLY:
+        return Stage.FINALIZED
+    return Stage.OTHERS if place_of_use(reference) is None else Stage.USED
+
+
+def has_finalizers_of_others(finalizers: Iterable[str]) -> bool:
+    return not _OF_KUBERNETES.issuperset(finalizers)
 
 
 def runs_pods(reference: Object) -> bool:
@@ -97,12 +165,22 @@ def place_of_use(reference: Object) -> str | None:
 
     It is not looked into pod templates: what a program needs at its end is not only what is mounted.
     """
-    group, kind = _group_kind(reference)
+    group, kind = name = _group_kind(reference)
     if (group, kind) == ("", "Namespace"):
         return reference.get("name") or ""
-    if (group, kind) in _USED_IN_NAMESPACE:
+    if name in _USED_IN_NAMESPACE:
         return reference.get("namespace") or ""
-    return "" if group == _RIGHTS else None
+    return "" if group == _RIGHTS or name in _USED_ANYWHERE else None
+
+
+def is_api_service(reference: Object) -> bool:
+    return _group_kind(reference) == _API_SERVICE
+
+
+def defined_groups(references: Iterable[Object]) -> frozenset[str]:
+    """The API groups of which these objects define kinds."""
+    names = (each.get("name") or "" for each in references if _group_kind(each) in {_DEFINITION, _API_SERVICE})
+    return frozenset(name.partition(".")[2] for name in names)
 
 
 def _group_kind(reference: Object) -> tuple[str, str]:

@@ -9,7 +9,9 @@ from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_
 from gardener.health.checks.registry import BUILT_IN
 from gardener.health.checks.rule import Malformed
 from gardener.health.findings import Reference, is_skipped
-from gardener.managed_resource.references import key_of_reference
+from gardener.managed_resource.conditions import DELETION_FAILED, DELETION_PENDING
+from gardener.managed_resource.messages import pending_text
+from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
 from gardener.responsibility import is_ignored
 from kube.objects import Object, condition, group_of, held_by, is_deleting, metadata, spec
 
@@ -71,6 +73,9 @@ def health_status(obj: Object) -> HealthStatus:
     return HealthStatus(Health.UNHEALTHY, wrong) if wrong else HealthStatus(Health.HEALTHY)
 
 
+_KEPT = ("kept ", "waiting for at most ")
+_NEXT = f", {pending_text('').partition(chr(34))[0]}"
+"""Between what is reported of two objects."""
 FINISHED = HealthStatus(Health.COMPLETED, "it has finished, and its time to live is over")
 
 
@@ -109,7 +114,21 @@ def is_removed_when_finished(manifest: Object) -> bool:
     return spec(manifest).get("ttlSecondsAfterFinished") is not None
 
 
+def waiting_for_others(managed_resource: Object, reference: Object) -> HealthStatus | None:
+    """Of an object that is to be deleted and is kept for now, as the agent reports it."""
+    applied = condition(managed_resource, RESOURCES_APPLIED) or {}
+    if applied.get("reason") not in {DELETION_PENDING, DELETION_FAILED}:
+        return None
+    _, _, rest = (applied.get("message") or "").partition(f"{pending_text(resource_string_of_reference(reference))}: ")
+    reason, _, _ = rest.partition(_NEXT)
+    return HealthStatus(Health.DELETING, reason.removesuffix("]")) if reason.startswith(_KEPT) else None
+
+
 def _reported(managed_resource: Object, live: Live) -> HealthStatus | None:
+    if live.object is not None and not is_deleting(live.object):
+        kept = waiting_for_others(managed_resource, live.reference)
+        if kept is not None:
+            return kept
     reference = Reference.of(live.reference)
     if live.status.health is not Health.HEALTHY or BUILT_IN.health(reference.api_version, reference.kind):
         return None

@@ -23,6 +23,7 @@ from kube.objects import (
     Key,
     Object,
     annotations,
+    finalizers,
     held_by,
     is_deleting,
     labels,
@@ -60,6 +61,7 @@ class Observed:
     """What it waits for then."""
     has_marks: bool
     """Whether annotations or labels have a say in its removal, so that it has to be read before."""
+    finalizers: tuple[str, ...] = ()
 
     @property
     def deleting(self) -> bool:
@@ -241,6 +243,7 @@ class LiveObjects:
             deletion_timestamp=metadata(obj).get("deletionTimestamp") or "",
             held_by=held_by(obj) if is_deleting(obj) else "",
             has_marks=not (self._marks.isdisjoint(notes) and self._marks.isdisjoint(labels(obj))),
+            finalizers=tuple(map(sys.intern, finalizers(obj))),
         )
 
     def _changed(self, resource: Resource, change: Change[Observed]) -> None:

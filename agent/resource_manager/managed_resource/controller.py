@@ -91,7 +91,12 @@ class ManagedResourceLoop:
             retry=lambda name: self._enqueue((name,)),
         )
         self._executor = Executor.of(
-            context, live=self._live, ownership=self._ownership, record=record, inputs=self._inputs
+            context,
+            live=self._live,
+            ownership=self._ownership,
+            dependencies=self._dependencies,
+            record=record,
+            inputs=self._inputs,
         )
         self._reporter = Reporter(
             record,

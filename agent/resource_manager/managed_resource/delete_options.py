@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
+from gardener.managed_resource.dependencies import Related
 from kube.apply.live_objects import LiveObjects
 from kube.objects import Key
 from kube.runtime.client import Client
@@ -24,6 +25,8 @@ class Progress:
     """Groups with kinds that were not served, and are not gone."""
     claimed_since: dict[str, float] = field(default_factory=dict)
     """Object keys, and when they were first left to another ManagedResource, monotonic."""
+    kept_at: dict[str, float] = field(default_factory=dict)
+    """Object keys, and when they were last kept for the removal of others, monotonic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +52,5 @@ class DeleteOptions:
     service_warnings: Callable[[Key], Awaitable[str]]
     note_claims: Callable[[str, VolumeClaims], Awaitable[None]]
     """Notes the claims in the reference of this object key; see `volume_claims`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Users:
-    """Workloads that are being removed, and whose pods may need another object until they end; see `order`."""
-
-    text: str
-    left: timedelta
-    """Until they are not waited for any more."""
-    failed: bool
-    """All attempts to remove them end in errors."""
+    related: Callable[[], Related]
+    """Found when it is needed: there may be thousands."""

@@ -82,6 +82,13 @@ class Dependencies:
             self._kept.add(name)
         return found
 
+    def related(self, managed_resource: Object) -> rules.Related:
+        """What goes first or later when it is removed together with others."""
+        name = key(managed_resource)
+        joined = (self.source.managed_resources.get(each) for each in self._graph.joined_with(name) - {name})
+        ours = (each for each in joined if each is not None and self._is_ours(key(each)))
+        return rules.Related.of(managed_resource, ours, self._graph.all_dependencies_of(name))
+
     def changed(self, change: Change[Object]) -> None:
         """Have those looked at again that wait for a ManagedResource, or whose way to themselves may have changed."""
         name = change.key

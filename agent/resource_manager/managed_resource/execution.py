@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Self
 
 from agent.resource_manager.common.inputs import Inputs
@@ -13,6 +14,7 @@ from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions
+from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.remove import Remover
@@ -46,7 +48,16 @@ class Executor:
     """Seconds for applying and removing; what was not reached then is reported as failed."""
 
     @classmethod
-    def of(cls, context: Context, *, live: LiveObjects, ownership: Ownership, record: Record, inputs: Inputs) -> Self:
+    def of(
+        cls,
+        context: Context,
+        *,
+        live: LiveObjects,
+        ownership: Ownership,
+        dependencies: Dependencies,
+        record: Record,
+        inputs: Inputs,
+    ) -> Self:
         """As the configuration says."""
         settings, target = context.config.controllers.managed_resource, context.target
         autoscalers = Autoscalers(target.caches, target.discovery, on_change=inputs.all_changed)
@@ -71,6 +82,7 @@ class Executor:
                 garbage_collector=context.config.controllers.garbage_collector.enabled,
                 service_warnings=partial(warnings_about, target.client),
                 workload_timeout=settings.workload_removal_timeout,
+                related=dependencies.related,
             ),
             time_limit=min(settings.sync_period, _LONGEST_PASS),
         )
@@ -146,8 +158,9 @@ class Executor:
     async def remove_all(self, owner: Owner, managed_resource: Object, changes: ChangeSet) -> None:
         """A step towards the removal of everything that a ManagedResource lists."""
         listed = all_listed(managed_resource)
-        await self.live.manage(owner.name, await self.live.resources_of(listed))
         options = self.remover.options(owner, managed_resource)
+        of_others = chain.from_iterable(options.related().awaited.values())
+        await self.live.manage(owner.name, await self.live.resources_of([*listed, *of_others]))
         await self.remover.remove(listed, options, changes, asyncio.Semaphore(AT_ONCE))
 
     async def keep_all(self, owner: Owner, managed_resource: Object) -> None:

@@ -16,10 +16,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.resource_manager.common.recent_changes import Action
-from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Users
+from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.ownership import Look
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import RestrictedError
+from agent.resource_manager.managed_resource.rules.removal_holds import Hold
 from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
 from gardener import keys
 from gardener.managed_resource.messages import (
@@ -28,6 +29,7 @@ from gardener.managed_resource.messages import (
     not_removed_text,
     pending_text,
 )
+from gardener.managed_resource.order import runs_pods
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
 from gardener.managed_resource.removal_rules import (
     Disposition,
@@ -87,7 +89,7 @@ class Removal:
         # Ignored objects get no stamp; but what exists without one may have been left alone on purpose.
         may_be_ours = self._is_ignored and not (options.adopt or (reference.get("annotations") or {}).get(keys.ADOPT))
         self._is_ours_unstamped = may_be_ours or self._name not in options.announced
-        self._users: Users | None = None
+        self._hold: Hold | None = None
 
     async def restricted(self) -> Pending | None:
         """What is reported of an object that would be removed now, and may not be. Only reads."""
@@ -96,15 +98,15 @@ class Removal:
             return None
         return await self._not_permitted(problem, is_restricted=True)
 
-    async def run(self, changes: ChangeSet, *, users: Users | None = None) -> Pending | None:
+    async def run(self, changes: ChangeSet, *, hold: Hold | None = None) -> Pending | None:
         """One step towards its removal; None if it is gone, or not ours any more.
 
-        Args: users: who may need it for some time yet, so that it is not deleted.
+        Args: hold: why it is not deleted yet.
 
         Raises:
             KubeError, ValueError
         """
-        self._users = users
+        self._hold = hold
         owner = self._options.owner
         if self._is_wanted():
             return None
@@ -355,7 +357,7 @@ class Removal:
 
     def _waiting(self) -> Pending | None:
         """For others, before it is deleted."""
-        return self._claimed() or (self._in_use(self._users) if self._users is not None else None)
+        return self._claimed() or (self._kept(self._hold) if self._hold is not None else None)
 
     def _claimed(self) -> Pending | None:
         """By another ManagedResource that may be about to take it over."""
@@ -378,9 +380,16 @@ class Removal:
         """Seconds."""
         return self._look.now - self._options.progress.claimed_since.setdefault(self._name, self._look.now)
 
-    def _in_use(self, users: Users) -> Pending:
+    def _kept(self, hold: Hold) -> Pending:
         """As stuck as what it waits for."""
-        return Pending(self._name, pending_text(self._text, reason=users.text), failed=users.failed, due=users.left)
+        progress, now = self._options.progress, self._look.now
+        lasts = now - progress.unwanted_since.get(self._name, now) >= _NO_NEWS.total_seconds()
+        progress.kept_at[self._name] = now
+        is_workload = runs_pods(self._reference)
+        reason = "; ".join(filter(None, (hold.text, hold.details if is_workload else "")))
+        is_news = is_workload and lasts and bool(hold.details)
+        text = pending_text(self._text, reason=reason)
+        return Pending(self._name, text, failed=hold.failed, due=hold.left, is_held_back=is_news)
 
     async def _pending(self, *, since: str = "", held_by: str = "", due: timedelta | None = None) -> Pending:
         """Args: since: its deletionTimestamp; empty if it has none. held_by: what it waits for then."""

@@ -8,40 +8,32 @@ stays listed, and the condition says why.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress, Users
+from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress
 from agent.resource_manager.managed_resource.ownership import Look, Ownership
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal, attempt, failed
-from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import Owner
+from agent.resource_manager.managed_resource.rules.removal_holds import Awaited, RemovalHolds
 from gardener import keys
+from gardener.managed_resource.dependencies import Related
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
-from gardener.managed_resource.messages import in_use_text
-from gardener.managed_resource.order import place_of_use, runs_pods
+from gardener.managed_resource.messages import held_by_text
+from gardener.managed_resource.order import Stage, has_finalizers_of_others, removal_stage
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
-from kube.apply.live_objects import LiveObjects, key_of_live
-from kube.clock import format_duration, parse_time
+from kube.apply.live_objects import LiveObjects, Observed, key_of_live
+from kube.clock import parse_time
 from kube.errors import KindGone, KubeError, NotFound
 from kube.objects import Key, Object, annotations
 from kube.objects import key as key_of
-from kube.resources import Resource
-
-
-@dataclass(frozen=True, slots=True)
-class _Leaving:
-    """A workload that is to go and is not gone yet."""
-
-    reference: Object
-    failed: bool
-    left: timedelta
-    """For which it is waited for."""
-
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kube.runtime.client import Selection
 
 _KEEP_SECONDS = 5.0
 """Objects are often kept because their cluster is gone; nothing is to wait for it."""
@@ -62,7 +54,9 @@ class Remover:
     service_warnings: Callable[[Key], Awaitable[str]]
     """The text of the Events about a Service."""
     workload_timeout: float
-    """Seconds for which objects wait until pods that may need them are gone."""
+    """Seconds for which objects wait until others that may need them are gone."""
+    related: Callable[[Object], Related]
+    """What goes together with a ManagedResource."""
     _progress: dict[Key, Progress] = field(default_factory=dict, init=False)
 
     def is_removing(self, name: Key) -> bool:
@@ -99,14 +93,15 @@ class Remover:
             now=datetime.now(UTC),
             service_warnings=self.service_warnings,
             note_claims=partial(self.record.note_claims, managed_resource),
+            related=partial(self.related, managed_resource),
         )
 
     async def remove(
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore
     ) -> None:
-        """One step for each; what is not gone yet is noted. Raises KubeError: it is not known who wants what.
+        """One step for each, stage by stage; what is not gone yet is noted, and keeps what comes after it.
 
-        What pods may need comes after the workloads, and only if these are gone.
+        Raises KubeError: it is not known who wants what.
         """
         await self.ownership.look_at_all()
         try:
@@ -115,23 +110,88 @@ class Remover:
             changes.pending += [failed(reference, error) for reference in references]
             return
 
-        leaving: list[_Leaving] = []
+        stages = self._stages(references)
+        has_workloads = not stages.keys().isdisjoint({Stage.FINALIZED_WORKLOADS, Stage.WORKLOADS})
+        related = options.related() if has_workloads or Stage.CUSTOM_RESOURCES in stages else Related()
+        holds = RemovalHolds(
+            timeout=timedelta(seconds=self.workload_timeout), has_workloads=has_workloads, defined=related.defined
+        )
 
-        async def remove_one(reference: Object, users: Users | None = None) -> None:
+        async def remove_one(reference: Object, stage: Stage) -> Awaited | None:
+            hold = holds.hold_of(reference, stage)
             async with at_once:
-                pending = await attempt(reference, options, look, lambda removal: removal.run(changes, users=users))
+                pending = await attempt(reference, options, look, lambda removal: removal.run(changes, hold=hold))
             if pending is None:
                 changes.removed += 1
-                return
+                return None
             changes.pending.append(pending)
-            if runs_pods(reference) and not pending.is_restricted:
-                leaving.append(_Leaving(reference, pending.failed, self._left(reference, options, look)))
+            return self._awaited(reference, options, look, pending) if not pending.is_restricted else None
 
-        places = [(reference, place_of_use(reference)) for reference in references]
-        await asyncio.gather(*(remove_one(reference) for reference, place in places if place is None))
-        users = self._users(leaving)
-        used = ((reference, place) for reference, place in places if place is not None)
-        await asyncio.gather(*(remove_one(reference, users.get(place)) for reference, place in used))
+        if has_workloads:
+            holds.add(Stage.CUSTOM_RESOURCES, self._awaited_of_others(related, options))
+        for stage in Stage:
+            if stage is Stage.DEFINITIONS_IN_USE and has_workloads:
+                await self._find_definitions_in_use(stages, options, holds)
+            found = await asyncio.gather(*(remove_one(reference, stage) for reference in stages.get(stage, ())))
+            holds.add(stage, filter(None, found))
+
+    async def _find_definitions_in_use(
+        self, stages: dict[Stage, list[Object]], options: DeleteOptions, holds: RemovalHolds
+    ) -> None:
+        """Move those to their stage whose objects a controller among the workloads has to see go."""
+        workloads = [*stages.get(Stage.FINALIZED_WORKLOADS, ()), *stages.get(Stage.WORKLOADS, ())]
+        if options.progress.deleted.issuperset(map(key_of_reference, workloads)):
+            return
+        for reference in stages.get(Stage.DEFINITIONS, [])[:]:
+            if holds.hold_of(reference, Stage.DEFINITIONS_IN_USE) is None and await self._is_in_use(reference, options):
+                stages[Stage.DEFINITIONS].remove(reference)
+                stages.setdefault(Stage.DEFINITIONS_IN_USE, []).append(reference)
+
+    async def _is_in_use(self, reference: Object, options: DeleteOptions) -> bool:
+        """Whether there are objects of the kind that a CustomResourceDefinition defines, as far as that can be seen."""
+        observed = self.live.observed_as(reference)
+        if observed is not None and observed.deleting:
+            return True
+        try:
+            found = await self.live.read(CUSTOM_RESOURCE_DEFINITIONS, Key("", reference.get("name") or ""))
+            if found is None or annotations(found).get(keys.ORIGIN) != options.owner.origin:
+                return False
+            return bool((await options.client.list_page(_defined_by(found), Selection(), limit=1))["items"])
+        except KubeError:
+            return False
+
+    def _stages(self, references: Iterable[Object]) -> dict[Stage, list[Object]]:
+        stages: dict[Stage, list[Object]] = {}
+        for reference in references:
+            observed = self.live.observed_as(reference)
+            stage = removal_stage(reference, observed.finalizers if observed is not None else ())
+            stages.setdefault(stage, []).append(reference)
+        return stages
+
+    def _awaited(self, reference: Object, options: DeleteOptions, look: Look, pending: Pending) -> Awaited:
+        """What is not gone yet, since its deletion; a process that starts anew does not begin anew."""
+        progress, name = options.progress, key_of_reference(reference)
+        since = max(progress.unwanted_since.get(name, look.now), progress.kept_at.get(name, 0.0))
+        passed, held_by = timedelta(seconds=look.now - since), ""
+        observed = self.live.observed_as(reference)
+        if observed is not None and observed.deleting:
+            passed = max(passed, options.now - parse_time(observed.deletion_timestamp))
+            held_by = _held_by(observed)
+        return Awaited(reference, pending.failed, passed, held_by)
+
+    def _awaited_of_others(self, related: Related, options: DeleteOptions) -> Iterator[Awaited]:
+        """Custom resources that ManagedResources which are deleted at the same time still have."""
+        for owner, references in related.awaited.items():
+            origin = self.ownership.origin(owner)
+            for reference in references:
+                observed = self.live.observed_as(reference)
+                if observed is None or observed.origin != origin:
+                    continue
+                if observed.deleting:
+                    passed = options.now - parse_time(observed.deletion_timestamp)
+                    yield Awaited(reference, False, passed, _held_by(observed), owner=str(owner))
+                elif not observed.has_marks:  # what has some may be about to stay
+                    yield Awaited(reference, False, timedelta(0), owner=str(owner))
 
     async def hand_over(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
         """Give away those of these objects that other agents' ManagedResources have claimed; the rest stays."""
@@ -143,32 +203,6 @@ class Remover:
                 await attempt(reference, options, look, Removal.hand_over)
 
         await asyncio.gather(*map(hand_over_one, references))
-
-    def _left(self, reference: Object, options: DeleteOptions, look: Look) -> timedelta:
-        """For which a workload is waited for, from its deletion; a process that starts anew does not begin anew."""
-        observed = self.live.observed_as(reference)
-        since = options.progress.unwanted_since.get(key_of_reference(reference), look.now)
-        passed = timedelta(seconds=look.now - since)
-        if observed is not None and observed.deleting:
-            passed = max(passed, options.now - parse_time(observed.deletion_timestamp))
-        return timedelta(seconds=self.workload_timeout) - passed
-
-    def _users(self, leaving: Sequence[_Leaving]) -> dict[str, Users]:
-        """Workloads that are still waited for by the namespace in which they may use something."""
-        found: dict[str, list[_Leaving]] = {}
-        for each in leaving:
-            if each.left > timedelta(0):
-                for place in {each.reference.get("namespace") or "", ""}:
-                    found.setdefault(place, []).append(each)
-        limit = format_duration(self.workload_timeout)
-        return {
-            place: Users(
-                text=in_use_text([resource_string_of_reference(one.reference) for one in some], timeout=limit),
-                left=max(one.left for one in some),
-                failed=all(one.failed for one in some),
-            )
-            for place, some in found.items()
-        }
 
     async def keep(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
         """Take off objects that stay the note that changes are undone, if the target is there to do so."""
@@ -195,6 +229,19 @@ class Remover:
                 changes.release_errors.append(str(error))
 
         await asyncio.gather(*map(release_one, references))
+
+
+def _defined_by(definition: Object) -> Resource:
+    spec = definition["spec"]
+    version = next((each["name"] for each in spec["versions"] if each.get("served")), "")
+    names = spec["names"]
+    return Resource(spec["group"], version, names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced")
+
+
+def _held_by(observed: Observed) -> str:
+    if has_finalizers_of_others(observed.finalizers):
+        return held_by_text(observed.held_by)
+    return observed.held_by
 
 
 def _due(references: Iterable[Object], progress: Progress) -> list[float]:

@@ -13,7 +13,7 @@ from agent.resource_manager.health.objects import NotKnown
 from gardener.conditions import RESOURCES_HEALTHY
 from gardener.health.findings import Finding, Reference, missing
 from gardener.managed_resource.references import key_of_reference, listed_in
-from gardener.overview.objects import FINISHED, Health, HealthStatus
+from gardener.overview.objects import FINISHED, Health, HealthStatus, waiting_for_others
 from gardener.responsibility import belongs_to_class
 from kube.objects import Key, Object, condition, key
 from kube.runtime.cache import Store
@@ -106,6 +106,8 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
     named = Reference.of(reference)
     if leading.is_being_deleted(reference):
         return HealthStatus(Health.DELETING)
+    if kept := waiting_for_others(managed_resource, reference):
+        return kept
     if leading.has_finished(reference):
         return FINISHED
     message = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""

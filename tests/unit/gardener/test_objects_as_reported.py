@@ -2,6 +2,7 @@
 
 import pytest
 
+from gardener.managed_resource.messages import pending_message, pending_text
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import FINISHED, Health, HealthStatus, Live, as_reported
 from kit.objects import conditions, managed_resource
@@ -9,6 +10,7 @@ from kube.objects import Object
 
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "namespace": "shop", "name": "w"}
 POD = {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "p"}
+SERVICE = {"apiVersion": "v1", "kind": "Service", "namespace": "shop", "name": "s"}
 FINE = HealthStatus(Health.HEALTHY)
 
 
@@ -50,6 +52,20 @@ def test_the_object_that_a_condition_names_is_as_it_says(
 ) -> None:
     [found] = as_reported(reporting(**messages), [Live(reference, reference, status)])
     assert found.status == expected
+
+
+KEPT = 'kept until "example.com/v1/Widget/shop/w" is gone, which may need it'
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"), [(POD, HealthStatus(Health.DELETING, KEPT)), (WIDGET, FINE), (SERVICE, FINE)]
+)
+def test_what_is_kept_for_the_removal_of_others_says_so(reference: Object, expected: HealthStatus) -> None:
+    waiting = (("example.com/v1/Widget/shop/w", "waits for example.com/hold"), ("v1/Pod/shop/p", KEPT))
+    pending = [(name, pending_text(name, reason=reason)) for name, reason in waiting]
+    found = conditions(applied="Progressing", reason="DeletionPending", message=pending_message(pending))
+    [live] = as_reported(managed_resource("garden/shop", conditions=found), [Live(reference, reference, FINE)])
+    assert live.status == expected
 
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "shop", "name": "j"}

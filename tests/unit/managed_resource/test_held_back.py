@@ -11,6 +11,7 @@ from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, R
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import Identity, Owner
 from gardener.managed_resource.conditions import APPLY_FAILED, WAITING_FOR_DEPENDENCIES
+from gardener.managed_resource.dependencies import Related
 from gardener.managed_resource.plan import unrestricted
 from kit.objects import config_map, managed_resource, reference
 from kube.apply.live_objects import Observed
@@ -44,6 +45,7 @@ class World:
             now=datetime.now(UTC),
             service_warnings=stand_in,
             note_claims=stand_in,
+            related=Related,
         )
 
     async def look(self, now: float, *, other: Object | None = None) -> Pending | None:

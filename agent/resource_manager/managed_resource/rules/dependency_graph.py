@@ -46,6 +46,18 @@ class DependencyGraph:
     def dependants_of(self, name: Key) -> AbstractSet[Key]:
         return self._dependants.get(name, _NONE)
 
+    def all_dependencies_of(self, name: Key) -> AbstractSet[Key]:
+        """Over others, too."""
+        found: set[Key] = set()
+        deque(_search({name}, found, self._dependencies), maxlen=0)
+        return found
+
+    def joined_with(self, name: Key) -> AbstractSet[Key]:
+        """All to which a way leads, in whatever direction; with itself if there are any."""
+        found: set[Key] = set()
+        deque(_search({name}, found, self._dependencies, self._dependants), maxlen=0)
+        return found
+
     def is_cycle(self, one: Key, other: Key) -> bool:
         """Whether each depends on the other, perhaps over others."""
         return other in self._cycles.get(one, _NONE)
@@ -74,7 +86,7 @@ class DependencyGraph:
         """All in a cycle with one; none if it is in no cycle."""
         reached: set[Key] = set()
         reaching: set[Key] = set()
-        onward, back = _search(name, self._dependencies, reached), _search(name, self._dependants, reaching)
+        onward, back = _search({name}, reached, self._dependencies), _search({name}, reaching, self._dependants)
         for _ in zip(onward, back, strict=False):  # the shorter one decides
             if name in reached or name in reaching:
                 break
@@ -86,11 +98,10 @@ class DependencyGraph:
         return frozenset(reached & reaching)
 
 
-def _search(start: Key, edges: _Edges, found: set[Key]) -> Iterator[None]:
+def _search(border: AbstractSet[Key], found: set[Key], *edges: _Edges) -> Iterator[None]:
     """Find what can be reached, by one more step each time."""
-    border: AbstractSet[Key] = {start}
     while border:
-        border = set().union(*(edges.get(each, _NONE) for each in border)) - found
+        border = set().union(*(some.get(each, _NONE) for each in border for some in edges)) - found
         found |= border
         yield
 
