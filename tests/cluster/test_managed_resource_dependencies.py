@@ -206,7 +206,7 @@ def test_the_example_of_the_documentation(rig: Rig) -> None:
     section = page.partition("\n## Dependencies\n")[2].partition("\n## ")[0].replace("garden", rig.namespace)
     (metadata,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     ((command, message),) = re.findall(r"```\n\$ (.*?)\n(.*?)\n```", section, re.DOTALL)
-    assert "conditions[0].message" in command
+    assert "ResourcesApplied" in command
     write(rig, "cert-manager", objects=[deployment("cert-manager", replicas=1, paused=True)])
     rig.until(lambda: rig.condition("cert-manager", "ResourcesHealthy").get("status") == "False", "it to be unhealthy")
     # The prefix of annotations has the name of the namespace in it, too.
@@ -214,4 +214,4 @@ def test_the_example_of_the_documentation(rig: Rig) -> None:
     rig.write_secret("issuers", config_map("issuers"))
     rig.write_managed_resource(documented["name"], annotated=documented["annotations"])
     rig.until_failed("issuers", message, reason=WAITING)
-    assert rig.get("ManagedResource", "issuers")["status"]["conditions"][0]["message"] == message
+    assert rig.condition("issuers", "ResourcesApplied")["message"] == message
