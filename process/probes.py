@@ -1,6 +1,6 @@
 """Liveness and readiness over HTTP: `/healthz`, `/readyz`, and single checks below them.
 
-RecentObjects are those of the original, since people and scripts read them. An aggregate answers `ok`; with `?verbose`,
+Bodies are those of the original, since people and scripts read them. An aggregate answers `ok`; with `?verbose`,
 or when a check fails, it lists all checks but withholds reasons, because the endpoint is public. The reason is
 in the log and in the answer for the single check.
 

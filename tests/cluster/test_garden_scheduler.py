@@ -1,4 +1,4 @@
-"""Shoots get Seeds, or are reported why there is none for them."""
+"""Shoots get Seeds, or report why there is none for them."""
 
 import asyncio
 import os

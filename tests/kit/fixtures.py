@@ -16,7 +16,7 @@ from kube.runtime.client import Client
 
 @pytest.fixture
 def user_agent() -> str:
-    """Of the test's own, so that the calls of what it is about can be reported from all others."""
+    """Of the test's own, which sets the calls it is about apart."""
     return f"test-{uuid.uuid4().hex[:12]}"
 
 

@@ -133,7 +133,7 @@ def alert_queries(of: Monitored = RESOURCE_MANAGER) -> list[Query]:
 
 
 def dashboard_queries(of: Monitored = RESOURCE_MANAGER, *, variables: dict[str, str] | None = None) -> list[Query]:
-    """Args: variables: what is not reported is as with one instance and nothing chosen."""
+    """Args: variables: what is not given is as with one instance and nothing chosen."""
     values = {"job": of.job, "namespace": ".*", "name": ".*", "__rate_interval": "1m", **(variables or {})}
     return [query(where, expand(text, values)) for where, text in dashboard_texts(of)]
 

@@ -5,7 +5,7 @@
         agent.wait_for_log("Starting workers")
     assert agent.exit_code == 0
 
-An agent listens on free ports of its own choice, which it is reported by flags. At the end of the block it is stopped by
+An agent listens on free ports of its own choice, which flags name. At the end of the block it is stopped by
 SIGTERM, and killed if that does not help.
 """
 

@@ -7,7 +7,7 @@ from webhooks.admission import Kind, Request, ResourceName
 
 
 def request_about(resource: Resource, obj: Any, old: Any = None, *, operation: str = "", **fields: Any) -> Request:
-    """Args: operation: CREATE, or UPDATE of the old object, unless it is reported."""
+    """Args: operation: CREATE, or UPDATE of the old object, unless it is given."""
     return Request(
         uid="u",
         kind=Kind(resource.group, resource.version, resource.kind),
