@@ -35,4 +35,19 @@ def _parsed(value: str) -> Decimal:
     return number * _SUFFIX.get(match[3] or "", Decimal(1))
 
 
+def added(one: str | float, other: str | float) -> str:
+    """The sum, in the unit of one of both if it is a whole number of it. Raises ValueError."""
+    total = parse_quantity(one) + parse_quantity(other)
+    for unit in (_unit(one), _unit(other), "", "m", "u", "n"):
+        amount = total / _SUFFIX.get(unit, Decimal(1))
+        if amount == amount.to_integral_value():
+            return f"{int(amount)}{unit}"
+    return f"{total:f}"
+
+
+def _unit(value: str | float) -> str:
+    match = _QUANTITY.fullmatch(str(value))
+    return (match[3] or "") if match else ""
+
+
 _remembered = lru_cache(maxsize=1024)(_parsed)

@@ -40,6 +40,18 @@ def _suffix(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(each), "") if each.isdigit() else (0, 1 << 63, each) for each in text[:256].split("."))
 
 
+_SKEW_SINCE = (1, 28)
+
+
+def most_behind(control_plane: Version) -> int:
+    """How many minor versions the kubelets of a pool may be behind: three from Kubernetes 1.28 on, two before."""
+    return 3 if control_plane >= _SKEW_SINCE else 2
+
+
+def is_too_far_behind(pool: Version, control_plane: Version) -> bool:
+    return pool.major != control_plane.major or control_plane.minor - pool.minor > most_behind(control_plane)
+
+
 def has_prefix(version: str, prefix: str) -> bool:
     """Whether `1.30.5` belongs to `1.30`, `1` or the empty prefix; no part of a number is taken for it."""
     return not prefix or version == prefix or version.startswith(f"{prefix}.")

@@ -116,8 +116,6 @@ class Reconciler:
         now = self.clock()
         if is_due(shoot, now):
             drawn = plan(shoot, self._profile(shoot), now=now, restarts=self.restarts)
-            if drawn.problem:
-                log.warning("The machine images of the Shoot can't be maintained", error=drawn.problem)
             if self.dry_run:
                 _log_plan(drawn)
             else:

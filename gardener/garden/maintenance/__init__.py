@@ -3,7 +3,8 @@
     schedule     when a Shoot is maintained
     plan         what changes: versions, what goes along with them, operation and tasks
     report       the plan in words: status, Events
-    kubernetes   the version of Kubernetes that follows
+    choice       the versions that belong together
+    kubernetes   the versions of Kubernetes that may follow
     images       the version of a machine image that follows
     repairs      what versions of Kubernetes forbid, from one of them on; the feature gates and plugins that they know
 

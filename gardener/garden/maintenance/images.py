@@ -10,11 +10,13 @@ All strategies prefer a higher patch version of the same minor version. Where th
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
 
+from gardener.garden.machine_images import obstacles, suits
 from gardener.garden.maintenance.updates import (
     NOT_IN_PROFILE,
     Need,
-    NoVersion,
     Offer,
     Update,
     by_choice,
@@ -24,102 +26,121 @@ from gardener.garden.maintenance.updates import (
     same_minor,
 )
 from gardener.garden.profiles import is_expired
-from gardener.garden.versions import Version, parse_constraint, parse_version
-from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import mapping_at
+from gardener.garden.versions import Version, parse_version
+from kube.objects import Object, mapping, mappings, text
 
 PATCH, MINOR, MAJOR = "patch", "minor", "major"
-_CONTAINERD = "containerd"
 _NO_OTHER_IMAGE = (
     'either the machine image "{image}" is reaching end of life and migration to another machine image is required or '
     "there is a misconfiguration in the CloudProfile. If it is the latter, make sure the machine image in the "
     "CloudProfile has at least one version that is not expired, not in preview and greater or equal to the current "
     'Shoot image version "{version}"'
 )
+_MOST_NAMED = 5
 
 
-class NoImage(Exception):
-    """The cloud profile has no image of this name."""
+class Kubelet(NamedTuple):
+    """The versions of a pool."""
+
+    before: Version | None
+    after: Version | None
+    is_forced: bool = False
+    """Whether the version before must not be used any more."""
 
 
-def update(
-    worker: Object, images: Sequence[Object], *, kubelet: Version | None, auto: bool, now: datetime
-) -> tuple[str, Update | None]:
-    """The version that is to be, and what is said of it; None: it stays as it is.
+class Choice(NamedTuple):
+    """The version of an image that a pool is to have."""
+
+    version: str
+    update: Update | None = None
+    """None: it stays as it is."""
+    obstacle: str = ""
+    """Why the pool can't have the new version of kubelet: a predicate about the image."""
+
+    @property
+    def has_failed(self) -> bool:
+        return self.update is not None and not self.update.succeeded
+
+
+class _NoVersion(Exception):
+    """A version must not be used any more, and none follows; the text says more."""
+
+
+def choose(worker: Object, images: Sequence[Object], *, kubelet: Kubelet, auto: bool, now: datetime) -> Choice:
+    """The version that suits the pool when it has the new version of kubelet.
 
     Args:
         worker: the pool.
         images: of the cloud profile.
-        kubelet: the version of it that the pool has.
+        kubelet: the versions of it that the pool has and is to have.
         auto: whether the user wants updates anyway.
         now: which decides what has expired.
-
-    Raises: NoImage.
     """
-    machine = mapping(worker.get("machine"))
-    wanted = mapping(machine.get("image"))
+    wanted = mapping(mapping(worker.get("machine")).get("image"))
     name, version = text(wanted.get("name")), text(wanted.get("version"))
+    if not name:
+        return Choice(version)
     image = next((each for each in images if each.get("name") == name), None)
     if image is None:
-        raise NoImage(f'machine image "{name}" is not in the CloudProfile')
-    versions = suitable(image, worker, kubelet=kubelet)
-    needed = need(version, versions, strategy=strategy_of(image), auto=auto, now=now)
+        why = f'failed to update machine image "{name}": machine image "{name}" is not in the CloudProfile'
+        return Choice(version, Update(why, NOT_IN_PROFILE, succeeded=False))
+    found = entry(mappings(image.get("versions")), version)
+    if found is not None and suits(found, worker, kubelet.before) and not suits(found, worker, kubelet.after):
+        return _for_kubelet(found, image, worker, kubelet=kubelet, auto=auto, now=now)
+    needed = need(found, worker, strategy=strategy_of(image), kubelet=kubelet.after, auto=auto, now=now)
     if needed is None:
-        return version, None
+        return Choice(version)
     try:
-        target = following(version, image, versions, is_forced=needed.is_forced, now=now)
-    except NoVersion as error:
-        return version, Update(f'failed to update machine image "{name}": {error}', needed.reason, succeeded=False)
+        target = following(version, image, worker, kubelet=kubelet.after, is_forced=needed.is_forced, now=now)
+    except _NoVersion as error:
+        why = f'failed to update machine image "{name}": {error}'
+        return Choice(version, Update(why, needed.reason, succeeded=False))
+    return _updated(name, version, target, needed.reason)
+
+
+def _updated(name: str, version: str, target: str | None, reason: str) -> Choice:
     if target is None:
-        return version, None
-    return target, Update(f'Updated machine image "{name}" from "{version}" to "{target}"', needed.reason)
+        return Choice(version)
+    return Choice(target, Update(f'Updated machine image "{name}" from "{version}" to "{target}"', reason))
+
+
+def _for_kubelet(
+    found: Object, image: Object, worker: Object, *, kubelet: Kubelet, auto: bool, now: datetime
+) -> Choice:
+    """The pool can't keep its version, since kubelet gets another one."""
+    name, version = text(image.get("name")), text(found.get("version"))
+    why = f'"{version}" {", ".join(obstacles(found, worker, kubelet.after))}'
+    strategy = strategy_of(image)
+    if not (auto or kubelet.is_forced):
+        off = "automatic updates of images are off (spec.maintenance.autoUpdate.machineImageVersion)"
+        return Choice(version, obstacle=f'machine image "{name}": {why}, and {off}')
+    try:
+        target = following(version, image, worker, kubelet=kubelet.after, is_forced=kubelet.is_forced, now=now)
+    except _NoVersion:
+        target = None
+    if target is None:
+        others = "".join(f", {each}" for each in _unsuitable(image, worker, version, kubelet.after, now))
+        no_other = f'no version follows by the image update strategy "{strategy}"'
+        return Choice(version, obstacle=f'machine image "{name}": {why}{others}, and {no_other}')
+    return _updated(name, version, target, f"Machine image version {why} (image update strategy: {strategy})")
 
 
 def strategy_of(image: Object) -> str:
     return text(image.get("updateStrategy")) or MAJOR
 
 
-# --- versions that a pool can use
-
-
-def suitable(image: Object, worker: Object, *, kubelet: Version | None) -> list[Object]:
-    architecture = text(mapping_at(worker, "machine").get("architecture")) or "amd64"
-    return [
-        each
-        for each in mappings(image.get("versions"))
-        if architecture in (texts(each.get("architectures")) or ["amd64"])
-        and _runs_containers(each, mapping(worker.get("cri")))
-        and _suits_kubelet(each, kubelet)
-    ]
-
-
-def _runs_containers(version: Object, cri: Object) -> bool:
-    supported = mappings(version.get("cri")) or [{"name": _CONTAINERD}]
-    wanted = text(cri.get("name")) or _CONTAINERD
-    found = next((each for each in supported if each.get("name") == wanted), None)
-    if found is None:
-        return False
-    runtimes = {text(each.get("type")) for each in mappings(found.get("containerRuntimes"))}
-    return runtimes.issuperset(text(each.get("type")) for each in mappings(cri.get("containerRuntimes")))
-
-
-def _suits_kubelet(version: Object, kubelet: Version | None) -> bool:
-    constraint = text(version.get("kubeletVersionConstraint"))
-    if not constraint or kubelet is None:
-        return True
-    try:
-        return parse_constraint(constraint)(kubelet)
-    except ValueError:
-        return False
-
-
 # --- which of them
 
 
-def need(version: str, versions: Sequence[Object], *, strategy: str, auto: bool, now: datetime) -> Need | None:
-    found, by_strategy = entry(versions, version), f"(image update strategy: {strategy})"
+def need(
+    found: Object | None, worker: Object, *, strategy: str, kubelet: Version | None, auto: bool, now: datetime
+) -> Need | None:
+    """Args: found: what the cloud profile says about the present version."""
+    by_strategy = f"(image update strategy: {strategy})"
     if found is None:
         return Need(NOT_IN_PROFILE, is_forced=True)
+    if why := ", ".join(obstacles(found, worker, kubelet)):
+        return Need(f'Machine image version "{text(found.get("version"))}" {why} {by_strategy}', is_forced=True)
     if is_expired(found, now):
         return Need(f"Machine image version expired - force update required {by_strategy}", is_forced=True)
     if auto:
@@ -127,17 +148,31 @@ def need(version: str, versions: Sequence[Object], *, strategy: str, auto: bool,
     return None
 
 
-def following(version: str, image: Object, versions: Sequence[Object], *, is_forced: bool, now: datetime) -> str | None:
-    """Raises: NoVersion."""
+def following(
+    version: str, image: Object, worker: Object, *, kubelet: Version | None, is_forced: bool, now: datetime
+) -> str | None:
+    """Raises: _NoVersion."""
     strategy, current = strategy_of(image), parse_version(version)
+    versions = [each for each in mappings(image.get("versions")) if suits(each, worker, kubelet)]
     candidates = offers(versions, version, now=now)
     found = by_choice(same_minor(candidates, version)) or by_choice(_wider(candidates, current, strategy))
-    if found is not None or not is_forced:
-        return None if found is None else found.name
-    forced = by_force(_next_existing(candidates, current, strategy))
-    if forced is None:
-        raise NoVersion(_why_none(text(image.get("name")), version, strategy))
-    return forced.name
+    if not found and is_forced:
+        found = by_force(_next_existing(candidates, current, strategy))
+        if not found:
+            unsuitable = list(_unsuitable(image, worker, version, kubelet, now))
+            raise _NoVersion(_why_none(text(image.get("name")), version, strategy, unsuitable))
+    return found[0].name if found else None
+
+
+def _unsuitable(image: Object, worker: Object, version: str, kubelet: Version | None, now: datetime) -> list[str]:
+    """Higher versions that the pool can't have, and why."""
+    higher = {each.name for each in offers(mappings(image.get("versions")), version, now=now)}
+    found = (
+        f'"{text(each.get("version"))}" {", ".join(reasons)}'
+        for each in mappings(image.get("versions"))
+        if text(each.get("version")) in higher and (reasons := list(obstacles(each, worker, kubelet)))
+    )
+    return list(islice(found, _MOST_NAMED))
 
 
 def _wider(candidates: Sequence[Offer], current: Version | None, strategy: str) -> list[Offer]:
@@ -164,7 +199,7 @@ def _lowest(candidates: Sequence[Offer], part: Callable[[Version], int], *, abov
     return [each for each in candidates if part(each.version) == least]
 
 
-def _why_none(image: str, version: str, strategy: str) -> str:
+def _why_none(image: str, version: str, strategy: str, unsuitable: Sequence[str]) -> str:
     if strategy == MAJOR:
         why = f"failed to determine version for forceful update: {_NO_OTHER_IMAGE.format(image=image, version=version)}"
     else:
@@ -172,7 +207,8 @@ def _why_none(image: str, version: str, strategy: str) -> str:
             f'cannot perform forceful update of expired version "{version}". No suitable version found in CloudProfile '
             "- this is most likely a misconfiguration of the CloudProfile"
         )
+    others = f" (higher versions that do not suit the worker pool: {'; '.join(unsuitable)})" if unsuitable else ""
     return (
         f'failed to determine the target version for maintenance of machine image "{image}" with strategy '
-        f'"{strategy}": {why}'
+        f'"{strategy}": {why}{others}'
     )

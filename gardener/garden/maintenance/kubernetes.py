@@ -1,4 +1,4 @@
-"""The version of Kubernetes that follows the one of a control plane, or of a pool of workers."""
+"""The versions of Kubernetes that may follow the one of a control plane, or of a pool of workers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,7 +6,6 @@ from datetime import datetime
 from gardener.garden.maintenance.updates import (
     NOT_IN_PROFILE,
     Need,
-    NoVersion,
     Offer,
     Update,
     by_choice,
@@ -16,7 +15,7 @@ from gardener.garden.maintenance.updates import (
     same_minor,
 )
 from gardener.garden.profiles import is_expired
-from gardener.garden.versions import Version, parse_version
+from gardener.garden.versions import Version, is_too_far_behind, parse_version
 from kube.objects import Object
 
 _EXPIRED = "Kubernetes version expired - force update required"
@@ -33,23 +32,31 @@ def need(version: str, versions: Sequence[Object], *, auto: bool, now: datetime)
     return Need(_AUTOMATIC, is_forced=False) if auto else None
 
 
-def following(version: str, versions: Sequence[Object], *, is_forced: bool, now: datetime) -> str | None:
-    """The highest patch version; if there is none and there must be one, the highest one of the next minor version.
-
-    Raises: NoVersion.
-    """
+def tiers(version: str, versions: Sequence[Object], *, is_forced: bool, now: datetime) -> list[list[Offer]]:
+    """Higher patch versions; and, if there must be an update, versions of the next minor version. The best first."""
     candidates = offers(versions, version, now=now)
-    found = by_choice(same_minor(candidates, version))
-    if found is not None or not is_forced:
-        return None if found is None else found.name
-    forced = by_force(_next_minor(candidates, parse_version(version)))
-    if forced is None:
-        raise NoVersion(
-            f'could not determine higher suitable version than "{version}": cannot perform forceful update of expired '
-            f'version "{version}". No suitable version found in CloudProfile - this is most likely a misconfiguration '
-            "of the CloudProfile"
-        )
-    return forced.name
+    found = [by_choice(same_minor(candidates, version))]
+    if is_forced:
+        found.append(by_force(_next_minor(candidates, parse_version(version))))
+    return [tier for tier in found if tier]
+
+
+def within_skew(
+    version: str, versions: Sequence[Object], control_plane: Version, *, now: datetime
+) -> list[list[Offer]]:
+    """The minor versions that a pool too far behind may go to, the lowest first; ones that have expired come last.
+
+    Pools, unlike control planes, may skip minor versions.
+    """
+    allowed = [
+        each
+        for each in offers(versions, version, now=now)
+        if each.version <= control_plane and not is_too_far_behind(each.version, control_plane)
+    ]
+    minors = sorted({each.version[:2] for each in allowed})
+    usable = [by_choice(each for each in allowed if each.version[:2] == minor) for minor in minors]
+    expired = [[each for each in allowed if each.is_expired and each.version[:2] == minor] for minor in minors]
+    return [tier for tier in (*usable, *expired) if tier]
 
 
 def _next_minor(candidates: Sequence[Offer], current: Version | None) -> list[Offer]:
@@ -58,30 +65,15 @@ def _next_minor(candidates: Sequence[Offer], current: Version | None) -> list[Of
     return [each for each in candidates if each.version[:2] == (current.major, current.minor + 1)]
 
 
-def update(
-    version: str, versions: Sequence[Object], *, auto: bool, now: datetime, most: str | None = None
-) -> tuple[str, Update | None]:
-    """The version that is to be, and what is said of it; None: it stays as it is.
-
-    Args: most: not higher than this.
-    """
-    needed = need(version, versions, auto=auto, now=now)
-    if needed is None:
-        return version, None
-    try:
-        target = following(version, versions, is_forced=needed.is_forced, now=now)
-    except NoVersion as error:
-        return version, Update(f"{error}", needed.reason, succeeded=False)
-    target = _capped(target, most)
-    if target is None or not _is_higher(target, version):
-        return version, None
-    return target, Update(f'Updated Kubernetes version from "{version}" to "{target}"', needed.reason)
+def updated(version: str, target: str, reason: str) -> Update:
+    return Update(f'Updated Kubernetes version from "{version}" to "{target}"', reason)
 
 
-def _capped(target: str | None, most: str | None) -> str | None:
-    return most if target is not None and most is not None and _is_higher(target, most) else target
-
-
-def _is_higher(version: str, than: str) -> bool:
-    one, other = parse_version(version), parse_version(than)
-    return one is not None and other is not None and one > other
+def none_follows(version: str, reason: str) -> Update:
+    return Update(
+        f'could not determine higher suitable version than "{version}": cannot perform forceful update of expired '
+        f'version "{version}". No suitable version found in CloudProfile - this is most likely a misconfiguration '
+        "of the CloudProfile",
+        reason,
+        succeeded=False,
+    )

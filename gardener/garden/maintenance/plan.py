@@ -6,17 +6,18 @@ drawn.is_change    whether its spec or its operation is another than that of any
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from gardener import keys
-from gardener.garden.maintenance import images, kubernetes, repairs
-from gardener.garden.maintenance.repairs import Crossing, pool_version
+from gardener.garden.maintenance import repairs
+from gardener.garden.maintenance.choice import Versions, choose
+from gardener.garden.maintenance.repairs import Crossing
 from gardener.garden.maintenance.updates import Update
 from gardener.garden.shoots import FAILED, last_operation, workers
 from gardener.garden.versions import parse_version
-from kube.objects import Object, annotations, is_truthy, mapping, mappings, metadata, text
+from kube.objects import Object, annotations, is_truthy, mapping, metadata, text
 from kube.paths import at, mapping_at
 
 _TASKS = ("deployInfrastructure", "deployDNSRecordInternal", "deployDNSRecordExternal", "deployDNSRecordIngress")
@@ -42,13 +43,15 @@ class Plan:
     images: Sequence[tuple[str, Update]]
     texts: Sequence[str]
     """What else changes, and why."""
-    problem: str
-    """Why images were not looked at; empty: they were."""
+
+    @property
+    def updates_of_kubernetes(self) -> list[Update]:
+        first = [] if self.control_plane is None else [self.control_plane]
+        return [*first, *(update for _, update in self.pools)]
 
     @property
     def updates(self) -> list[Update]:
-        first = [] if self.control_plane is None else [self.control_plane]
-        return [*first, *(update for _, update in (*self.pools, *self.images))]
+        return [*self.updates_of_kubernetes, *(update for _, update in self.images)]
 
     @property
     def is_change(self) -> bool:
@@ -58,79 +61,33 @@ class Plan:
 def plan(shoot: Object, profile: Object, *, now: datetime, restarts: Restarts) -> Plan:
     """Args: profile: the spec of the Shoot's cloud profile, with what the project changes in it."""
     spec = copy.deepcopy(mapping(shoot.get("spec")))
-    image_updates, problem = _update_images(spec, profile, now)
-    old = text(at(spec, "kubernetes", "version"))
-    control_plane = _update_control_plane(spec, profile, now)
-    new = text(at(spec, "kubernetes", "version"))
-    crossing = _crossing(old, new)
-    texts = list(repairs.before_pools(spec, crossing)) if crossing else []
-    pools = list(_update_pools(spec, profile, now))
-    texts += repairs.after_versions(spec, crossing) if crossing else ()
+    versions = choose(spec, profile, now=now)
+    crossing = _crossing(text(at(spec, "kubernetes", "version")), versions.control_plane)
+    _set_versions(spec, versions)
+    texts = list(repairs.all_repairs(spec, crossing)) if crossing else []
     meta, operation = _metadata(shoot, restarts)
     if operation:
         texts.append(f'Added "{operation}" operation annotation')
     return Plan(
         maintained={**shoot, "metadata": meta, "spec": spec},
-        control_plane=control_plane,
-        pools=pools,
-        images=image_updates,
+        control_plane=versions.update,
+        pools=[(pool.name, pool.kubernetes) for pool in versions.pools if pool.kubernetes is not None],
+        images=[(pool.name, pool.image.update) for pool in versions.pools if pool.image.update is not None],
         texts=texts,
-        problem=problem,
     )
 
 
 # --- versions
 
 
-def _wants(spec: Object, field: str) -> bool:
-    return at(spec, "maintenance", "autoUpdate", field) is True
-
-
-def _versions(profile: Object) -> list[Object]:
-    return mappings(at(profile, "kubernetes", "versions"))
-
-
-def _update_images(spec: Object, profile: Object, now: datetime) -> tuple[list[tuple[str, Update]], str]:
-    """Changes the spec; if the profile lacks the image of a pool, all pools keep theirs, and the text says why."""
-    found = []
-    try:
-        for worker in workers(spec):
-            target, update = images.update(
-                worker,
-                mappings(profile.get("machineImages")),
-                kubelet=parse_version(pool_version(spec, worker)),
-                auto=_wants(spec, "machineImageVersion"),
-                now=now,
-            )
-            if update is not None:
-                found.append((worker, target, update))
-    except images.NoImage as error:
-        return [], f"{error}"
-    for worker, target, _ in found:
-        mapping_at(worker, "machine", "image")["version"] = target
-    return [(text(worker.get("name")), update) for worker, _, update in found], ""
-
-
-def _update_control_plane(spec: Object, profile: Object, now: datetime) -> Update | None:
-    holder = mapping_at(spec, "kubernetes")
-    auto = _wants(spec, "kubernetesVersion")
-    target, update = kubernetes.update(text(holder.get("version")), _versions(profile), auto=auto, now=now)
-    if update is not None:
-        holder["version"] = target
-    return update
-
-
-def _update_pools(spec: Object, profile: Object, now: datetime) -> Iterator[tuple[str, Update]]:
-    most, auto = text(at(spec, "kubernetes", "version")), _wants(spec, "kubernetesVersion")
-    for worker in workers(spec):
-        holder = mapping_at(worker, "kubernetes")
-        own = text(holder.get("version"))
-        if not own:
-            continue
-        target, update = kubernetes.update(own, _versions(profile), auto=auto, now=now, most=most)
-        if update is not None:
-            holder["version"] = target
-            yield text(worker.get("name")), update
+def _set_versions(spec: Object, versions: Versions) -> None:
+    if versions.control_plane != text(at(spec, "kubernetes", "version")):
+        mapping_at(spec, "kubernetes")["version"] = versions.control_plane
+    for worker, pool in zip(workers(spec), versions.pools, strict=True):
+        if pool.image.update is not None and pool.image.update.succeeded:
+            mapping_at(worker, "machine", "image")["version"] = pool.image.version
+        if pool.kubernetes is not None and pool.kubernetes.succeeded:
+            mapping_at(worker, "kubernetes")["version"] = pool.version
 
 
 def _crossing(old: str, new: str) -> Crossing | None:

@@ -5,19 +5,26 @@ it says goes to the status of the Shoot.
 
 A component does not start with a feature gate or admission plugin that it does not know. The tables beside this module
 have a line for each name: the first minor version with it, none for the oldest of the tables; and the last one, none
-for the newest. They were taken from the sources of these versions of Kubernetes, all components together.
+for the newest. They were taken from the sources of these versions of Kubernetes, all components together. So was the
+table of API versions, but it has only those that ended.
+
+Fields of the spec that newer versions of the garden API forbid from a version of Kubernetes on are in `settings.csv`,
+each with its source. They are removed whichever API server the garden has.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
+from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden.shoots import workers
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object, integer, mapping, mappings, text, texts
 from kube.paths import at, mapping_at
+from kube.quantities import added
 
 # --- which feature gates and admission plugins a version knows
 
@@ -60,11 +67,35 @@ def admission_plugins() -> Table:
     return _read("admission_plugins.csv")
 
 
+@cache
+def ended_api_versions() -> Mapping[str, Minor]:
+    """By group and version, or group, version and resource: the last version of Kubernetes that knows it."""
+    return {name: last for name, (_, last) in _read("api_versions.csv").spans.items()}
+
+
 def _read(file: str) -> Table:
-    lines = resources.files(__package__).joinpath(file).read_text().splitlines()
-    return Table(
-        {line["name"]: (_minor(line["first"], OLDEST), _minor(line["last"], NEWEST)) for line in csv.DictReader(lines)}
-    )
+    return Table({line["name"]: (_minor(line["first"], OLDEST), _minor(line["last"], NEWEST)) for line in _lines(file)})
+
+
+def _lines(file: str) -> Iterator[dict[str, str]]:
+    yield from csv.DictReader(resources.files(__package__).joinpath(file).read_text().splitlines())
+
+
+class Setting(NamedTuple):
+    """A field of the spec that is forbidden from a version of Kubernetes on."""
+
+    path: str
+    since: Minor
+    reason: str
+    source: str
+
+
+@cache
+def settings() -> Sequence[Setting]:
+    return [
+        Setting(line["setting"], _minor(line["since"], OLDEST), line["reason"], line["source"])
+        for line in _lines("settings.csv")
+    ]
 
 
 def _minor(written: str, default: Minor) -> Minor:
@@ -100,14 +131,18 @@ def pool_version(spec: Object, worker: Object) -> str:
     return text(at(worker, "kubernetes", "version")) or text(at(spec, "kubernetes", "version"))
 
 
-# --- before the pools get their versions
-
-
-def before_pools(spec: Object, crossing: Crossing) -> Texts:
+def all_repairs(spec: Object, crossing: Crossing) -> Texts:
+    """Args: spec: with all versions as they are to be."""
     new = text(at(spec, "kubernetes", "version"))
-    for since, change in _BEFORE_POOLS:
+    for since, change in _REPAIRS:
         if crossing.reaches(since):
             yield from change(spec, new)
+    for setting in settings():
+        if crossing.reaches(setting.since) and _remove(spec, setting):
+            yield _forbidden(f"spec.{setting.path}", setting)
+    yield from _system_reserved_of_pools(spec)
+    yield from _known_names(spec)
+    yield from _limited_swap(spec, crossing)
 
 
 def _no_static_token(spec: Object, _: str) -> Texts:
@@ -133,22 +168,100 @@ def _a_worker_per_zone(spec: Object, version: str) -> Texts:
             )
 
 
-_BEFORE_POOLS: tuple[tuple[Minor, Change], ...] = (
+_REPAIRS: tuple[tuple[Minor, Change], ...] = (
     ((1, 27), _no_static_token),
     ((1, 27), _a_worker_per_zone),
 )
 
 
-# --- with all versions as they are to be
+# --- settings that are forbidden
 
 
-def after_versions(spec: Object, crossing: Crossing) -> Texts:
-    yield from _known_names(spec)
-    yield from _limited_swap(spec, crossing)
+def _remove(spec: Object, setting: Setting) -> bool:
+    """Whether the spec had it. What is said elsewhere from now on is moved there, so that its meaning stays."""
+    change = _MOVED.get(setting.path, _removed_at(setting.path))
+    return change(spec)
+
+
+def _forbidden(path: str, setting: Setting) -> str:
+    since = ".".join(map(str, setting.since))
+    return f"Removed {path}. Reason: it is forbidden from Kubernetes version {since} on, {setting.reason}"
+
+
+def _removed_at(path: str) -> Callable[[Object], bool]:
+    *parents, field = path.split(".")
+
+    def remove(spec: Object) -> bool:
+        return mapping_at(spec, *parents).pop(field, None) is not None
+
+    return remove
+
+
+def _reserve_for_kube(kubelet: Object) -> bool:
+    system = kubelet.pop("systemReserved", None)
+    if not system:
+        return system is not None
+    kube = mapping(kubelet.get("kubeReserved"))
+    kubelet["kubeReserved"] = {**kube, **{name: _sum(kube.get(name), amount) for name, amount in system.items()}}
+    return True
+
+
+def _sum(one: object, other: object) -> object:
+    if one is None or not isinstance(one, str | int) or not isinstance(other, str | int):
+        return other
+    try:
+        return added(one, other)
+    except ValueError:
+        return other
+
+
+def _start_with_taints(spec: Object) -> bool:
+    autoscaler = mapping_at(spec, "kubernetes", "clusterAutoscaler")
+    ignored = autoscaler.pop("ignoreTaints", None)
+    if ignored:
+        autoscaler["startupTaints"] = list(dict.fromkeys([*texts(autoscaler.get("startupTaints")), *texts(ignored)]))
+    return ignored is not None
+
+
+def _refer_to_profile(spec: Object) -> bool:
+    name = spec.pop("cloudProfileName", None)
+    if name and not mapping(spec.get("cloudProfile")):
+        spec["cloudProfile"] = {"kind": CLOUD_PROFILES.kind, "name": name}
+    return name is not None
+
+
+def _refer_to_dns_credentials(spec: Object) -> bool:
+    """Only where the credentials are named a second time: an API server that forbids the one has both."""
+    providers = [each for each in mappings(at(spec, "dns", "providers")) if each.get("credentialsRef")]
+    removed = [each.pop("secretName", None) for each in providers]
+    return any(name is not None for name in removed)
+
+
+_SYSTEM_RESERVED = "kubernetes.kubelet.systemReserved"
+_MOVED: Mapping[str, Callable[[Object], bool]] = {
+    _SYSTEM_RESERVED: lambda spec: _reserve_for_kube(mapping_at(spec, "kubernetes", "kubelet")),
+    "kubernetes.clusterAutoscaler.ignoreTaints": _start_with_taints,
+    "cloudProfileName": _refer_to_profile,
+    "dns.providers[].secretName": _refer_to_dns_credentials,
+}
+
+
+def _system_reserved_of_pools(spec: Object) -> Texts:
+    setting = next(each for each in settings() if each.path == _SYSTEM_RESERVED)
+    for path, worker in _pools(spec):
+        version = parse_version(pool_version(spec, worker))
+        if version is None or version[:2] < setting.since:
+            continue
+        if _reserve_for_kube(mapping_at(worker, "kubernetes", "kubelet")):
+            yield _forbidden(f"{path}.systemReserved", setting)
+
+
+# --- names that a version does not know
 
 
 _GATED = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")
 _PLUGINS = "spec.kubernetes.kubeAPIServer.admissionPlugins"
+_API_VERSIONS = "spec.kubernetes.kubeAPIServer.runtimeConfig"
 
 
 def _known_names(spec: Object) -> Texts:
@@ -158,6 +271,7 @@ def _known_names(spec: Object) -> Texts:
     for path, worker in _pools(spec):
         yield from _known_feature_gates(mapping_at(worker, "kubernetes", "kubelet"), path, pool_version(spec, worker))
     yield from _known_plugins(mapping(kubernetes.get("kubeAPIServer")), version)
+    yield from _known_api_versions(mapping(kubernetes.get("kubeAPIServer")), version)
 
 
 def _pools(spec: Object) -> Iterator[tuple[str, Object]]:
@@ -181,6 +295,22 @@ def _known_plugins(api_server: Object, version: str) -> Texts:
     if unknown:
         _set(api_server, "admissionPlugins", [each for each in plugins if each.get("name") not in unknown])
         yield _removed("admission plugins", _PLUGINS, version, unknown)
+
+
+def _known_api_versions(api_server: Object, version: str) -> Texts:
+    present, parsed = mapping(api_server.get("runtimeConfig")), parse_version(version)
+    unknown = sorted(name for name in present if parsed is not None and _has_ended(name, parsed))
+    if unknown:
+        _set(api_server, "runtimeConfig", {name: value for name, value in present.items() if name not in unknown})
+        yield _removed("API versions", _API_VERSIONS, version, unknown)
+
+
+def _has_ended(name: str, version: Version) -> bool:
+    """Also a resource of a version that has."""
+    return any(
+        version[:2] > last and (name == ended or name.startswith(f"{ended}/"))
+        for ended, last in ended_api_versions().items()
+    )
 
 
 def _unknown(table: Table, names: Object, version: str) -> list[str]:

@@ -31,10 +31,6 @@ class Need:
     """Not only as it suits: the version must not be used any more."""
 
 
-class NoVersion(Exception):
-    """A version must not be used any more, and none follows; the text says more."""
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A version of a cloud profile that may be updated to, unless it is expired."""
@@ -47,10 +43,10 @@ class Offer:
 
 
 def offers(versions: Iterable[Object], current: str, *, now: datetime) -> list[Offer]:
-    """What is higher than the current version and no preview."""
+    """What is higher than the current version and no preview; the highest first."""
     present = parse_version(current)
     found = ((parse_version(text(each.get("version"))), each) for each in versions)
-    return [
+    higher = [
         Offer(
             version=version,
             name=text(each.get("version")),
@@ -60,22 +56,17 @@ def offers(versions: Iterable[Object], current: str, *, now: datetime) -> list[O
         for version, each in found
         if version is not None and present is not None and version > present and each.get("classification") != _PREVIEW
     ]
+    return sorted(higher, key=lambda each: each.version, reverse=True)
 
 
-def by_choice(candidates: Iterable[Offer]) -> Offer | None:
-    """The highest that has not expired; a deprecated one only if there is no other."""
-    usable = [each for each in candidates if not each.is_expired]
-    return highest([each for each in usable if not each.is_deprecated]) or highest(usable)
+def by_choice(candidates: Iterable[Offer]) -> list[Offer]:
+    """Those that have not expired, the best first: deprecated ones come last."""
+    return sorted((each for each in candidates if not each.is_expired), key=lambda each: each.is_deprecated)
 
 
-def by_force(candidates: Iterable[Offer]) -> Offer | None:
-    """The highest; an expired one only if there is no other."""
-    found = list(candidates)
-    return highest([each for each in found if not each.is_expired]) or highest(found)
-
-
-def highest(candidates: Iterable[Offer]) -> Offer | None:
-    return max(candidates, key=lambda each: each.version, default=None)
+def by_force(candidates: Iterable[Offer]) -> list[Offer]:
+    """All, the best first: expired ones come last."""
+    return sorted(candidates, key=lambda each: each.is_expired)
 
 
 def same_minor(candidates: Iterable[Offer], current: str) -> list[Offer]:

@@ -295,9 +295,10 @@ def _maintenance(shoot: Object, around: Around, now: datetime) -> Iterator[Findi
         message += _changes(drawn)
     remedy = "" if is_due else f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
     yield Finding(level=Level.NEXT, about="maintenance", text=message, remedy=remedy, at=begin)
-    if drawn is not None and drawn.problem:
-        remedy = "have the cloud profile offer the image, or choose another one"
-        message = f"machine images can't be maintained: {drawn.problem}"
+    if drawn is not None and (failure := report.failure_reason(drawn)):
+        only_images = all(update.succeeded for update in drawn.updates_of_kubernetes)
+        remedy = "have the cloud profile offer versions that suit the Shoot, or choose others"
+        message = f"{'machine images' if only_images else 'versions'} can't be maintained: {failure}"
         yield Finding(level=Level.PROBLEM, about="maintenance", text=message, remedy=remedy)
 
 

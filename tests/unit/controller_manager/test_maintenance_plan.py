@@ -1,15 +1,25 @@
 """What maintenance changes in a Shoot, and how it is reported."""
 
 import copy
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
-from gardener.garden.maintenance.repairs import NEWEST, OLDEST, admission_plugins, feature_gates
+from gardener.garden.maintenance.repairs import (
+    NEWEST,
+    OLDEST,
+    admission_plugins,
+    ended_api_versions,
+    feature_gates,
+    settings,
+)
 from gardener.garden.maintenance.report import begun, description, ended, failure_reason, messages, refused
-from gardener.garden.versions import parse_version
+from gardener.garden.versions import parse_constraint, parse_version
 from kit.garden_objects import shoot
 from kube.clock import format_time
 from kube.objects import Object
@@ -152,21 +162,19 @@ def test_a_pool_follows_up_to_the_new_version_of_its_control_plane() -> None:
     assert at(capped.maintained, "spec", "provider", "workers")[0]["kubernetes"]["version"] == "1.29.2"
 
 
-def test_an_image_that_the_profile_lacks_stops_the_updates_of_all_images_and_nothing_else() -> None:
+def test_an_image_that_the_profile_lacks_is_reported_and_the_rest_is_updated() -> None:
     obj = at_version("1.29.3", worker("w"), worker("p"), auto=True)
     obj["spec"]["provider"]["workers"][1]["machine"]["image"]["name"] = "gone"
     drawn = planned(obj, profile("1.29.3", "1.29.4"))
-    assert drawn.images == []
-    assert drawn.problem == 'machine image "gone" is not in the CloudProfile'
-    assert at(drawn.maintained, "spec", "provider") == at(obj, "spec", "provider")
-    assert drawn.control_plane is not None
-
-
-def test_images_suit_the_version_that_the_pool_has_before() -> None:
-    offered = profile("1.29.3", "1.30.1", expired="1.29.3", images=("5.1.0",))
-    offered["machineImages"][0]["versions"].append({"version": "5.2.0", "kubeletVersionConstraint": ">= 1.30"})
-    obj = at_version("1.29.3", worker(), auto=True)
-    assert planned(obj, offered).images == []
+    assert failure_reason(drawn) == (
+        'Worker pool "p": failed to update machine image "gone": machine image "gone" is not in the CloudProfile'
+    )
+    changed = at(drawn.maintained, "spec", "provider", "workers")
+    assert [at(each, "machine", "image") for each in changed] == [
+        {"name": "os", "version": "5.2.0"},
+        {"name": "gone", "version": "5.1.0"},
+    ]
+    assert at(drawn.maintained, "spec", "kubernetes", "version") == "1.29.4"
 
 
 def test_a_shoot_without_workers_is_maintained() -> None:
@@ -180,6 +188,235 @@ def test_nothing_to_do_is_no_change() -> None:
     drawn = planned(at_version("1.29.3", worker()), profile("1.29.3", "1.29.4"))
     assert not drawn.is_change
     assert drawn.maintained["metadata"]["annotations"] == {TASKS: f"{ALWAYS},restartControlPlanePods"}
+
+
+# --- versions that belong together
+
+
+def together(kubernetes: str, images: str, **image: Any) -> Object:
+    """A profile: `1.30.5! 1.31.1` and `1.0.0<1.31 2.0.0>=1.31!`: expired; kubelets that an image works with."""
+    entries = []
+    for written in images.split():
+        version, expired = written.rstrip("!"), written.endswith("!")
+        number = re.split("[<>]", version)[0]
+        constraint = version.removeprefix(number)
+        entries.append(
+            {
+                "version": number,
+                **({"kubeletVersionConstraint": constraint} if constraint else {}),
+                **({"expirationDate": PAST} if expired else {}),
+            }
+        )
+    listed = kubernetes.split()
+    offered = profile(*(each.rstrip("!") for each in listed), expired=" ".join(e[:-1] for e in listed if e[-1] == "!"))
+    return {**offered, "machineImages": [{"name": "os", "versions": entries, **image}]}
+
+
+def chosen(drawn: Plan) -> tuple[str, list[str], list[str]]:
+    """Of the control plane; of the pools, where they have their own; and of their images."""
+    spec = drawn.maintained["spec"]
+    pools = at(spec, "provider", "workers")
+    own = [at(each, "kubernetes", "version") or "" for each in pools]
+    return at(spec, "kubernetes", "version"), own, [at(each, "machine", "image", "version") for each in pools]
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "images", "auto", "version", "image"),
+    [
+        # The image of the pool works with the expired version only: another one comes with the new version.
+        ("1.30.5! 1.31.1", "1.0.0<1.31 2.0.0>=1.31", True, "1.31.1", "2.0.0"),
+        ("1.30.5! 1.31.1", "1.0.0<1.31 2.0.0>=1.31", False, "1.31.1", "2.0.0"),
+        # It has expired, too; and what follows works with the new version only.
+        ("1.30.5! 1.31.1", "1.0.0<1.31! 2.0.0>=1.31", False, "1.31.1", "2.0.0"),
+        ("1.30.5! 1.31.1", "1.0.0! 1.1.0<1.31 2.0.0>=1.31", False, "1.31.1", "2.0.0"),
+        # No image is updated to what works with the expired version only.
+        ("1.30.5! 1.31.1", "1.0.0 1.1.0<1.31", True, "1.31.1", "1.0.0"),
+        # The highest version for which there is an image.
+        ("1.30.5! 1.31.1 1.31.2", "1.0.0<1.31 2.0.0<1.31.2", False, "1.31.1", "2.0.0"),
+        ("1.30.5! 1.30.6 1.30.7 1.31.1", "1.0.0<1.30.7", False, "1.30.6", "1.0.0"),
+        ("1.30.5! 1.30.6 1.31.1", "1.0.0<1.30.6 2.0.0>=1.31", False, "1.31.1", "2.0.0"),
+        # An expired version that an image works with, rather than none.
+        ("1.30.5! 1.31.1! 1.31.2", "1.0.0<1.31 2.0.0<1.31.2", False, "1.31.1", "2.0.0"),
+        # The version that does not leave an expired image behind.
+        ("1.30.5! 1.30.6 1.30.7", "1.0.0! 2.0.0<1.30.7", False, "1.30.6", "2.0.0"),
+        ("1.30.5! 1.30.6 1.30.7", "1.0.0! 2.0.0<1.30", False, "1.30.7", "1.0.0"),
+        # As the user wants it.
+        ("1.30.5 1.30.6", "1.0.0<1.30.6 2.0.0>=1.30.6", True, "1.30.6", "2.0.0"),
+        ("1.30.5 1.30.6 1.30.7", "1.0.0<1.30.7", True, "1.30.6", "1.0.0"),
+    ],
+)
+def test_versions_of_kubernetes_and_images_are_chosen_together(
+    kubernetes: str, images: str, auto: bool, version: str, image: str
+) -> None:
+    drawn = planned(at_version("1.30.5", worker(image="1.0.0"), auto=auto), together(kubernetes, images))
+    assert chosen(drawn) == (version, [""], [image])
+
+
+def test_an_image_that_comes_with_the_version_of_kubernetes_is_reported_with_the_reason() -> None:
+    obj = at_version("1.30.5", worker("one", image="1.0.0"))
+    drawn = planned(obj, together("1.30.5! 1.31.1", "1.0.0<1.31 2.0.0>=1.31"))
+    assert description(drawn) == (
+        "All maintenance operations successful. "
+        f'Control Plane: Updated Kubernetes version from "1.30.5" to "1.31.1". Reason: {EXPIRED}, '
+        'Worker pool "one": Updated machine image "os" from "1.0.0" to "2.0.0". '
+        'Reason: Machine image version "1.0.0" works with kubelet <1.31 only (image update strategy: major)'
+    )
+
+
+@pytest.mark.parametrize(("strategy", "image"), [("patch", ""), ("minor", "2.0.0"), ("major", "3.0.0"), ("", "3.0.0")])
+def test_an_image_that_has_to_change_follows_its_strategy(strategy: str, image: str) -> None:
+    offered = together("1.30.5! 1.31.1", "1.0.0<1.31 2.0.0 3.0.0", **({"updateStrategy": strategy} if strategy else {}))
+    drawn = planned(at_version("1.30.5", worker(image="1.0.0")), offered)
+    assert chosen(drawn) == (("1.31.1", [""], [image]) if image else ("1.30.5", [""], ["1.0.0"]))
+
+
+def test_of_an_update_that_no_version_permits_all_reasons_are_reported() -> None:
+    pools = [
+        worker("a", image="1.0.0"),
+        worker("b", image="1.0.0", cri={"name": "containerd", "containerRuntimes": [{"type": "gvisor"}]}),
+        worker("c", image="1.1.0"),
+        worker("d", image="1.1.0", kubernetes={"version": "1.28.1"}),
+    ]
+    offered = together("1.28.1 1.31.5! 1.32.1 1.32.2!", "1.0.0<1.32 1.1.0 2.0.0<1.31")
+    offered["machineImages"][0]["versions"][0]["cri"] = [
+        {"name": "containerd", "containerRuntimes": [{"type": "gvisor"}]}
+    ]
+    offered["machineImages"][0]["versions"][1]["architectures"] = ["amd64"]
+    for pool in pools[:1]:
+        pool["machine"]["architecture"] = "arm64"
+    offered["machineImages"][0]["versions"][0]["architectures"] = ["amd64", "arm64"]
+    drawn = planned(at_version("1.31.5", *pools), offered)
+    assert chosen(drawn)[0] == "1.31.5"
+    reason = failure_reason(drawn)
+    assert reason.startswith(
+        "Control Plane: Kubernetes maintenance failure due to: no higher version of the CloudProfile suits all worker "
+        "pools: 1.32.1, 1.32.2: "
+    )
+    assert (
+        'worker pool "a": machine image "os": "1.0.0" works with kubelet <1.32 only, '
+        '"1.1.0" is not built for the architecture arm64, '
+        '"2.0.0" is not built for the architecture arm64, works with kubelet <1.31 only, '
+        'and no version follows by the image update strategy "major"; '
+    ) in reason
+    assert (
+        'worker pool "b": machine image "os": "1.0.0" works with kubelet <1.32 only, '
+        '"1.1.0" does not have the container runtime gvisor, '
+    ) in reason
+    assert 'worker pool "c"' not in reason
+    assert 'worker pool "d"' not in reason
+    assert reason.endswith(
+        "Add versions to the CloudProfile that suit each other, or change the versions, architecture or container "
+        "runtimes of the worker pools"
+    )
+
+
+def test_an_image_is_not_changed_for_an_automatic_update_if_its_own_ones_are_off() -> None:
+    obj = at_version("1.30.5", worker("w", image="1.0.0"), auto=True)
+    obj["spec"]["maintenance"]["autoUpdate"]["machineImageVersion"] = False
+    drawn = planned(obj, together("1.30.5 1.30.6", "1.0.0<1.30.6 2.0.0"))
+    assert chosen(drawn) == ("1.30.5", [""], ["1.0.0"])
+    assert (
+        'worker pool "w": machine image "os": "1.0.0" works with kubelet <1.30.6 only, and automatic updates of images '
+        "are off (spec.maintenance.autoUpdate.machineImageVersion)"
+    ) in failure_reason(drawn)
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "pool", "version", "own"),
+    [
+        # A pool may be three minor versions behind.
+        ("1.29.1 1.31.3! 1.32.0", "1.29.1", "1.32.0", "1.29.1"),
+        ("1.28.2 1.29.1 1.29.2 1.30.1 1.31.3! 1.32.0", "1.28.2", "1.32.0", "1.29.2"),
+        # It may skip minor versions, which its control plane may not.
+        ("1.28.2 1.31.3! 1.32.0", "1.28.2", "1.32.0", "1.32.0"),
+        ("1.28.2 1.29.1! 1.30.1 1.31.3! 1.32.0", "1.28.2", "1.32.0", "1.30.1"),
+        ("1.28.2 1.29.1! 1.31.3! 1.32.0", "1.28.2", "1.32.0", "1.32.0"),
+        ("1.28.2! 1.29.1 1.31.3! 1.32.0", "1.28.2", "1.32.0", "1.29.1"),
+        ("1.28.2! 1.28.3 1.31.3! 1.32.0", "1.28.2", "1.32.0", "1.32.0"),
+    ],
+)
+def test_a_pool_is_not_left_too_far_behind(kubernetes: str, pool: str, version: str, own: str) -> None:
+    obj = at_version("1.31.3", worker(image="1.0.0", kubernetes={"version": pool}))
+    drawn = planned(obj, together(kubernetes, "1.0.0"))
+    assert chosen(drawn) == (version, [own], ["1.0.0"])
+    assert failure_reason(drawn) == ""
+
+
+def test_a_pool_that_would_be_too_far_behind_says_why_it_is_updated() -> None:
+    obj = at_version("1.31.3", worker("p", image="1.0.0", kubernetes={"version": "1.28.2"}))
+    drawn = planned(obj, together("1.28.2 1.29.1 1.31.3! 1.32.0", "1.0.0<1.29 2.0.0"))
+    assert chosen(drawn) == ("1.32.0", ["1.29.1"], ["2.0.0"])
+    assert (
+        'Worker pool "p": Updated Kubernetes version from "1.28.2" to "1.29.1". Reason: Kubernetes version of a worker '
+        "pool must be at most 3 minor versions behind the control plane"
+    ) in description(drawn)
+
+
+def test_a_control_plane_waits_for_a_pool_that_can_not_follow() -> None:
+    obj = at_version("1.31.3", worker("p", image="1.0.0", kubernetes={"version": "1.28.2"}))
+    drawn = planned(obj, together("1.28.2 1.29.1 1.31.3! 1.32.0", "1.0.0<1.29"))
+    assert chosen(drawn) == ("1.31.3", ["1.28.2"], ["1.0.0"])
+    assert (
+        '1.32.0: worker pool "p": its Kubernetes version "1.28.2" would be more than 3 minor versions behind the '
+        "control plane, and no higher version of the CloudProfile suits the worker pool (1.29.1, 1.32.0, 1.31.3: machine image "
+        '"os": "1.0.0" works with kubelet <1.29 only'
+    ) in failure_reason(drawn)
+
+
+def test_a_pool_whose_image_keeps_it_back_does_not_stop_its_control_plane() -> None:
+    pools = [worker("p", image="1.0.0", kubernetes={"version": "1.30.5"}), worker("w", image="2.0.0")]
+    drawn = planned(
+        at_version("1.30.5", *pools), together("1.30.5! 1.31.1", "1.0.0<1.31 2.0.0", updateStrategy="patch")
+    )
+    assert chosen(drawn) == ("1.31.1", ["1.30.5", ""], ["1.0.0", "2.0.0"])
+    assert failure_reason(drawn).startswith(
+        'Worker pool "p": Kubernetes maintenance failure due to: no higher version of the CloudProfile suits the '
+        'worker pool: 1.31.1: machine image "os": "1.0.0" works with kubelet <1.31 only, and no version follows'
+    )
+
+
+def test_an_expired_image_says_which_versions_do_not_suit_the_pool() -> None:
+    drawn = planned(at_version("1.30.5", worker("w", image="1.0.0")), together("1.30.5", "1.0.0! 2.0.0>=1.31"))
+    assert chosen(drawn) == ("1.30.5", [""], ["1.0.0"])
+    assert failure_reason(drawn).endswith(
+        '(higher versions that do not suit the worker pool: "2.0.0" works with kubelet >=1.31 only)'
+    )
+
+
+VERSIONS = st.lists(
+    st.builds("1.{}.{}{}".format, st.integers(29, 32), st.integers(0, 2), st.sampled_from(("", "", "!"))),
+    max_size=8,
+    unique_by=lambda each: each.rstrip("!"),
+)
+IMAGES = st.lists(
+    st.builds(
+        "{}.{}.0{}{}".format,
+        st.integers(1, 3),
+        st.integers(0, 2),
+        st.sampled_from(("", "<1.30", "<1.31", ">=1.31", ">=1.32", "<1.30.2")),
+        st.sampled_from(("", "!")),
+    ),
+    max_size=6,
+    unique_by=lambda each: each[:5],
+)
+
+
+@given(VERSIONS, IMAGES, st.sampled_from(("1.27.0", "1.28.0", "1.30.0")), st.booleans())
+def test_versions_that_are_chosen_fit_each_other(
+    kubernetes: list[str], images: list[str], own: str, auto: bool
+) -> None:
+    pools = [worker("w", image="1.0.0"), worker("p", image="1.0.0", kubernetes={"version": own})]
+    offered = together(" ".join(["1.30.0!", *kubernetes]), " ".join(["1.0.0<1.31", *images]))
+    drawn = planned(at_version("1.30.0", *pools, auto=auto), offered)
+    version, (_, pool), (of_w, of_p) = chosen(drawn)
+    new, behind = parse_version(version), parse_version(pool)
+    assert new is not None
+    assert behind is not None
+    assert behind <= new
+    assert new.minor - behind.minor <= 3
+    for kubelet, image in ((new, of_w), (behind, of_p)):
+        entry = next(each for each in offered["machineImages"][0]["versions"] if each["version"] == image)
+        assert parse_constraint(entry.get("kubeletVersionConstraint", "*"))(kubelet)
 
 
 # --- what goes along with versions
@@ -291,6 +528,150 @@ def test_swap_is_limited_from_1_30_on(old: str, new: str, own: str, paths: tuple
     assert drawn.texts == [LIMITED.format(path) for path in paths]
 
 
+FORBIDDEN: list[tuple[str, str, Object, Object, str]] = [
+    (
+        "1.30.1",
+        "1.31.1",
+        {"kubernetes": {"kubeAPIServer": {"oidcConfig": {"clientID": "c", "clientAuthentication": {"secret": "s"}}}}},
+        {"kubernetes": {"kubeAPIServer": {"oidcConfig": {"clientID": "c"}}}},
+        "kubernetes.kubeAPIServer.oidcConfig.clientAuthentication",
+    ),
+    (
+        "1.30.1",
+        "1.31.1",
+        {"kubernetes": {"kubelet": {"kubeReserved": {"cpu": "80m", "pid": 5}, "systemReserved": {"cpu": "1"}}}},
+        {"kubernetes": {"kubelet": {"kubeReserved": {"cpu": "1080m", "pid": 5}}}},
+        "kubernetes.kubelet.systemReserved",
+    ),
+    (
+        "1.31.1",
+        "1.32.1",
+        {"kubernetes": {"kubeAPIServer": {"oidcConfig": {"clientID": "c"}, "eventTTL": "1h"}}},
+        {"kubernetes": {"kubeAPIServer": {"eventTTL": "1h"}}},
+        "kubernetes.kubeAPIServer.oidcConfig",
+    ),
+    (
+        "1.31.1",
+        "1.32.1",
+        {"kubernetes": {"clusterAutoscaler": {"ignoreTaints": ["a", "b"], "startupTaints": ["b", "c"]}}},
+        {"kubernetes": {"clusterAutoscaler": {"startupTaints": ["b", "c", "a"]}}},
+        "kubernetes.clusterAutoscaler.ignoreTaints",
+    ),
+    (
+        "1.32.1",
+        "1.33.1",
+        {"kubernetes": {"kubeControllerManager": {"podEvictionTimeout": "2m"}}},
+        {"kubernetes": {"kubeControllerManager": {}}},
+        "kubernetes.kubeControllerManager.podEvictionTimeout",
+    ),
+    (
+        "1.32.1",
+        "1.33.1",
+        {"kubernetes": {"clusterAutoscaler": {"maxEmptyBulkDelete": 5, "maxScaleDownParallelism": 5}}},
+        {"kubernetes": {"clusterAutoscaler": {"maxScaleDownParallelism": 5}}},
+        "kubernetes.clusterAutoscaler.maxEmptyBulkDelete",
+    ),
+    (
+        "1.33.1",
+        "1.34.1",
+        {"cloudProfileName": "p", "cloudProfile": {"kind": "NamespacedCloudProfile", "name": "n"}},
+        {"cloudProfile": {"kind": "NamespacedCloudProfile", "name": "n"}},
+        "cloudProfileName",
+    ),
+    (
+        "1.33.1",
+        "1.34.1",
+        {"cloudProfileName": "p"},
+        {"cloudProfile": {"kind": "CloudProfile", "name": "p"}},
+        "cloudProfileName",
+    ),
+    (
+        "1.34.1",
+        "1.35.1",
+        {"kubernetes": {"kubeAPIServer": {"enableAnonymousAuthentication": False, "eventTTL": "1h"}}},
+        {"kubernetes": {"kubeAPIServer": {"eventTTL": "1h"}}},
+        "kubernetes.kubeAPIServer.enableAnonymousAuthentication",
+    ),
+    (
+        "1.34.1",
+        "1.35.1",
+        {"kubernetes": {"kubeAPIServer": {"watchCacheSizes": {"default": 0, "resources": [{"resource": "pods"}]}}}},
+        {"kubernetes": {"kubeAPIServer": {"watchCacheSizes": {"resources": [{"resource": "pods"}]}}}},
+        "kubernetes.kubeAPIServer.watchCacheSizes.default",
+    ),
+    (
+        "1.34.1",
+        "1.35.1",
+        {"kubernetes": {"kubeScheduler": {"kubeMaxPDVols": "20", "profile": "balanced"}}},
+        {"kubernetes": {"kubeScheduler": {"profile": "balanced"}}},
+        "kubernetes.kubeScheduler.kubeMaxPDVols",
+    ),
+    ("1.34.1", "1.35.1", {"addons": {"nginxIngress": {"enabled": True}}}, {}, "addons"),
+    (
+        "1.34.1",
+        "1.35.1",
+        {"dns": {"providers": [{"secretName": "s", "credentialsRef": {"name": "s"}}, {"secretName": "only"}]}},
+        {"dns": {"providers": [{"credentialsRef": {"name": "s"}}, {"secretName": "only"}]}},
+        "dns.providers[].secretName",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "before", "after", "path"), FORBIDDEN)
+def test_a_setting_that_the_new_version_forbids_is_removed(
+    old: str, new: str, before: Object, after: Object, path: str
+) -> None:
+    def specified(version: str, fields: Object) -> Object:
+        obj = at_version(version)
+        merged = {**fields, "kubernetes": {**fields.get("kubernetes", {}), "version": version}}
+        obj["spec"] = {**{k: v for k, v in obj["spec"].items() if k != "cloudProfile"}, **copy.deepcopy(merged)}
+        return obj
+
+    drawn = planned(specified(old, before), profile(old, new, expired=old))
+    assert drawn.maintained["spec"] == specified(new, after)["spec"]
+    (text,) = drawn.texts
+    since = ".".join(new.split(".")[:2])
+    assert text.startswith(f"Removed spec.{path}. Reason: it is forbidden from Kubernetes version {since} on, ")
+    # It was there before, and stays where the version does not change, or not to this minor version.
+    for version in (old, new):
+        kept = planned(specified(version, before), profile(version))
+        assert kept.maintained["spec"] == specified(version, before)["spec"]
+        assert kept.texts == []
+
+
+def test_each_setting_of_the_table_has_a_case_and_a_source() -> None:
+    assert {setting.path for setting in settings()} == {path for *_, path in FORBIDDEN}
+    assert all(setting.source.startswith("https://github.com/gardener/gardener/") for setting in settings())
+    assert all(setting.reason and OLDEST < setting.since <= NEWEST for setting in settings())
+
+
+@pytest.mark.parametrize(("own", "is_moved"), [("", True), ("1.30.1", False), ("1.30.5", True)])
+def test_what_a_pool_reserves_for_the_system_is_reserved_for_kubernetes(own: str, is_moved: bool) -> None:
+    reserved: Object = {
+        "kubeReserved": {"cpu": "80m", "memory": "1Gi", "ephemeralStorage": "1G"},
+        "systemReserved": {"cpu": "120m", "memory": "512Mi", "pid": "1k"},
+    }
+    obj = at_version("1.30.5", worker(kubernetes={"kubelet": reserved, **({"version": own} if own else {})}))
+    drawn = planned(obj, profile("1.30.1", "1.30.5", "1.31.1", expired="1.30.5"))
+    assert at(drawn.maintained, "spec", "kubernetes", "version") == "1.31.1"
+    kubelet = at(drawn.maintained, "spec", "provider", "workers")[0]["kubernetes"]["kubelet"]
+    if not is_moved:
+        assert kubelet == reserved
+        return
+    assert kubelet == {
+        "kubeReserved": {"cpu": "200m", "memory": "1536Mi", "ephemeralStorage": "1G", "pid": "1k"},
+    }
+    assert drawn.texts[0].startswith("Removed spec.provider.workers[0].kubernetes.kubelet.systemReserved. Reason: ")
+
+
+def test_api_versions_that_the_version_does_not_know_are_removed() -> None:
+    runtime = {"resource.k8s.io/v1alpha2": True, "resource.k8s.io/v1alpha2/resourceclaims": True, "batch/v1": False}
+    drawn = crossed("1.30.1", "1.31.2", kubeAPIServer={"runtimeConfig": runtime})
+    assert at(drawn.maintained, "spec", "kubernetes", "kubeAPIServer") == {"runtimeConfig": {"batch/v1": False}}
+    path, names = "spec.kubernetes.kubeAPIServer.runtimeConfig", sorted(list(runtime)[:2])
+    assert drawn.texts == [removed("API versions", path, "1.31.2", ", ".join(names))]
+
+
 # --- tables of what versions know
 
 
@@ -319,6 +700,8 @@ def test_the_tables_are_sound() -> None:
         assert len(table.spans) > fewest
         assert all(OLDEST <= first <= last <= NEWEST for first, last in table.spans.values())
         assert list(table.spans) == sorted(table.spans)
+    assert all(OLDEST <= last < NEWEST for last in ended_api_versions().values())
+    assert list(ended_api_versions()) == sorted(ended_api_versions())
 
 
 # --- operation and tasks

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardener.garden.maintenance import images, kubernetes
+from gardener.garden import machine_images
+from gardener.garden.maintenance import images
+from gardener.garden.maintenance.choice import choose
+from gardener.garden.maintenance.images import Kubelet
+from gardener.garden.maintenance.updates import Update
 from gardener.garden.versions import parse_version
 from kube.clock import format_time
 from kube.objects import Object
@@ -43,6 +47,17 @@ EXPIRED = "Kubernetes version expired - force update required"
 AUTOMATIC = "Automatic update of Kubernetes version configured"
 
 
+def control_plane(current: str, versions: list[Object], *, auto: bool, pool: str = "") -> tuple[str, Update | None]:
+    """With a version of a pool: what becomes of that one."""
+    spec = {
+        "kubernetes": {"version": current},
+        "maintenance": {"autoUpdate": {"kubernetesVersion": auto}},
+        "provider": {"workers": [{"name": "w", "kubernetes": {"version": pool}}] if pool else []},
+    }
+    found = choose(spec, {"kubernetes": {"versions": versions}}, now=NOW)
+    return (found.pools[0].version, found.pools[0].kubernetes) if pool else (found.control_plane, found.update)
+
+
 @pytest.mark.parametrize(
     ("current", "profile", "auto", "target", "reason"),
     [
@@ -73,7 +88,7 @@ AUTOMATIC = "Automatic update of Kubernetes version configured"
 def test_the_version_of_kubernetes_that_follows(
     current: str, profile: str, auto: bool, target: str | None, reason: str
 ) -> None:
-    found, update = kubernetes.update(current, offered(profile), auto=auto, now=NOW)
+    found, update = control_plane(current, offered(profile), auto=auto)
     if target is None:
         assert (found, update) == (current, None)
     else:
@@ -95,7 +110,7 @@ def test_the_version_of_kubernetes_that_follows(
     ],
 )
 def test_no_version_of_kubernetes_follows(current: str, profile: str) -> None:
-    found, update = kubernetes.update(current, offered(profile), auto=False, now=NOW)
+    found, update = control_plane(current, offered(profile), auto=False)
     assert found == current
     assert update is not None
     assert not update.succeeded
@@ -110,13 +125,13 @@ def test_no_version_of_kubernetes_follows(current: str, profile: str) -> None:
     ("current", "most", "target"),
     [
         ("1.29.3", "1.30.1", "1.30.1"),
-        ("1.29.3", "1.30.5", "1.30.2"),
-        ("1.29.3", "1.29.3", None),
+        ("1.29.3", "1.31.0", "1.30.2"),
         ("1.29.3", "1.28.0", None),
     ],
 )
 def test_a_pool_is_never_ahead_of_its_control_plane(current: str, most: str, target: str | None) -> None:
-    found, update = kubernetes.update(current, offered("1.29.3! 1.30.1 1.30.2"), auto=False, now=NOW, most=most)
+    profile = " ".join(dict.fromkeys(("1.29.3!", "1.30.1", "1.30.2", most)))
+    found, update = control_plane(most, offered(profile), auto=False, pool=current)
     assert found == (target or current)
     assert (update is None) is (target is None)
 
@@ -135,9 +150,8 @@ def pool(version: str, **machine: Any) -> Object:
 
 def updated(current: str, versions: list[Object], strategy: str, *, auto: bool) -> tuple[str, str, str]:
     image: Object = {"name": "os", "versions": versions, **({"updateStrategy": strategy} if strategy else {})}
-    target, update = images.update(
-        pool(current), [{"name": "other"}, image], kubelet=parse_version("1.29.3"), auto=auto, now=NOW
-    )
+    kubelet = Kubelet(parse_version("1.29.3"), parse_version("1.29.3"))
+    target, update, _ = images.choose(pool(current), [{"name": "other"}, image], kubelet=kubelet, auto=auto, now=NOW)
     if update is None:
         assert target == current
         return "", "", ""
@@ -240,9 +254,12 @@ def test_an_image_version_that_is_not_in_the_profile_any_more_is_updated() -> No
     assert updated("5.1.1", offered("5.1.0 5.1.3"), "patch", auto=False) == ("5.1.3", "", MISSING)
 
 
-def test_an_image_that_is_not_in_the_profile_is_an_error() -> None:
-    with pytest.raises(images.NoImage, match='machine image "os" is not in the CloudProfile'):
-        images.update(pool("5.1.0"), [{"name": "other"}], kubelet=None, auto=True, now=NOW)
+def test_an_image_that_is_not_in_the_profile_can_not_be_updated() -> None:
+    target, update, _ = images.choose(
+        pool("5.1.0"), [{"name": "other"}], kubelet=Kubelet(None, None), auto=False, now=NOW
+    )
+    why = 'failed to update machine image "os": machine image "os" is not in the CloudProfile'
+    assert (target, update) == ("5.1.0", Update(why, MISSING, succeeded=False))
 
 
 @pytest.mark.parametrize(
@@ -272,9 +289,7 @@ def test_an_image_that_is_not_in_the_profile_is_an_error() -> None:
     ],
 )
 def test_only_versions_that_a_pool_can_use_count(worker: Object, fields: Object, suits: bool) -> None:
-    image: Object = {"versions": [{"version": "1.0.0", **fields}]}
-    found = images.suitable(image, worker, kubelet=parse_version("1.29.3"))
-    assert bool(found) is suits
+    assert machine_images.suits({"version": "1.0.0", **fields}, worker, parse_version("1.29.3")) is suits
 
 
 VERSIONS = st.lists(
@@ -303,7 +318,7 @@ def test_an_image_never_goes_back_nor_to_a_preview(listed: list[str], strategy: 
 
 @given(VERSIONS, st.booleans())
 def test_kubernetes_never_goes_back_nor_skips_a_minor_version(listed: list[str], auto: bool) -> None:
-    target, _ = kubernetes.update("2.2.1", offered(" ".join(listed)), auto=auto, now=NOW)
+    target, _ = control_plane("2.2.1", offered(" ".join(listed)), auto=auto)
     assert target == "2.2.1" or (_parsed(target) > _parsed("2.2.1") and _parsed(target)[:2] in {(2, 2), (2, 3)})
 
 

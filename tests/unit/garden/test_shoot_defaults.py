@@ -219,7 +219,7 @@ def test_warnings_name_what_is_deprecated_and_what_expires() -> None:
     assert any("cloudProfileName is deprecated" in each for each in warnings)
     assert any("secretBindingName is deprecated" in each for each in warnings)
     old = with_fields(stored(), spec__kubernetes__version="1.30.0")
-    assert "spec.kubernetes.version: version 1.30.0 expires on 2020-01-01" in update(old, purpose="testing").warnings
+    assert "spec.kubernetes.version: version 1.30.0 expired on 2020-01-01" in update(old, purpose="testing").warnings
     schedules = [{"start": "0 0 31 2 *"}, {"start": "30 22 * * *", "location": "Etc/GMT-1"}]
     window = {"begin": "210000+0000", "end": "220000+0000"}
     warnings = create(submitted(hibernation__schedules=schedules, maintenance={"timeWindow": window})).warnings

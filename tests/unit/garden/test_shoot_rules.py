@@ -78,7 +78,7 @@ def swapping(behavior: str) -> Object:
         ({"kubernetes__kubeAPIServer": {"oidcConfig": {"clientID": "c", "issuerURL": "http://x"}}},
          {"spec.kubernetes.kubeAPIServer.oidcConfig.issuerURL"}),
         ({"kubernetes__version": "1.29.8", "kubernetes__kubeAPIServer": {"structuredAuthentication": {"configMapName": "c"}}},
-         {"spec.kubernetes.kubeAPIServer.structuredAuthentication", f"{W}[0].machine.image.version"}),
+         {"spec.kubernetes.kubeAPIServer.structuredAuthentication"}),
         ({"kubernetes__kubeAPIServer": {"encryptionConfig": {"resources": ["secrets", "*.apps"]}}},
          {"spec.kubernetes.kubeAPIServer.encryptionConfig.resources[0]",
           "spec.kubernetes.kubeAPIServer.encryptionConfig.resources[1]"}),

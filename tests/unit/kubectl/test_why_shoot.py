@@ -247,7 +247,8 @@ def test_what_maintenance_changes() -> None:
 def test_a_failed_maintenance_and_an_image_that_is_not_offered() -> None:
     worker = {"name": "w", "machine": {"image": {"name": "os", "version": "1.0.0"}}}
     failed = {"lastMaintenance": {"state": "Failed", "failureReason": "no version"}}
-    wanted = on_far(status=failed, provider={"workers": [worker]}, maintenance=WINDOW)
+    version = {"version": "1.30.4"}
+    wanted = on_far(status=failed, kubernetes=version, provider={"workers": [worker]}, maintenance=WINDOW)
     found = of(wanted, profile=PROFILE)
     assert found[0].text == "the last one failed: no version"
     assert found[1].text.startswith("machine images can't be maintained: ")

@@ -5,7 +5,7 @@ Pools are not ahead of the control plane. Kubelet has settings for all pools, an
 
 from collections.abc import Iterator
 
-from gardener.garden.versions import Version, parse_version
+from gardener.garden.versions import Version, is_too_far_behind, most_behind, parse_version
 from kube.objects import Object, text
 from kube.paths import at
 from kube.quantities import parse_quantity
@@ -14,9 +14,6 @@ from webhooks.garden.common.amounts import duration_errors, share_problem
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
 from webhooks.garden.kinds.shoot.fields import VERSION, kubernetes_version, own_version, pools_of, stored_pools
-
-_SKEW_SINCE = (1, 28)
-"""From then on kubelet may be three minor versions behind; two before."""
 
 
 def versions(write: Write) -> Iterator[Finding]:
@@ -38,10 +35,10 @@ def versions(write: Write) -> Iterator[Finding]:
 
 
 def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldError]:
-    most = 3 if control_plane >= _SKEW_SINCE else 2
     if pool > control_plane:
         yield forbidden(path, "kubernetes version of a pool must not be higher than that of the control plane")
-    elif pool.major != control_plane.major or control_plane.minor - pool.minor > most:
+    elif is_too_far_behind(pool, control_plane):
+        most = most_behind(control_plane)
         yield forbidden(
             path, f"kubernetes version of a pool must be at most {most} minor versions behind the control plane"
         )

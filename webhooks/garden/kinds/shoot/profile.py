@@ -4,16 +4,17 @@ Nothing is refused that does not change: see `ratcheted`. Reads `CLOUD_PROFILES`
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
 from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden import profiles
+from gardener.garden.machine_images import architecture, architectures, runtimes, suits
 from gardener.garden.profiles import expiration, image_versions, is_expired, kubernetes_versions
 from gardener.garden.users import parents
 from gardener.garden.versions import Version, has_prefix, parse_constraint, parse_version
-from kube.objects import Object, mapping, mappings, spec, text, texts
+from kube.objects import Object, mapping, mappings, spec, text
 from kube.paths import at, mapping_at, mappings_at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
@@ -50,14 +51,6 @@ def _with_parent(write: Write, profile: Object) -> Object | None:
     found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
     parent = next((each for each in found if each is not None), None)
     return None if parent is None else profiles.merged(spec(parent), spec(profile))
-
-
-def architecture(machine: Object) -> str:
-    return text(machine.get("architecture")) or "amd64"
-
-
-def architectures(image_version: Object) -> list[str]:
-    return texts(image_version.get("architectures")) or ["amd64"]
 
 
 # --- versions of Kubernetes
@@ -108,7 +101,10 @@ def _highest(offered: Iterable[str], prefix: str, most: Version | None) -> str |
 
 
 def set_images(write: Write) -> None:
-    """A pool without image, or without version of it, has what it had before, or else what the profile has first."""
+    """A pool without image, or without version of it, has what it had before, or else what the profile has first.
+
+    It does not keep a version that stops to suit it with this request, if the image has a higher one that does.
+    """
     if write.is_deleting:
         return
     wanting = [worker for worker in workers_of(write) if not at(worker, "machine", "image", "version")]
@@ -117,31 +113,60 @@ def set_images(write: Write) -> None:
     profile = profile_of(write, write.spec) or {}
     before = stored_pools(write)
     for worker in wanting:
+        stored = mapping(before.get(text(worker.get("name"))))
         machine = child(worker, "machine")
-        given, old = mapping(machine.get("image")), mapping_at(before, text(worker.get("name")), "machine", "image")
-        name = text(given.get("name"))
+        given, old = mapping(machine.get("image")), mapping_at(stored, "machine", "image")
+        name, kubelet = text(given.get("name")), _kubelet(write.spec, worker)
         if old.get("version") and name in {"", old.get("name")}:
-            machine["image"] = {**old, **{field: value for field, value in given.items() if value}}
-        elif (found := _default_image(profile, name, architecture(machine), write.now)) is not None:
+            kept = {**old, **{field: value for field, value in given.items() if value}}
+            if _stops_to_suit(write, profile, stored, worker):
+                higher = _default_image(profile, text(old.get("name")), worker, kubelet, write.now)
+                kept |= higher if higher is not None and _is_higher(higher, old) else {}
+            machine["image"] = kept
+        elif (found := _default_image(profile, name, worker, kubelet, write.now)) is not None:
             machine["image"] = {**given, **found}
 
 
-def _default_image(profile: Object, name: str, wanted: str, now: datetime) -> Object | None:
+def _kubelet(shoot_spec: Object, worker: Object) -> Version | None:
+    return parse_version(own_version(worker)) or kubernetes_version(shoot_spec)
+
+
+def _stops_to_suit(write: Write, profile: Object, stored: Object, worker: Object) -> bool:
+    old = mapping_at(stored, "machine", "image")
+    version = image_versions(profile).get((text(old.get("name")), text(old.get("version"))))
+    if version is None or not suits(version, stored, _kubelet(write.old_spec, stored)):
+        return False
+    return not suits(version, worker, _kubelet(write.spec, worker))
+
+
+def _is_higher(image: Object, than: Object) -> bool:
+    one, other = parse_version(text(image.get("version"))), parse_version(text(than.get("version")))
+    return one is not None and other is not None and one > other
+
+
+def _default_image(profile: Object, name: str, worker: Object, kubelet: Version | None, now: datetime) -> Object | None:
+    """The latest version, of the first image that has one which suits the pool; an expired one only if all are."""
+    expired = None
     for image in mappings(profile.get("machineImages")):
-        offered = [each for each in mappings(image.get("versions")) if wanted in architectures(each)]
-        if offered and name in {"", image.get("name")}:
-            latest = _latest_image(offered, now)
-            return None if latest is None else {"name": image.get("name"), "version": latest}
-    return None
+        if name not in {"", image.get("name")}:
+            continue
+        suitable = [each for each in mappings(image.get("versions")) if suits(each, worker, kubelet)]
+        if (latest := _latest_image(suitable, now)) is None:
+            continue
+        found: Object = {"name": image.get("name"), "version": latest.get("version")}
+        if not is_expired(latest, now):
+            return found
+        expired = expired or found
+    return expired
 
 
-def _latest_image(offered: Iterable[Object], now: datetime) -> str | None:
+def _latest_image(offered: Iterable[Object], now: datetime) -> Object | None:
     ranked = [
-        (not is_expired(each, now), each.get("classification") != "deprecated", parsed, text(each.get("version")))
+        (not is_expired(each, now), each.get("classification") != "deprecated", parsed, each)
         for each in offered
         if each.get("classification") != "preview" and (parsed := parse_version(text(each.get("version"))))
     ]
-    return max(ranked)[-1] if ranked else None
+    return max(ranked, key=lambda each: each[:3], default=(None,))[-1]
 
 
 # --- what must be there
@@ -199,7 +224,7 @@ def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
     yield from _version_errors(choices, VERSION, kubernetes.get("version") or "", is_new=write.is_create)
     stored = stored_pools(write)
     for pool in pools_of(write):
-        yield from _pool_errors(choices, spec, pool, is_new=(pool.worker.get("name") or "") not in stored)
+        yield from _pool_errors(choices, spec, pool, stored.get(pool.worker.get("name") or ""))
 
 
 def _version_errors(choices: _Choices, path: str, version: str, *, is_new: bool) -> Iterator[FieldError]:
@@ -210,17 +235,18 @@ def _version_errors(choices: _Choices, path: str, version: str, *, is_new: bool)
         yield not_supported(path, version, sorted(allowed, key=lambda each: parse_version(each) or Version(0, 0, 0)))
 
 
-def _pool_errors(choices: _Choices, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+def _pool_errors(choices: _Choices, spec: Object, pool: Pool, stored: Object | None) -> Iterator[FieldError]:
+    """Args: stored: the pool as it was; None: it is new."""
     path, worker = pool
     machine, zones = worker.get("machine") or {}, worker.get("zones") or []
     if version := own_version(worker):
-        yield from _version_errors(choices, f"{path}.kubernetes.version", version, is_new=is_new)
+        yield from _version_errors(choices, f"{path}.kubernetes.version", version, is_new=stored is None)
     distinct = set(zones)
     if len(distinct) < len(zones) or not distinct <= choices.zones.keys():
         yield from _zone_errors(choices, path, zones)
     machine_type = choices.machine_types.get(machine.get("type") or "")
     yield from _machine_type_errors(choices, pool, machine_type)
-    yield from _image_errors(choices, spec, pool, is_new=is_new)
+    yield from _image_errors(choices, spec, pool, stored)
     storage = mapping(machine_type.get("storage")) if machine_type is not None else {}
     yield from _volume_errors(choices, f"{path}.volume", worker.get("volume") or {}, worker, storage)
     for index, data in enumerate(worker.get("dataVolumes") or ()):
@@ -266,17 +292,19 @@ def _unavailable(choices: _Choices, path: str, name: str, field: str, worker: Ob
 # --- images
 
 
-def _image_errors(choices: _Choices, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+def _image_errors(choices: _Choices, spec: Object, pool: Pool, stored: Object | None) -> Iterator[FieldError]:
     image = image_of(pool.worker)
     path, name, version = f"{pool.path}.machine.image", image.get("name"), image.get("version") or ""
     if not name:
         yield required(path, "the cloud profile has no image for this pool: name one")
         return
     found = choices.image_versions.get((name, version))
-    if found is None or (is_new and is_expired(found, choices.now)):
+    if found is None or (stored is None and is_expired(found, choices.now)):
         field = "version" if name in choices.images else "name"
-        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(choices))
+        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(choices, spec, pool.worker))
         return
+    if stored is not None and is_expired(found, choices.now):
+        yield from _back_to_expired(path, found, image, image_of(stored))
     wanted, built_for = architecture(pool.worker.get("machine") or {}), architectures(found)
     if wanted not in built_for:
         detail = f"image {name}:{version} has architectures {', '.join(built_for)}, not {wanted}"
@@ -284,28 +312,34 @@ def _image_errors(choices: _Choices, spec: Object, pool: Pool, *, is_new: bool) 
     if constraint := text(found.get("kubeletVersionConstraint")):
         yield from _kubelet_errors(f"{path}.version", constraint, spec, pool)
     if (cri := pool.worker.get("cri")) and cri.get("name"):
-        yield from _runtime_errors(f"{pool.path}.cri", _runtimes(found), cri)
+        yield from _runtime_errors(f"{pool.path}.cri", runtimes(found), cri)
 
 
-def _runtimes(image_version: Object) -> dict[str, set[str]]:
-    """Container runtimes by the interface to them (CRI)."""
-    return {
-        text(cri.get("name")): {text(each.get("type")) for each in mappings(cri.get("containerRuntimes"))}
-        for cri in mappings(image_version.get("cri"))
-    } or {"containerd": set()}
+def _back_to_expired(path: str, found: Object, image: Object, before: Object) -> Iterator[FieldError]:
+    """A pool may go up to an expired version, as maintenance does; not down, nor to that of another image."""
+    date, version = f"expired on {expiration(found):%Y-%m-%d}", text(image.get("version"))
+    if image.get("name") != before.get("name"):
+        detail = f"it {date}: a pool can go to another image only with a version that has not expired; choose such one"
+    elif version != before.get("version") and not _is_higher(image, before):
+        detail = f"it {date}, and is lower than the present version {text(before.get('version'))}: choose another one"
+    else:
+        return
+    yield invalid(f"{path}.version", version, detail)
 
 
-def _images(choices: _Choices) -> list[str]:
+def _images(choices: _Choices, shoot_spec: Object, worker: Object) -> list[str]:
+    """Those that the pool can have."""
+    kubelet = _kubelet(shoot_spec, worker)
     return [
         f"{name}:{text(version.get('version'))}"
         for name, image in choices.images.items()
         for version in mappings(image.get("versions"))
-        if not is_expired(version, choices.now)
+        if not is_expired(version, choices.now) and suits(version, worker, kubelet)
     ]
 
 
 def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Iterator[FieldError]:
-    kubelet = parse_version(own_version(pool.worker)) or kubernetes_version(spec)
+    kubelet = _kubelet(spec, pool.worker)
     if kubelet is None:
         return
     try:
@@ -358,18 +392,19 @@ def _bytes(size: object) -> Decimal | None:
         return None
 
 
-# --- what expires soon
+# --- what has expired, or does soon
 
 
 def expired(write: Write) -> Iterator[str]:
-    """A warning of versions that expire soon: they are replaced in the maintenance time window."""
+    """A warning of versions that have expired, or do soon: they are replaced in the maintenance time window."""
     profile = (profile_of(write, write.spec) or {}) if write.spec_is_changed else {}
     versions = {key: each for key, each in kubernetes_versions(profile).items() if "expirationDate" in each}
     images = {key: each for key, each in image_versions(profile).items() if "expirationDate" in each}
     for path, version, entry in _chosen(write, versions, images) if versions or images else ():
         date = expiration(entry)
         if date is not None and date <= write.now + _SOON:
-            yield f"{path}: version {version} expires on {date:%Y-%m-%d}"
+            verb = "expired" if date <= write.now else "expires"
+            yield f"{path}: version {version} {verb} on {date.astimezone(UTC):%Y-%m-%d}"
 
 
 def _chosen(
