@@ -161,14 +161,18 @@ async def test_a_shoot_is_maintained_in_its_window_once(garden: Garden, client: 
 
 
 async def test_what_the_api_server_refuses_is_not_tried_again(garden: Garden, client: Client) -> None:
-    """A pool that stays where it is would be too far behind its control plane."""
+    """A rotation that was planned for the maintenance has been completed meanwhile."""
     shoot = Watched(garden, client)
-    shoot.offer("1.28.2", "1.31.3", "1.32.0")
-    pool = garden_object(SHOOTS)["spec"]["provider"]["workers"][0] | {"kubernetes": {"version": "1.28.2"}}
-    del pool["machine"]["image"]
-    provider = {"type": shoot.place.name, "workers": [pool]}
-    shoot.create(auto=False, kubernetes={"version": "1.31.3"}, provider=provider)
-    shoot.offer("1.28.2", "1.31.3", "1.32.0", expired="1.31.3")
+    shoot.create(auto=False)
+    planned = "maintenance.gardener.cloud/operation"
+
+    def rotation(phase: str) -> None:
+        status = {"credentials": {"rotation": {"certificateAuthorities": {"phase": phase}}}}
+        shoot.place.patch(SHOOTS, "s", {"status": status}, status=True)
+
+    rotation("Prepared")
+    shoot.place.patch(SHOOTS, "s", {"metadata": {"annotations": {planned: "rotate-ca-complete"}}})
+    rotation("Completed")
     async with shoot.running() as loop:
         await until_idle(loop)
         shoot.ask()
@@ -176,22 +180,92 @@ async def test_what_the_api_server_refuses_is_not_tried_again(garden: Garden, cl
         last = shoot.last()
         assert last["description"] == "Maintenance failed"
         assert last["failureReason"].startswith("Updates to the Shoot failed to be applied: ")
-        assert "at most 3 minor versions behind" in last["failureReason"]
-        assert shoot.version() == "1.31.3"
+        assert "everything that rotate-ca-complete is about must be in phase Prepared" in last["failureReason"]
+        assert annotations(shoot.get())[planned] == "rotate-ca-complete"
         assert OPERATION not in annotations(shoot.get())
         assert await shoot.events() == []
 
-        # What was in the way is not there any more, as the controller learns some time.
-        shoot.offer("1.28.2", "1.31.3", "1.32.0")
-
-        def succeeds() -> bool:
-            if OPERATION not in annotations(shoot.get()):
-                shoot.ask()
-            return bool(shoot.last()["state"] == "Succeeded")
-
-        await soon(succeeds, "the maintenance to succeed")
+        shoot.place.patch(SHOOTS, "s", {"metadata": {"annotations": {planned: None}}})
+        shoot.ask()
+        await shoot.done()
         assert shoot.last()["description"] == "Maintenance succeeded"
         assert "failureReason" not in shoot.last()
+
+
+async def test_kubernetes_pools_and_images_are_updated_in_one_write(garden: Garden, client: Client) -> None:
+    """No image works with both versions; and a pool that stays would be too far behind."""
+    shoot = Watched(garden, client)
+    name = shoot.place.name
+    images = [
+        {"version": "1.0.0", "kubeletVersionConstraint": "< 1.32"},
+        {"version": "2.0.0", "kubeletVersionConstraint": ">= 1.32"},
+    ]
+    profile = {"spec": {"machineImages": [{"name": name, "updateStrategy": "major", "versions": images}]}}
+    shoot.place.patch(CLOUD_PROFILES, name, profile)
+    versions = ("1.28.2", "1.29.4", "1.31.3", "1.32.0")
+    shoot.offer(*versions)
+    first = garden_object(SHOOTS)["spec"]["provider"]["workers"][0]
+    first["machine"]["image"] = {"name": name, "version": "1.0.0"}
+    second = {**first, "name": "behind", "kubernetes": {"version": "1.28.2"}}
+    provider = {"type": name, "workers": [first, second]}
+    shoot.create(auto=False, kubernetes={"version": "1.31.3"}, provider=provider)
+    shoot.offer(*versions, expired="1.31.3")
+    async with shoot.running() as loop:
+        await until_idle(loop)
+        before = shoot.get()["metadata"]["generation"]
+        shoot.ask()
+        await shoot.done()
+        found = shoot.get()
+        assert found["metadata"]["generation"] == before + 1
+        assert shoot.version() == "1.32.0"
+        pools = found["spec"]["provider"]["workers"]
+        assert [each["machine"]["image"]["version"] for each in pools] == ["2.0.0", "1.0.0"]
+        assert pools[1]["kubernetes"]["version"] == "1.29.4"
+        assert "failureReason" not in shoot.last()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kubernetes", "removed"),
+    [
+        (
+            "1.32.1",
+            "1.33.0",
+            {
+                "kubeControllerManager": {"podEvictionTimeout": "2m"},
+                "clusterAutoscaler": {"maxEmptyBulkDelete": 5},
+            },
+            ["kubeControllerManager.podEvictionTimeout", "clusterAutoscaler.maxEmptyBulkDelete"],
+        ),
+        (
+            "1.34.1",
+            "1.35.0",
+            {
+                "kubeAPIServer": {"enableAnonymousAuthentication": True, "watchCacheSizes": {"default": 100}},
+                "kubeScheduler": {"kubeMaxPDVols": "20"},
+            },
+            [
+                "kubeAPIServer.enableAnonymousAuthentication",
+                "kubeAPIServer.watchCacheSizes.default",
+                "kubeScheduler.kubeMaxPDVols",
+            ],
+        ),
+    ],
+)
+async def test_settings_that_the_new_version_forbids_are_gone(
+    garden: Garden, client: Client, old: str, new: str, kubernetes: Object, removed: list[str]
+) -> None:
+    shoot = Watched(garden, client)
+    shoot.offer(old, new)
+    shoot.create(auto=False, kubernetes={"version": old, **kubernetes})
+    shoot.offer(old, new, expired=old)
+    async with shoot.running():
+        shoot.ask()
+        await shoot.done()
+    found = shoot.get()["spec"]
+    assert found["kubernetes"]["version"] == new
+    for path in removed:
+        assert at(found, "kubernetes", *path.split(".")) is None
+        assert f"Removed spec.kubernetes.{path}. Reason: " in shoot.last()["description"]
 
 
 async def test_a_shoot_that_changes_meanwhile_is_planned_anew(garden: Garden, client: Client) -> None:

@@ -3,6 +3,7 @@
 import copy
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -639,7 +640,9 @@ def test_a_setting_that_the_new_version_forbids_is_removed(
         assert kept.texts == []
 
 
-def test_each_setting_of_the_table_has_a_case_and_a_source() -> None:
+def test_each_setting_of_the_table_has_a_case_a_source_and_a_place_in_the_documentation() -> None:
+    documented = Path(__file__).parents[3].joinpath("docs/shoots.md").read_text()
+    assert [setting.path for setting in settings() if f"`{setting.path}`" not in documented] == []
     assert {setting.path for setting in settings()} == {path for *_, path in FORBIDDEN}
     assert all(setting.source.startswith("https://github.com/gardener/gardener/") for setting in settings())
     assert all(setting.reason and OLDEST < setting.since <= NEWEST for setting in settings())

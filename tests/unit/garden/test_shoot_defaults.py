@@ -49,6 +49,41 @@ def test_a_short_shoot_gets_what_the_documentation_promises() -> None:
     assert "operation" not in created.object
 
 
+def offering(*versions: str) -> Object:
+    return with_fields(PROFILE, spec__kubernetes={"versions": [{"version": each} for each in versions]})
+
+
+@pytest.mark.parametrize(
+    ("version", "taints", "addons", "anonymous", "names"),
+    [
+        ("1.32.1", 10, True, False, {"cloudProfile", "cloudProfileName"}),
+        ("1.33.1", None, True, False, {"cloudProfile", "cloudProfileName"}),
+        ("1.34.1", None, True, False, {"cloudProfile"}),
+        ("1.35.1", None, False, None, {"cloudProfile"}),
+    ],
+)
+def test_a_version_gets_no_setting_that_it_forbids(
+    version: str, taints: int | None, addons: bool, anonymous: bool | None, names: set[str]
+) -> None:
+    profile = offering("1.31.1", "1.32.1", "1.33.1", "1.34.1", "1.35.1")
+    for obj in (
+        submitted(kubernetes={"version": version, "clusterAutoscaler": {}}),
+        submitted(
+            kubernetes={"version": version[:4], "clusterAutoscaler": {}}, cloudProfile=None, cloudProfileName="local"
+        ),
+    ):
+        created = create(obj, profile)
+        assert created.status is None, created.message
+        kubernetes = created.spec["kubernetes"]
+        assert kubernetes["version"] == version
+        assert kubernetes["clusterAutoscaler"].get("maxEmptyBulkDelete") == taints
+        assert kubernetes["kubeAPIServer"].get("enableAnonymousAuthentication") is anonymous
+        assert ("addons" in created.spec) is addons
+        assert {name for name in created.spec if name.startswith("cloudProfile")} == names
+    bare = create(workerless(kubernetes={"version": version}), profile)
+    assert bare.spec["kubernetes"]["kubeAPIServer"].get("enableAnonymousAuthentication") is anonymous
+
+
 def test_a_workerless_shoot_gets_nothing_for_workers() -> None:
     created = create(workerless())
     assert created.status is None, created.message

@@ -166,7 +166,7 @@ def test_a_new_pool_gets_an_image_that_suits_it(kubernetes: str, pool: dict[str,
 def test_a_pool_for_which_an_image_has_no_usable_version_is_refused_with_those_that_suit_it(name: str) -> None:
     refused = create(submitted(provider__workers=[worker(machine__image={"name": name})]), SUITED)
     assert f"{IMAGE}: Unsupported value" in refused.message
-    assert 'supported values: "second:1.0.0", "third:9.0.0"' in refused.message
+    assert 'supported values: "first:3.0.0", "second:1.0.0", "third:9.0.0"' in refused.message
 
 
 def test_a_pool_of_a_profile_without_a_suitable_image_has_to_name_one() -> None:
@@ -194,7 +194,8 @@ def test_a_pool_keeps_its_image_as_long_as_it_suits_it(changes: dict[str, Any], 
     )
     pool = changes.pop("pool", {})
     old = stored(submitted(kubernetes__version="1.30.1", provider__workers=[having("linux", "1.0.0")]), offered)
-    for written in ({}, {"machine__image": {"name": "linux"}}):
+    images: tuple[dict[str, Any], ...] = ({}, {"machine__image": {"name": "linux"}})
+    for written in images:
         changed = update(old, offered, provider__workers=[worker(**pool, **written)], **changes)
         assert "machine.image" not in changed.message
         assert images_of(changed.object) == [("linux", image)]

@@ -168,7 +168,8 @@ KUBE_API_SERVER = struct(
             default={},
         ),
         "enableAnonymousAuthentication": boolean(
-            "Whether requests without credentials are let in as `system:anonymous`. Default: false.", default=False
+            "Whether requests without credentials are let in as `system:anonymous`. The webhooks fill in false before"
+            " Kubernetes 1.35, from which on it is forbidden: use structuredAuthentication."
         ),
         "eventTTL": duration("For how long Events are kept; up to 168h. Default: 1h0m0s.", default="1h0m0s"),
         "logging": struct(
@@ -290,7 +291,11 @@ _CLUSTER_AUTOSCALER = struct(
         "newPodScaleUpDelay": duration(
             "How long a Pod must have waited before a node is added for it. Default: 0s.", default="0s"
         ),
-        "maxEmptyBulkDelete": integer("Empty nodes that may be removed at once. Default: 10.", default=10, at_least=0),
+        "maxEmptyBulkDelete": integer(
+            "Empty nodes that may be removed at once. The webhooks fill in 10 before Kubernetes 1.33, from which on it"
+            " is forbidden.",
+            at_least=0,
+        ),
         "ignoreDaemonsetsUtilization": boolean(
             "Whether Pods of DaemonSets are left out of a node's utilization. Default: false.", default=False
         ),

@@ -288,7 +288,9 @@ SPEC = struct(
     "What the cluster is to be.",
     {
         "cloudProfileName": string(
-            "A CloudProfile by name. Use cloudProfile; the webhooks keep the two in step.", at_most=253
+            "A CloudProfile by name. Use cloudProfile; the webhooks keep the two in step, and remove this one from"
+            " Kubernetes 1.34 on.",
+            at_most=253,
         ),
         "cloudProfile": CLOUD_PROFILE_REFERENCE,
         "region*": string(

@@ -21,8 +21,8 @@ GARDEN = "garden"
 _MOST_PODS = 1 << 20
 _LONG_GRACE = "2m0s"
 """In which nodes that do not answer count as ready, by default, before Kubernetes 1.27."""
+_ADDONS = {"addons": {"kubernetesDashboard": {"enabled": False, "authenticationMode": "token"}}}
 _WITH_WORKERS = {
-    "addons": {"kubernetesDashboard": {"enabled": False, "authenticationMode": "token"}},
     "kubernetes": {
         "kubeAPIServer": {"defaultNotReadyTolerationSeconds": 300, "defaultUnreachableTolerationSeconds": 300},
         "kubeControllerManager": {},
@@ -84,8 +84,9 @@ def _set_missing(obj: Object, defaults: Object) -> None:
 
 def set_defaults_of_version(write: Write) -> None:
     """For `mutations`, when the full version is known."""
-    kubernetes = child(write.own_spec(), "kubernetes")
-    version = kubernetes_version(write.spec)
+    spec, version = write.own_spec(), kubernetes_version(write.spec)
+    kubernetes = child(spec, "kubernetes")
+    _set_what_is_not_forbidden(write, spec, version)
     if kubernetes.get("enableStaticTokenKubeconfig") is None:
         kubernetes["enableStaticTokenKubeconfig"] = version is not None and version < (1, 26)
     if workers_of(write):
@@ -94,6 +95,19 @@ def set_defaults_of_version(write: Write) -> None:
             manager["nodeMonitorGracePeriod"] = _LONG_GRACE if version is not None and version < (1, 27) else "40s"
         elif _gives_up_long_grace(write, version):
             manager["nodeMonitorGracePeriod"] = "40s"
+
+
+def _set_what_is_not_forbidden(write: Write, spec: Object, version: Version | None) -> None:
+    """What newer versions of Kubernetes forbid; see `gardener.garden.maintenance.repairs`."""
+    kubernetes = spec["kubernetes"]
+    if kubernetes.get("clusterAutoscaler") is not None and (version is None or version < (1, 33)):
+        _set_missing(kubernetes["clusterAutoscaler"], {"maxEmptyBulkDelete": 10})
+    if version is not None and version >= (1, 34) and spec.get("cloudProfile") and not write.is_deleting:
+        spec.pop("cloudProfileName", None)
+    if version is None or version < (1, 35):
+        _set_missing(child(kubernetes, "kubeAPIServer"), {"enableAnonymousAuthentication": False})
+        if workers_of(write):
+            _set_missing(spec, _ADDONS)
 
 
 def _gives_up_long_grace(write: Write, version: Version | None) -> bool:
