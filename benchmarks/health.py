@@ -19,7 +19,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, managed_resource, secret_of
 from devcluster.cluster import Cluster
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.health.checks.deployment import PodsWanted
+from gardener.health.checks.workload_pods import PodsWanted
 from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version

@@ -88,6 +88,7 @@ def compose_controllers(
                 has_finished=managed.has_finished,
                 unhealthy=health.check.remembered,
                 progressing=progress.check.remembered,
+                manual=progress.check.manual,
                 pods_of=progress.check.pods_of,
             )
         )

@@ -8,11 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from gardener import keys
-from gardener.health.checks import deployment
-from gardener.health.checks.deployment import PodsWanted
+from gardener.health.checks import deployment, workload_pods
 from gardener.health.checks.registry import BUILT_IN, Rules
-from gardener.health.checks.rule import CheckError, quoted
-from kube.objects import Object, annotations
+from gardener.health.checks.rule import CAUSE, CheckError, quoted
+from gardener.health.checks.workload_pods import PodsWanted
+from kube.objects import Object, annotations, group_of
+
+_WORKLOADS = frozenset(
+    {
+        *(("apps", kind) for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")),
+        *(("batch", "Job"), ("", "ReplicationController")),
+    }
+)
+"""Groups and kinds of what selects pods, which may say why it is not as it should be."""
+NO_LOAD_BALANCER = (
+    "nothing has provided a load balancer: check that the cluster runs a controller for Services of type LoadBalancer"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +96,14 @@ def may_have_events(finding: Finding) -> bool:
 
 
 def with_events(finding: Finding, events_text: str) -> Finding:
-    return replace(finding, message=f"{finding.message}\n\n{events_text}") if events_text else finding
+    if not events_text:
+        return with_cause(finding, NO_LOAD_BALANCER)
+    return replace(finding, message=f"{finding.message}\n\n{events_text}")
+
+
+def with_cause(finding: Finding, cause: str) -> Finding:
+    """Args: cause: what others say about why; empty: nothing is known."""
+    return replace(finding, message=f"{finding.message}{CAUSE}{cause}") if cause else finding
 
 
 def progress_api_version(reference: Reference, *, rules: Rules = BUILT_IN) -> str | None:
@@ -109,13 +127,35 @@ def progress_finding(reference: Reference, obj: Object, *, rules: Rules = BUILT_
     return None if waits_for is None else _progressing(reference, waits_for)
 
 
+def manual_step(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -> str:
+    """What the roll-out of the live object leaves to a person, with its name; empty: nothing."""
+    rule = rules.progress(reference.api_version, reference.kind)
+    if rule is None or rule.manual is None or is_skipped(obj):
+        return ""
+    try:
+        step = rule.manual(obj)
+    except CheckError:
+        return ""
+    return f"{reference.kind} {reference}: {step}" if step else ""
+
+
 def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
     """What decides the progress of a Deployment without a `progress_finding`."""
     rule = BUILT_IN.progress(reference.api_version, reference.kind)
     if rule is not deployment.RULE or is_skipped(obj):
         return None
     try:
-        return deployment.pods_wanted(obj)
+        return None if deployment.is_paused(obj) else workload_pods.pods_wanted(obj)
+    except ValueError:
+        return None
+
+
+def pods_of(reference: Reference, obj: Object) -> PodsWanted | None:
+    """The pods of a workload; None for what has none, or is malformed."""
+    if (group_of(reference.api_version), reference.kind) not in _WORKLOADS:
+        return None
+    try:
+        return workload_pods.pods_wanted(obj)
     except ValueError:
         return None
 

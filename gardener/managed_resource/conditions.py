@@ -29,6 +29,8 @@ _BEING_DELETED = "The resources are currently being deleted."
 _APPLIED_WITH_WARNINGS = "All resources are applied, with warnings: "
 _WITH_WARNINGS = "; applied with warnings: "
 _IS_IGNORED = "ManagedResource is marked to be ignored."
+_MANUAL = " Left to be done by hand: "
+_MANUAL_SHOWN = 5
 
 
 def ignored() -> list[Condition]:
@@ -155,7 +157,25 @@ def ready(managed_resource: Object) -> Condition | None:
         return Condition(READY, "True", IGNORED, _IS_IGNORED)
     if not is_observed(managed_resource):
         return Condition(READY, "Unknown", APPLY_PROGRESSING, "The last change of the spec is not applied yet.")
-    return Condition(READY, "True", RESOURCES_READY, "All resources are applied, healthy and rolled out.")
+    message = "All resources are applied, healthy and rolled out."
+    steps = manual_steps_of(managed_resource)
+    return Condition(READY, "True", RESOURCES_READY, f"{message}{_MANUAL}{steps}" if steps else message)
+
+
+def with_manual_steps(message: str, steps: Sequence[str]) -> str:
+    """The message of a complete roll-out, with what it leaves to a person."""
+    if not steps:
+        return message
+    shown = list(steps[:_MANUAL_SHOWN])
+    if more := len(steps) - len(shown):
+        shown.append(f"{more} more")
+    return f"{message}{_MANUAL}{'; '.join(shown)}"
+
+
+def manual_steps_of(managed_resource: Object) -> str:
+    """What its roll-out leaves to a person, as the condition says it; empty: nothing."""
+    found = condition(managed_resource, RESOURCES_PROGRESSING) or {}
+    return (found.get("message") or "").partition(_MANUAL)[2] if found.get("status") == "False" else ""
 
 
 def with_ready(managed_resource: Object, *, is_wanted: bool, now: datetime) -> Object:

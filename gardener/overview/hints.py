@@ -9,7 +9,7 @@ from gardener.managed_resource.conditions import warnings_in
 from gardener.managed_resource.references import listed_in
 from gardener.managed_resource.remedies import remedies_of_failure, remedies_of_warnings
 from gardener.overview.objects import Health, Live
-from gardener.overview.states import ResourceState, state_of, without_false_namespaces
+from gardener.overview.states import ResourceState, manual_steps, state_of, without_false_namespaces
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
 
 _BY_REASON = {
@@ -39,6 +39,7 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
             "by --target-kubeconfig"
         )
     advice += remedies_of_warnings(warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {}))
+    advice += filter(None, [manual_steps(managed_resource)])
     if state is ResourceState.UNHEALTHY:
         advice += [f"look at {live.name}" for live in found if live.status.health is Health.UNHEALTHY][:3]
     return list(dict.fromkeys(advice))

@@ -19,7 +19,7 @@ from kube.objects import Object, condition, group_of, held_by, is_deleting, meta
 class Health(StrEnum):
     HEALTHY = "Healthy"
     COMPLETED = "Completed"
-    """A Job that has finished, and is gone for that."""
+    """A Job that has completed, and is gone for that."""
     PROGRESSING = "Progressing"
     UNHEALTHY = "Unhealthy"
     MISSING = "Missing"
@@ -70,7 +70,9 @@ def health_status(obj: Object) -> HealthStatus:
         wrong = rule.health(obj) if rule is not None else None
     except Malformed as error:
         return HealthStatus(Health.UNKNOWN, str(error))
-    return HealthStatus(Health.UNHEALTHY, wrong) if wrong else HealthStatus(Health.HEALTHY)
+    if wrong:
+        return HealthStatus(Health.UNHEALTHY, wrong)
+    return HealthStatus(Health.HEALTHY, (progress.manual(obj) if progress and progress.manual else "") or "")
 
 
 _KEPT = ("kept ", "waiting for at most ")
@@ -93,7 +95,7 @@ def as_reported(
 
 def _status(managed_resource: Object, live: Live, manifests: Mapping[str, Object] | None) -> HealthStatus:
     if live.status.health is Health.MISSING and _has_finished(managed_resource, live.reference, manifests):
-        return FINISHED
+        return _reported_as(managed_resource, Reference.of(live.reference)) or FINISHED
     return _reported(managed_resource, live) or live.status
 
 
@@ -132,6 +134,11 @@ def _reported(managed_resource: Object, live: Live) -> HealthStatus | None:
     reference = Reference.of(live.reference)
     if live.status.health is not Health.HEALTHY or BUILT_IN.health(reference.api_version, reference.kind):
         return None
+    return _reported_as(managed_resource, reference)
+
+
+def _reported_as(managed_resource: Object, reference: Reference) -> HealthStatus | None:
+    """What the conditions say of this object."""
     for condition_type, status, health, words in (
         (RESOURCES_HEALTHY, "False", Health.UNHEALTHY, "is unhealthy: "),
         (RESOURCES_PROGRESSING, "True", Health.PROGRESSING, "is progressing: "),

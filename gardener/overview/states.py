@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from gardener import keys
 from gardener.conditions import IN_PROGRESS, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.conditions import IGNORED, is_observed, warnings_in
+from gardener.managed_resource.conditions import IGNORED, is_observed, manual_steps_of, warnings_in
 from gardener.managed_resource.references import listed_in
 from gardener.responsibility import is_ignored
 from kube.objects import Object, annotations, condition, is_deleting
@@ -79,7 +79,7 @@ def message_of(managed_resource: Object) -> str:
         case ResourceState.PENDING:
             return "no agent has looked at it yet"
         case ResourceState.READY:
-            return warnings_of(managed_resource)
+            return "; ".join(filter(None, (warnings_of(managed_resource), manual_steps(managed_resource))))
         case ResourceState.UNHEALTHY:
             return _message(managed_resource, RESOURCES_HEALTHY)
         case ResourceState.PROGRESSING if status_of(managed_resource, RESOURCES_APPLIED) == "True":
@@ -100,6 +100,12 @@ def warnings_of(managed_resource: Object) -> str:
     """What the API server warned of when its objects were applied."""
     text = warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {})
     return f"AppliedWithWarnings: {text}" if text else ""
+
+
+def manual_steps(managed_resource: Object) -> str:
+    """What its roll-out leaves to a person."""
+    text = manual_steps_of(managed_resource)
+    return f"left to be done by hand: {text}" if text else ""
 
 
 _FRAMES = (

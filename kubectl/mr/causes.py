@@ -3,14 +3,16 @@
 The health of a Deployment says that replicas are missing; its pods say why, or Events if there are none.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from gardener.health.checks.workload_pods import cause_of_pod, one_line
+from gardener.health.findings import NO_LOAD_BALANCER
 from gardener.overview.events import in_order
 from gardener.overview.objects import Health, Live, name_of
 from kube.errors import KubeError
-from kube.objects import Object, condition, key, mapping, mappings, metadata, spec, text, uid
+from kube.objects import Object, key, mapping, mappings, metadata, spec, text, uid
 from kube.paths import mappings_at
 from kube.resources import EVENTS, JOBS, PODS, REPLICA_SETS
 from kube.runtime.client import Selection
@@ -21,7 +23,6 @@ _MOST = 10
 """Objects that are looked into."""
 _AT_ONCE = 4
 _BAD = frozenset({Health.UNHEALTHY, Health.PROGRESSING})
-_STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 
 
 async def explained(cluster: Cluster, found: Sequence[Live]) -> list[Live]:
@@ -66,39 +67,6 @@ async def _made_by(cluster: Cluster, owner: Object) -> list[Object]:
     return found
 
 
-def cause_of_pod(pod: Object) -> str:
-    """Why it is not ready; empty: it is, or it is about to be."""
-    return next(_causes_of_pod(pod), "")
-
-
-def _causes_of_pod(pod: Object) -> Iterator[str]:
-    name, scheduled = name_of({"kind": "Pod", **pod}), condition(pod, "PodScheduled") or {}
-    if scheduled.get("status") == "False":
-        yield f"{name} is not scheduled: {_one_line(scheduled.get('message')) or text(scheduled.get('reason'))}"
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for status in mappings_at(pod, "status", field):
-            if cause := _cause_of_container(status):
-                yield f"{name}, container {text(status.get('name'))}: {cause}"
-
-
-def _cause_of_container(status: Object) -> str:
-    state, last = mapping(status.get("state")), mapping(mapping(status.get("lastState")).get("terminated"))
-    waiting, ended = mapping(state.get("waiting")), mapping(state.get("terminated"))
-    if last and not ended:
-        ended = last
-    ends = _end(ended) if ended.get("exitCode") else ""
-    reason = text(waiting.get("reason"))
-    if not reason or reason in _STARTING:
-        return ends if waiting or state.get("terminated") else ""
-    message = ends if reason == "CrashLoopBackOff" and ends else _one_line(waiting.get("message"))
-    return f"{reason}: {message}".rstrip(": ")
-
-
-def _end(terminated: Object) -> str:
-    ended = f"ended with {terminated.get('exitCode')} ({text(terminated.get('reason')) or 'Error'})"
-    return f"{ended}: {_one_line(terminated.get('message'))}".rstrip(": ")
-
-
 async def _with_last_line(cluster: Cluster, pod: Object, cause: str) -> str:
     """With the last thing that a container wrote before it ended, if it left no message."""
     crashed = next((each for each in mappings_at(pod, "status", "containerStatuses") if _has_crashed(each)), None)
@@ -111,7 +79,7 @@ async def _with_last_line(cluster: Cluster, pod: Object, cause: str) -> str:
             last = [line.decode(errors="replace") async for line in lines]
     except KubeError:
         return cause
-    return f"{cause}; its last line: {_one_line(last[-1])}" if last and last[-1].strip() else cause
+    return f"{cause}; its last line: {one_line(last[-1])}" if last and last[-1].strip() else cause
 
 
 def _has_crashed(status: Object) -> bool:
@@ -132,15 +100,11 @@ async def _warning(cluster: Cluster, objects: Iterable[Object]) -> str:
     if events:
         newest = events[-1]
         about = of[text(mapping(newest.get("involvedObject")).get("uid"))]
-        return f"{name_of(about)}: {text(newest.get('reason'))}: {_one_line(newest.get('message'))}"
+        return f"{name_of(about)}: {text(newest.get('reason'))}: {one_line(newest.get('message'))}"
     return _without_events(next(iter(of.values())))
 
 
 def _without_events(obj: Object) -> str:
     if obj.get("kind") == "Service" and spec(obj).get("type") == "LoadBalancer":
-        return "no load balancer has been made for it: see whether the cluster has a controller for that"
+        return NO_LOAD_BALANCER
     return ""
-
-
-def _one_line(value: object) -> str:
-    return " ".join(text(value).split())

@@ -137,7 +137,7 @@ def progress_of(
         state, ""
     )
     waited = [live for live in found if live.status.health not in _FINE]
-    warnings = warnings_of(managed_resource)
+    warnings = message_of(managed_resource) if state is ResourceState.READY else warnings_of(managed_resource)
     return Progress(
         name, reached=reached, line=line, blocking=_lines(waited, width), hopeless=hopeless, warnings=warnings
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
+from agent.resource_manager.health.checks import Found
 from agent.resource_manager.health.conditions import health_condition
 from agent.resource_manager.health.controller import declare_health, declare_progress
 from agent.resource_manager.health.reconcile import Reconciler
@@ -394,15 +395,15 @@ async def test_a_kind_is_watched_as_long_as_somebody_needs_it(world: HealthWorld
 
 
 class AllIsFine:
-    async def findings(
-        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> list[Finding]:
-        return []
+    """Finds nothing."""
 
-    def first_finding(
+    async def look(
         self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> Finding | None:
-        return None
+    ) -> Found:
+        return Found()
+
+    def known(self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Found:
+        return Found()
 
     def remembered(self, reference: Reference) -> Finding | None:
         return None
@@ -410,8 +411,8 @@ class AllIsFine:
     async def forget(self, managed_resource: Key) -> None:
         pass
 
-    def condition(self, findings: Sequence[Finding], *, only_applied: bool = False) -> Condition:
-        return health_condition(findings)
+    def condition(self, found: Found, *, only_applied: bool = False) -> Condition:
+        return health_condition(found.findings)
 
 
 OTHER = {**applied("True"), "type": "Other"}

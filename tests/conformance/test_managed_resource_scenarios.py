@@ -40,12 +40,15 @@ SUBSET = [
 _MANAGED_RESOURCE = "resources.gardener.cloud/v1alpha1 ManagedResource mr"
 _MORE_CPU = {"spec": {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}}}}
 _APPLIED = {"status": {"conditions": [{"reason": "ApplySucceeded"}]}}
+_JOB_RUNS = {"type": "ResourcesProgressing", "reason": "JobProgressing", "status": "True"}
 _FILLED_IN = {"v1 Secret x": {"data": {"b": "b"}}}
 WANTED: dict[str, Observations] = {
     # the manifest has no data at all: what an application fills in stays
     "kinds/secret-type": {"drift": _FILLED_IN, "then": _FILLED_IN},
     # a node port stays with the number of its port
     "kinds/service-nodeports": {"then": {"v1 Service x": {"spec": {"ports": [{"nodePort": "<allocated port 1>"}]}}}},
+    # a Job that runs is in progress: what depends on it waits for its end
+    "health/job-running": {"seen": {_MANAGED_RESOURCE: {"status": {"conditions": [_JOB_RUNS]}}}},
     # lists are taken apart
     "apply/list-kind": {"applied": {"v1 ConfigMap in-list": {"data": {"k": "v"}}, _MANAGED_RESOURCE: _APPLIED}},
     "kinds/pod": {"then": {_MANAGED_RESOURCE: _APPLIED}},

@@ -128,6 +128,10 @@ spec:
   clusterIP: 10.0.0.1
   signerName: kubernetes.io/kubelet-serving
   replicas: 1
+  paused: true
+  suspend: false
+  completions: 1
+  containers: [{name: c, readinessProbe: {periodSeconds: 1}}]
   progressDeadlineSeconds: 600
   ttlSecondsAfterFinished: 1
   updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 10%, partition: 1}}
@@ -169,6 +173,8 @@ status:
   - {type: Ready, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
   - {type: Complete, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
   - {type: Available, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: PodScheduled, status: 'False', reason: Unschedulable, message: m, observedGeneration: 2}
+  - {type: ReplicaFailure, status: 'False', reason: FailedCreate, message: m, observedGeneration: 2}
   - {type: Progressing, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
   - {type: NamesAccepted, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
   - {type: Established, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
@@ -188,7 +194,16 @@ status:
   numberMisscheduled: 0
   state: active
   loadBalancer: {ingress: [{ip: 10.0.0.1}]}
-  containerStatuses: [{restartCount: 1}]
+  succeeded: 0
+  active: 1
+  failed: 0
+  initContainerStatuses: []
+  containerStatuses:
+  - name: c
+    restartCount: 1
+    ready: false
+    state: {waiting: {reason: CrashLoopBackOff, message: m}, running: {}, terminated: {}}
+    lastState: {terminated: {exitCode: 1, reason: Error, message: m}}
 """)
 
 

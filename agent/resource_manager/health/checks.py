@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.resource_manager.common.service_events import warnings_about
@@ -20,6 +20,7 @@ from agent.resource_manager.health.objects import Kind, NotKnown, Objects
 from agent.resource_manager.health.pods import Pods
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth
 from gardener.health.checks.registry import Rules
+from gardener.health.checks.workload_pods import PodsWanted
 from gardener.health.findings import (
     Finding,
     Reference,
@@ -27,6 +28,7 @@ from gardener.health.findings import (
     missing,
     pods_finding,
     progress_api_version,
+    with_cause,
     with_events,
 )
 from kube.conditions import Condition
@@ -87,21 +89,29 @@ def _service(finding: Finding) -> Key:
 _DEPLOYMENTS = DEPLOYMENTS.api_version, DEPLOYMENTS.kind
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at all objects of a ManagedResource comes to."""
+
+    findings: list[Finding] = field(default_factory=list)
+    """What is not as it should be."""
+    manual: list[str] = field(default_factory=list)
+    """What roll-outs leave to a person."""
+
+
 class Check(Protocol):
-    async def findings(
+    async def look(
         self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> list[Finding]:
-        """What is not as it should be.
+    ) -> Found:
+        """All that is found.
 
         Raises:
             KubeError: the first finding can't be made.
             NotKnown: none of the objects is applied.
         """
 
-    def first_finding(
-        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> Finding | None:
-        """The first of them, if it is known without a request. Raises NotKnown."""
+    def known(self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Found:
+        """The same up to the first finding, if it is known without a request. Raises NotKnown."""
 
     def remembered(self, reference: Reference) -> Finding | None:
         """What the watches know of one object; nothing is asked or watched for it. Raises NotKnown."""
@@ -109,55 +119,69 @@ class Check(Protocol):
     async def forget(self, managed_resource: Key) -> None:
         """Watch nothing for it any more."""
 
-    def condition(self, findings: Sequence[Finding], *, only_applied: bool = False) -> Condition:
+    def condition(self, found: Found, *, only_applied: bool = False) -> Condition:
         """What its condition has to be."""
 
 
 class HealthCheck:
-    condition = staticmethod(health_condition)
-
-    def __init__(self, *, objects: Objects, warnings: Warnings) -> None:
+    def __init__(self, *, objects: Objects, pods: Pods, warnings: Warnings) -> None:
         self._objects = objects
+        self._pods = pods
         self._warnings = warnings
 
-    async def findings(
+    async def look(
         self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> list[Finding]:
+    ) -> Found:
         kinds = await self._objects.watch(managed_resource, {(r.api_version, r.kind) for r in references})
         if only_applied:
             references = self._applied(references)
         found: list[Finding] = []
+        pods: PodsWanted | None = None
         for reference in references:
             kind = kinds[reference.api_version, reference.kind]
             known = self._objects.known(kind, reference)
-            if known is not None:
-                finding = known.finding
-            else:
-                finding = await self._read(managed_resource, kind, reference, may_read=not found)
-            if finding is not None:
-                found.append(finding)
+            if known is None:
+                known = await self._read(managed_resource, kind, reference, may_read=not found)
+            if known.finding is not None:
+                pods = pods if found else known.pods
+                found.append(known.finding)
+        if pods is not None:
+            await self._pods.use(managed_resource)
+            found[0] = with_cause(found[0], self._pods.known_cause(pods) or "")
+        else:
+            self._pods.forget(managed_resource)
         if found and may_have_events(found[0]):
             found[0] = with_events(found[0], await self._warnings.about(found[0]))
-        return found
+        return Found(found)
 
-    def first_finding(self, _: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Finding | None:
+    def known(self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Found:
         for reference in self._applied(references) if only_applied else references:
-            finding = self._objects.remembered(reference.api_version, reference).finding
+            kept = self._objects.remembered(reference.api_version, reference)
+            finding = kept.finding
             if finding is None:
                 continue
+            if kept.pods is not None:
+                finding = _with_known_cause(self._pods, managed_resource, finding, kept.pods)
             if may_have_events(finding):
                 warnings = self._warnings.known(finding)
                 if warnings is None:
                     raise NotKnown
                 finding = with_events(finding, warnings)
-            return finding
-        return None
+            return Found([finding])
+        return Found()
 
     def remembered(self, reference: Reference) -> Finding | None:
-        return self._objects.remembered(reference.api_version, reference).finding
+        kept = self._objects.remembered(reference.api_version, reference)
+        if kept.finding is None or kept.pods is None:
+            return kept.finding
+        return with_cause(kept.finding, self._pods.known_cause(kept.pods) or "")
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())
+        self._pods.forget(managed_resource)
+
+    def condition(self, found: Found, *, only_applied: bool = False) -> Condition:
+        return health_condition(found.findings, only_applied=only_applied)
 
     def _applied(self, references: Sequence[Reference]) -> list[Reference]:
         """Raises NotKnown: there are none."""
@@ -166,89 +190,120 @@ class HealthCheck:
             raise NotKnown
         return applied
 
-    async def _read(self, managed_resource: Key, kind: Kind, reference: Reference, *, may_read: bool) -> Finding | None:
+    async def _read(self, managed_resource: Key, kind: Kind, reference: Reference, *, may_read: bool) -> ObjectHealth:
         try:
             read = await self._objects.read(managed_resource, kind, reference, may_read=may_read)
         except KindNotServed as error:
-            return missing(reference, unknown_kind=str(error))
+            return ObjectHealth(finding=missing(reference, unknown_kind=str(error)))
         except NotKnown:
-            return None
-        return missing(reference) if read is None else read.finding
+            return NOTHING
+        return ObjectHealth(finding=missing(reference)) if read is None else read
+
+
+def _with_known_cause(pods: Pods, managed_resource: Key, finding: Finding, wanted: PodsWanted) -> Finding:
+    """Raises NotKnown: pods are being listed."""
+    store = pods.watch(managed_resource)
+    if not store.synced.is_set():
+        raise NotKnown(is_coming=True)
+    return with_cause(finding, pods.known_cause(wanted) or "")
 
 
 class ProgressCheck:
     """What does not exist is skipped here: it is the business of the health check."""
-
-    condition = staticmethod(progress_condition)
 
     def __init__(self, *, objects: Objects, pods: Pods, rules: Rules) -> None:
         self._objects = objects
         self._pods = pods
         self._rules = rules
 
-    async def findings(
+    async def look(
         self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> list[Finding]:
+    ) -> Found:
         rolled_out = [(r, version) for r in references if (version := self._version(r)) is not None]
         names = {(version, reference.kind) for reference, version in rolled_out}
         kinds = await self._objects.watch(managed_resource, names)
-        if _DEPLOYMENTS in names:
-            await self._pods.use(managed_resource)
-        else:
-            self._pods.forget(managed_resource)
         if only_applied:
             rolled_out = [(r, version) for r, version in rolled_out if self._objects.has(version, r)]
-        found: list[Finding] = []
+        needs_pods = False
+        if _DEPLOYMENTS in names:
+            needs_pods = True
+            await self._pods.use(managed_resource)
+        found = Found()
         for reference, version in rolled_out:
-            kind, may_read = kinds[version, reference.kind], not found
+            kind, is_first = kinds[version, reference.kind], not found.findings
             known = self._objects.known(kind, reference)
             if known is None:
-                known = await self._read(managed_resource, kind, reference, may_read=may_read)
+                known = await self._read(managed_resource, kind, reference, may_read=is_first)
             finding = known.finding
-            if known.pods is not None and may_read:
-                finding = pods_finding(reference, known.pods, await self._pods.count(known.pods))
+            if known.pods is not None and is_first:
+                if not needs_pods:
+                    needs_pods = True
+                    await self._pods.use(managed_resource)
+                if finding is not None:
+                    finding = with_cause(finding, self._pods.known_cause(known.pods) or "")
+                else:
+                    finding = pods_finding(reference, known.pods, await self._pods.count(known.pods))
             if finding is not None:
-                found.append(finding)
+                found.findings.append(finding)
+            if known.manual:
+                found.manual.append(known.manual)
+        if not needs_pods:
+            self._pods.forget(managed_resource)
         return found
 
-    def first_finding(
-        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
-    ) -> Finding | None:
+    def known(self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Found:
+        manual: list[str] = []
         for reference in references:
             version = self._version(reference)
             if version is None or (only_applied and not self._objects.has(version, reference)):
                 continue
             kept = self._objects.remembered(version, reference)
             finding = kept.finding
-            if kept.pods is not None:
+            if finding is not None and kept.pods is not None:
+                finding = _with_known_cause(self._pods, managed_resource, finding, kept.pods)
+            elif kept.pods is not None:
                 pods = self._pods.watch(managed_resource)
                 count = self._pods.known_count(kept.pods)
                 if count is None:
                     raise NotKnown(is_coming=not pods.synced.is_set())
                 finding = pods_finding(reference, kept.pods, count)
             if finding is not None:
-                return finding
-        return None
+                return Found([finding])
+            if kept.manual:
+                manual.append(kept.manual)
+        return Found([], manual)
 
     def remembered(self, reference: Reference) -> Finding | None:
         version = self._version(reference)
         if version is None:
             return None
         kept = self._objects.remembered(version, reference)
-        count = self.pods_of(reference)
-        if kept.pods is None or count is None:
+        if kept.pods is None:
             return kept.finding
-        return pods_finding(reference, kept.pods, count)
+        if kept.finding is not None:
+            return with_cause(kept.finding, self._pods.known_cause(kept.pods) or "")
+        count = self._pods.known_count(kept.pods)
+        return None if count is None else pods_finding(reference, kept.pods, count)
+
+    def manual(self, reference: Reference) -> str:
+        """What the roll-out of an object leaves to a person, as far as it is remembered. Raises NotKnown."""
+        version = self._version(reference)
+        return "" if version is None else self._objects.remembered(version, reference).manual
 
     def pods_of(self, reference: Reference) -> int | None:
         """How many pods a Deployment has, if the watches know. Raises NotKnown."""
         version = self._version(reference)
-        wanted = self._objects.remembered(version, reference).pods if version is not None else None
-        return self._pods.known_count(wanted) if wanted is not None else None
+        kept = self._objects.remembered(version, reference) if version is not None else NOTHING
+        if kept.pods is None or reference.kind != DEPLOYMENTS.kind:
+            return None
+        return self._pods.known_count(kept.pods)
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())
         self._pods.forget(managed_resource)
+
+    def condition(self, found: Found, *, only_applied: bool = False) -> Condition:
+        return progress_condition(found.findings, found.manual, only_applied=only_applied)
 
     def _version(self, reference: Reference) -> str | None:
         return progress_api_version(reference, rules=self._rules)

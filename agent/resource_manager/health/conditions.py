@@ -3,8 +3,8 @@
 Only the first finding is reported: programs parse reason and message, and the original reports no more.
 
 A status write wakes up everybody who watches, so it is done only for something new. The events of a Service are
-reported with their age, which would make each check something new; as long as only they differ, the condition is left
-alone for a while.
+reported with their age, and a container that fails has other words for it all the time, which would make each check
+something new; as long as only they differ, the condition is left alone for a while.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,15 @@ from datetime import datetime, timedelta
 
 from agent.resource_manager.common.service_events import HEADING
 from gardener import conditions
+from gardener.health.checks.rule import CAUSE
 from gardener.health.findings import Finding
+from gardener.managed_resource.conditions import with_manual_steps
 from kube.clock import parse_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.objects import Object, condition
 
 EVENTS_KEPT_FOR = timedelta(minutes=5)
-"""How long a stored message stays if only its events have changed."""
+"""How long a stored message stays if only its events or its cause have changed."""
 
 _THAT_ARE_APPLIED = " that could be applied"
 
@@ -30,10 +32,14 @@ def health_condition(findings: Sequence[Finding], *, only_applied: bool = False)
     return Condition(conditions.RESOURCES_HEALTHY, "True", "ResourcesHealthy", text)
 
 
-def progress_condition(findings: Sequence[Finding], *, only_applied: bool = False) -> Condition:
+def progress_condition(
+    findings: Sequence[Finding], manual: Sequence[str] = (), *, only_applied: bool = False
+) -> Condition:
+    """Args: manual: what is left to a person, object by object."""
     if findings:
         return Condition(conditions.RESOURCES_PROGRESSING, "True", findings[0].reason, findings[0].message)
     text = f"All resources{_THAT_ARE_APPLIED if only_applied else ''} have been fully rolled out."
+    text = with_manual_steps(text, manual)
     return Condition(conditions.RESOURCES_PROGRESSING, "False", "ResourcesRolledOut", text)
 
 
@@ -50,8 +56,12 @@ def conditions_to_write(managed_resource: Object, wanted: Condition, *, now: dat
 def _differs_only_in_recent_events(old: Object, wanted: Condition, now: datetime) -> bool:
     if (old.get("status"), old.get("reason")) != (wanted.status, wanted.reason):
         return False
-    old_text, separator, _ = (old.get("message") or "").partition(HEADING)
-    new_text, new_separator, _ = wanted.message.partition(HEADING)
-    if not (separator and new_separator and old_text == new_text and old.get("lastUpdateTime")):
+    old_text, new_text = old.get("message") or "", wanted.message
+    for separator in (HEADING, CAUSE):
+        if separator in old_text and separator in new_text:
+            break
+    else:
+        return False
+    if old_text.partition(separator)[0] != new_text.partition(separator)[0] or not old.get("lastUpdateTime"):
         return False
     return now - parse_time(old["lastUpdateTime"]) < EVENTS_KEPT_FOR

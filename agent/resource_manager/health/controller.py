@@ -19,7 +19,7 @@ from agent.resource_manager.context import Context
 from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck, Warnings
 from agent.resource_manager.health.objects import Objects
 from agent.resource_manager.health.pods import CountedPod, Pods
-from agent.resource_manager.health.predicates import SOON, calls_for_check, delay
+from agent.resource_manager.health.predicates import calls_for_check, delay, pod_delay
 from agent.resource_manager.health.projections import (
     ObjectHealth,
     health_form,
@@ -29,10 +29,10 @@ from agent.resource_manager.health.projections import (
 )
 from agent.resource_manager.health.reconcile import LONGEST_PASS, LastingProblems, Reconciler
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.health.checks.deployment import Bucket, buckets
+from gardener.health.checks.workload_pods import Bucket, buckets
 from kube.apply.kinds import ManagedKinds, Part
 from kube.objects import Object
-from kube.resources import DEPLOYMENTS, Resource
+from kube.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS, Resource
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, Queue, enqueue
 from kube.runtime.predicates import any_of, went
@@ -41,6 +41,7 @@ from kube.runtime.status import StatusWriter
 
 C = TypeVar("C", bound=Check)
 
+_WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS, JOBS)
 _SERVED_SOON = 1.0
 """Seconds from the change of a CRD until its kinds can be expected to be served."""
 
@@ -65,9 +66,10 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
         if part.is_listed(resource):
             _enqueue_origin(loop.queue, status, change, counts_existence=True)
 
-    part = kinds.part(project, on_change=object_changed)
+    part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
+    pods = _pods(context, loop, part, inputs)
     objects = Objects(part=part, project=project, form=partial(health_form, rules=rules), cluster=context.target)
-    check = HealthCheck(objects=objects, warnings=Warnings(context.target.client))
+    check = HealthCheck(objects=objects, pods=pods, warnings=Warnings(context.target.client))
     return _declared(context, loop, objects, check, status, inputs=inputs, lasting=LastingProblems(context.recorder))
 
 
@@ -83,24 +85,26 @@ def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter
         if part.is_listed(resource):
             _enqueue_origin(loop.queue, status, change, counts_existence=False)
 
-    def pod_changed(pod: CountedPod) -> None:
-        for bucket in buckets(pod.namespace, pod.labels):
-            for _, kept in part.by_index(DEPLOYMENTS, bucket):
-                if kept.origin is not None and kept.pods is not None and kept.pods.select(pod.labels):
-                    inputs.changed(kept.origin)
-                    loop.queue.add_after(kept.origin, SOON, CHANGE)
-
     part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
-    pods = Pods(
-        loop,
-        client=context.target.client,
-        caches=context.target.caches,
-        on_change=pod_changed,
-        on_list=inputs.all_changed,
-    )
+    pods = _pods(context, loop, part, inputs)
     objects = Objects(part=part, project=project, form=partial(progress_form, rules=rules), cluster=context.target)
     check = ProgressCheck(objects=objects, pods=pods, rules=rules)
     return _declared(context, loop, objects, check, status, inputs=inputs)
+
+
+def _pods(context: Context, loop: ControlLoop, part: Part[ObjectHealth], inputs: Inputs) -> Pods:
+    """Pods whose changes lead to checks of the workloads that select them."""
+
+    def pod_changed(pod: CountedPod, counts: bool) -> None:
+        for bucket in buckets(pod.namespace, pod.labels):
+            for _, kept in (found for kind in _WORKLOADS for found in part.by_index(kind, bucket)):
+                seconds = pod_delay(kept, pod, counts=counts)
+                if kept.origin is not None and seconds is not None:
+                    inputs.changed(kept.origin)
+                    loop.queue.add_after(kept.origin, seconds, CHANGE)
+
+    target = context.target
+    return Pods(loop, client=target.client, caches=target.caches, on_change=pod_changed, on_list=inputs.all_changed)
 
 
 def bucket_of_pods(kept: ObjectHealth) -> Sequence[Bucket]:

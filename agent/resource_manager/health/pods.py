@@ -1,13 +1,13 @@
-"""The pods of the target cluster, as far as they are counted for Deployments.
+"""The pods of the target cluster: counted for Deployments, and asked why a workload is not as it should be.
 
-Pods don't carry our label, so all of them are watched, and of each only the labels are kept. There is a watch as
-long as some ManagedResource has Deployments.
+Pods don't carry our label, so all of them are watched, and of each only the labels are kept, and why it is not ready.
+There is a watch as long as some ManagedResource has Deployments, or another workload that is not as it should be.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gardener.health.checks.deployment import Bucket, PodsWanted, buckets, is_over
+from gardener.health.checks.workload_pods import Bucket, PodsWanted, buckets, cause_of_pod, is_over
 from kube.objects import Key, Object, key, label_selector_text, labels
 from kube.resources import PODS
 from kube.runtime.cache import Caches, Change, Store, View
@@ -22,11 +22,16 @@ _BY_BUCKET = "bucket"
 class CountedPod:
     namespace: str
     labels: Mapping[str, str]
+    cause: str = ""
+    """Why it is not ready."""
+    is_over: bool = False
+    """It is not counted, and kept only for its cause."""
 
 
 def counted(pod: Object) -> CountedPod | None:
-    """None for a pod that is over, and therefore not counted."""
-    return None if is_over(pod) else CountedPod(key(pod).namespace, labels(pod))
+    """None for a pod that is over and leaves nothing to say."""
+    cause, over = cause_of_pod(pod), is_over(pod)
+    return None if over and not cause else CountedPod(key(pod).namespace, labels(pod), cause, over)
 
 
 def _buckets(pod: CountedPod | None) -> Sequence[Bucket]:
@@ -38,7 +43,7 @@ _VIEW = View(PODS, counted, indexes=((_BY_BUCKET, _buckets),), streams=True)
 
 class Pods:
     """Args:
-    on_change: called with a pod that counts from now on, or no more.
+    on_change: called with a pod that is other than before, and whether it counts from now on, or no more.
     on_list: called when others may count, while pods are listed.
     """
 
@@ -48,7 +53,7 @@ class Pods:
         *,
         client: Client,
         caches: Caches,
-        on_change: Callable[[CountedPod], None],
+        on_change: Callable[[CountedPod, bool], None],
         on_list: Callable[[], None],
     ) -> None:
         self._loop = loop
@@ -72,7 +77,7 @@ class Pods:
         return self._store
 
     def forget(self, user: Key) -> None:
-        """The ManagedResource has no Deployments (any more)."""
+        """The ManagedResource has nothing (any more) whose pods are of interest."""
         self._users.discard(user)
         if not self._users and self._store is not None:
             self._loop.unwatch(self._store)
@@ -92,6 +97,14 @@ class Pods:
         pods = self._known(wanted)
         return None if pods is None else _count(wanted, pods)
 
+    def known_cause(self, wanted: PodsWanted) -> str | None:
+        """Why a workload is not as it should be, by the first pod that says so; None: the watch does not know."""
+        pods = self._known(wanted)
+        if pods is None:
+            return None
+        ill = [(pod.is_over, pod.cause) for pod in pods if pod is not None and pod.cause and wanted.select(pod.labels)]
+        return min(ill)[1] if ill else ""
+
     def _known(self, wanted: PodsWanted) -> Sequence[CountedPod | None] | None:
         """Those that it may select."""
         store = self._store
@@ -106,10 +119,15 @@ class Pods:
         if not self._store.synced.is_set():
             self._on_list()
             return
+        counts = _labels_that_count(change.old) != _labels_that_count(change.new)
         for pod in (change.old, change.new):
             if pod is not None:
-                self._on_change(pod)
+                self._on_change(pod, counts)
+
+
+def _labels_that_count(pod: CountedPod | None) -> Mapping[str, str] | None:
+    return None if pod is None or pod.is_over else pod.labels
 
 
 def _count(wanted: PodsWanted, pods: Iterable[CountedPod | None]) -> int:
-    return sum(1 for pod in pods if pod is not None and wanted.select(pod.labels))
+    return sum(1 for pod in pods if pod is not None and not pod.is_over and wanted.select(pod.labels))

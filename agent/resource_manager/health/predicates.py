@@ -2,6 +2,7 @@
 
 from enum import Enum, auto
 
+from agent.resource_manager.health.pods import CountedPod
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth
 from gardener import conditions
 from gardener.responsibility import belongs_to_class, class_of, is_ignored, is_responsible
@@ -69,4 +70,17 @@ def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, counts_existenc
     before, after = old or NOTHING, new or NOTHING
     if (before.finding is None) != (after.finding is None) or before.pods != after.pods:
         return SOON
-    return None if before.finding == after.finding else LATER
+    is_same = (before.finding, before.manual) == (after.finding, after.manual)
+    return None if is_same else LATER
+
+
+def pod_delay(kept: ObjectHealth, pod: CountedPod, *, counts: bool) -> float | None:
+    """In how many seconds a check is due since a pod of a workload changed; None if it looks the same.
+
+    `counts`: whether the pod is counted from now on, or no more.
+    """
+    if kept.pods is None or not kept.pods.select(pod.labels):
+        return None
+    if kept.finding is None:
+        return SOON if counts else None
+    return LATER if pod.cause else None

@@ -10,9 +10,17 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from gardener.health.checks.deployment import PodsWanted
 from gardener.health.checks.registry import BUILT_IN, Rules
-from gardener.health.findings import Finding, Reference, health_finding, pods_wanted, progress_finding
+from gardener.health.checks.workload_pods import PodsWanted
+from gardener.health.findings import (
+    Finding,
+    Reference,
+    health_finding,
+    manual_step,
+    pods_of,
+    pods_wanted,
+    progress_finding,
+)
 from gardener.keys import ORIGIN
 from gardener.responsibility import parse_origin, unexpected_origin
 from kube.objects import Key, Object, annotations, key
@@ -28,7 +36,9 @@ class ObjectHealth:
     """The ManagedResource that it belongs to."""
     finding: Finding | None = None
     pods: PodsWanted | None = None
-    """The pods that have to be counted as well, if there is no finding."""
+    """With a finding those that may say why; without, those that have to be counted as well."""
+    manual: str = ""
+    """What its roll-out leaves to a person."""
 
 
 NOTHING = ObjectHealth()
@@ -39,9 +49,10 @@ Project = Callable[[Resource, Object], ObjectHealth]
 
 
 def project_health(resource: Resource, obj: Object, *, cluster_id: str, rules: Rules = BUILT_IN) -> ObjectHealth:
-    finding = health_finding(reference_to(resource, obj), obj, rules=rules)
+    reference = reference_to(resource, obj)
+    finding = health_finding(reference, obj, rules=rules)
     origin = _origin(resource, obj, cluster_id)
-    return _fine(origin) if finding is None else ObjectHealth(origin, _clipped(finding))
+    return _fine(origin) if finding is None else ObjectHealth(origin, _clipped(finding), pods_of(reference, obj))
 
 
 def health_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
@@ -55,8 +66,10 @@ def project_progress(resource: Resource, obj: Object, *, cluster_id: str, rules:
     reference = reference_to(resource, obj)
     origin = _origin(resource, obj, cluster_id)
     finding = progress_finding(reference, obj, rules=rules)
-    wanted = pods_wanted(reference, obj) if finding is None else None
-    return _fine(origin) if finding is None and wanted is None else ObjectHealth(origin, _clipped(finding), wanted)
+    if finding is not None:
+        return ObjectHealth(origin, _clipped(finding), pods_of(reference, obj))
+    wanted, manual = pods_wanted(reference, obj), manual_step(reference, obj, rules=rules)
+    return ObjectHealth(origin, None, wanted, manual) if wanted is not None or manual else _fine(origin)
 
 
 def _clipped(finding: Finding | None) -> Finding | None:

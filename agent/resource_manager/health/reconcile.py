@@ -15,7 +15,7 @@ from functools import partial
 import structlog
 
 from agent.resource_manager.common.inputs import Inputs
-from agent.resource_manager.health.checks import Check
+from agent.resource_manager.health.checks import Check, Found
 from agent.resource_manager.health.conditions import conditions_to_write
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.health.predicates import Eligibility, eligibility
@@ -100,8 +100,8 @@ class Reconciler:
         is_settled = eligible is Eligibility.WAIT
         if not is_settled:
             with suppress(NotKnown):
-                findings = await self._check(managed_resource, only_applied=eligible is Eligibility.CHECK_APPLIED)
-                is_settled = not findings and eligible is Eligibility.CHECK and self._is_settled(managed_resource)
+                found = await self._check(managed_resource, only_applied=eligible is Eligibility.CHECK_APPLIED)
+                is_settled = not found.findings and eligible is Eligibility.CHECK and self._is_settled(managed_resource)
         seconds = self.sync_period * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load
         return RequeueAfter(seconds, RESYNC, partial(self.inputs.are_unchanged, name) if is_settled else None)
 
@@ -110,17 +110,17 @@ class Reconciler:
         advice = self.advice(managed_resource)
         return advice is not None and advice.is_settled
 
-    async def _check(self, managed_resource: Object, *, only_applied: bool) -> list[Finding]:
-        """What is wrong with it, as is said then. Raises NotKnown: there is nothing to look at."""
+    async def _check(self, managed_resource: Object, *, only_applied: bool) -> Found:
+        """What is wrong with it, as its condition says then. Raises NotKnown: there is nothing to look at."""
         name = key(managed_resource)
         looked_at = references(managed_resource, with_pending=only_applied)
-        findings = await self._findings(name, looked_at, only_applied=only_applied)
-        condition = self.check.condition(findings, only_applied=only_applied)
-        self._log(name, condition, findings)
+        found = await self._look(name, looked_at, only_applied=only_applied)
+        condition = self.check.condition(found, only_applied=only_applied)
+        self._log(name, condition, found.findings)
         if self.lasting is not None:
-            self.lasting.note(managed_resource, condition, len(findings))
+            self.lasting.note(managed_resource, condition, len(found.findings))
         await self._write(managed_resource, condition)
-        return findings
+        return found
 
     def findings(self, name: Key) -> int:
         """How many objects of a ManagedResource were not as they should be when they were last looked at."""
@@ -134,26 +134,26 @@ class Reconciler:
         only_applied = eligible is Eligibility.CHECK_APPLIED
         looked_at = references(managed_resource, with_pending=only_applied)
         try:
-            finding = self.check.first_finding(key(managed_resource), looked_at, only_applied=only_applied)
+            found = self.check.known(key(managed_resource), looked_at, only_applied=only_applied)
         except NotKnown as unknown:
             return Advice(lambda status: status, is_settled=False) if unknown.is_coming else None
-        condition = self.check.condition([] if finding is None else [finding], only_applied=only_applied)
+        condition = self.check.condition(found, only_applied=only_applied)
 
         def compute(status: Object) -> Object:
             conditions = conditions_to_write({**managed_resource, "status": status}, condition, now=self.now())
             return status if conditions is None else {**status, "conditions": conditions}
 
-        return Advice(compute, is_settled=finding is None)
+        return Advice(compute, is_settled=not found.findings)
 
     def _eligibility(self, managed_resource: Object) -> Eligibility:
         return eligibility(managed_resource, resource_class=self.resource_class, while_failing=self.while_failing)
 
-    async def _findings(self, name: Key, looked_at: Sequence[Reference], *, only_applied: bool) -> list[Finding]:
+    async def _look(self, name: Key, looked_at: Sequence[Reference], *, only_applied: bool) -> Found:
         seconds = min(self.sync_period, LONGEST_PASS) / 2  # leaves time for the write
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                return await self.check.findings(name, looked_at, only_applied=only_applied)
+                return await self.check.look(name, looked_at, only_applied=only_applied)
         except TimeoutError as error:
             if not limit.expired():
                 raise

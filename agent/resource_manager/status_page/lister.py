@@ -5,6 +5,7 @@ what was done to them only the leader knows, from its control loops.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,8 @@ class LeaderState:
     """Whether it is a Job that has finished and was removed for that."""
     unhealthy: Callable[[Reference], Finding | None]
     progressing: Callable[[Reference], Finding | None]
+    manual: Callable[[Reference], str]
+    """What the roll-out of an object leaves to a person."""
     pods_of: Callable[[Reference], int | None]
 
 
@@ -109,7 +112,7 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
     if kept := waiting_for_others(managed_resource, reference):
         return kept
     if leading.has_finished(reference):
-        return FINISHED
+        return _finished(named, leading)
     message = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""
     if message.startswith(missing(named).message):
         return HealthStatus(Health.MISSING)
@@ -120,7 +123,15 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
             return HealthStatus(Health.PROGRESSING, _what(finding))
     except NotKnown:
         return HealthStatus(Health.UNKNOWN, "no watch shows it: it is missing, not looked at yet, or without our label")
-    return HealthStatus(Health.HEALTHY)
+    return HealthStatus(Health.HEALTHY, leading.manual(named).removeprefix(f"{named.kind} {named}: "))
+
+
+def _finished(named: Reference, leading: LeaderState) -> HealthStatus:
+    """Of a Job that is gone: it may have failed."""
+    with suppress(NotKnown):
+        if finding := leading.unhealthy(named):
+            return HealthStatus(Health.UNHEALTHY, _what(finding))
+    return FINISHED
 
 
 def _what(finding: Finding) -> str:

@@ -1,6 +1,7 @@
 """A DaemonSet is healthy when its pods are where they belong and available.
 
-While it is rolled out, as many pods may be unavailable as its update strategy allows.
+While it is rolled out, as many pods may be unavailable as its update strategy allows. With the strategy `OnDelete` a
+pod is only updated when a person deletes it, so old pods keep no roll-out from being complete.
 """
 
 import re
@@ -16,12 +17,16 @@ def health(daemon_set: Object) -> str | None:
 
 
 def _misplaced(daemon_set: Object) -> str | None:
+    misscheduled = integer(daemon_set, "status.numberMisscheduled")
+    if missing := _missing(daemon_set):
+        return missing
+    return f"misscheduled pods found ({misscheduled})" if misscheduled > 0 else None
+
+
+def _missing(daemon_set: Object) -> str | None:
     current = integer(daemon_set, "status.currentNumberScheduled")
     desired = integer(daemon_set, "status.desiredNumberScheduled")
-    misscheduled = integer(daemon_set, "status.numberMisscheduled")
-    if current < desired:
-        return f"not enough scheduled pods ({current}/{desired})"
-    return f"misscheduled pods found ({misscheduled})" if misscheduled > 0 else None
+    return f"not enough scheduled pods ({current}/{desired})" if current < desired else None
 
 
 def _unavailable(daemon_set: Object) -> str | None:
@@ -58,7 +63,20 @@ def _not_updated(daemon_set: Object) -> str | None:
 
 
 def progress(daemon_set: Object) -> str | None:
+    if _is_updated_on_delete(daemon_set):
+        return outdated(daemon_set) or _missing(daemon_set)
     return outdated(daemon_set) or _not_updated(daemon_set)
 
 
-RULE = Rule(group="apps", kind="DaemonSet", health=health, progress=progress)
+def manual(daemon_set: Object) -> str | None:
+    not_updated = _not_updated(daemon_set)
+    if not_updated is None or not _is_updated_on_delete(daemon_set):
+        return None
+    return f"{not_updated}, since spec.updateStrategy.type is OnDelete: delete the other pods to update them"
+
+
+def _is_updated_on_delete(daemon_set: Object) -> bool:
+    return string(daemon_set, "spec.updateStrategy.type") == "OnDelete"
+
+
+RULE = Rule(group="apps", kind="DaemonSet", health=health, progress=progress, manual=manual)

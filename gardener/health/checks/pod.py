@@ -1,6 +1,7 @@
 """A Pod is healthy when it runs or has done its work; readiness does not matter."""
 
-from gardener.health.checks.rule import Rule, quoted, string
+from gardener.health.checks.rule import CAUSE, Rule, quoted, string
+from gardener.health.checks.workload_pods import cause_of_pod
 from kube.objects import Object
 
 
@@ -8,7 +9,9 @@ def health(pod: Object) -> str | None:
     phase = string(pod, "status.phase")
     if phase in {"Running", "Succeeded"}:
         return None
-    return f'pod is in invalid phase {quoted(phase)} (expected one of ["Running" "Succeeded"])'
+    cause = cause_of_pod(pod)
+    wrong = f'pod is in invalid phase {quoted(phase)} (expected one of ["Running" "Succeeded"])'
+    return f"{wrong}{CAUSE}{cause}" if cause else wrong
 
 
 RULE = Rule(group="", kind="Pod", health=health)

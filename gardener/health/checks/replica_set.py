@@ -1,6 +1,6 @@
 """ReplicaSets and ReplicationControllers, if they say how many replicas they want, need as many ready."""
 
-from gardener.health.checks.rule import Rule, integer, optional_integer, outdated
+from gardener.health.checks.rule import CAUSE, Rule, condition, integer, optional_integer, outdated
 from kube.objects import Object
 
 
@@ -8,7 +8,9 @@ def _too_few_ready(obj: Object, kind: str) -> str | None:
     desired = optional_integer(obj, "spec.replicas")
     if desired is None or integer(obj, "status.readyReplicas") >= desired:
         return None
-    return f"{kind} does not have minimum availability"
+    failure = condition(obj, "ReplicaFailure")
+    cause = f"{CAUSE}{failure.message}" if failure is not None and failure.status == "True" else ""
+    return f"{kind} does not have minimum availability{cause}"
 
 
 def health(replica_set: Object) -> str | None:

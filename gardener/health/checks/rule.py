@@ -18,6 +18,10 @@ from kube.objects import Object
 Check = Callable[[Object], str | None]
 
 
+CAUSE = "; cause: "
+"""Between what is wrong with an object and what others say about why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """The health and the progress of objects of one kind."""
@@ -28,6 +32,8 @@ class Rule:
     versions: tuple[str, ...] = ("v1",)
     """The versions that have this rule; the first is the one to read if there is a choice. None: all have it."""
     progress: Check | None = None
+    manual: Check | None = None
+    """What a roll-out leaves to a person, if it waits for nothing that happens by itself: what, why, and what to do."""
 
     def api_version(self, listed: str) -> str:
         """The version in which to read an object that is listed with another one, perhaps."""

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from gardener.health.checks.deployment import NO_DEADLINE, PodsWanted, buckets, is_over, pods_wanted
+from gardener.health.checks.deployment import NO_DEADLINE
+from gardener.health.checks.deployment import health as deployment_health
 from gardener.health.checks.registry import BUILT_IN
+from gardener.health.checks.workload_pods import PodsWanted, buckets, is_over, pods_wanted
 from kube.objects import Key, Object, labels
 
 Row = tuple[Object, str | None]
@@ -39,6 +41,38 @@ def scheduled(updated: int) -> Object:
     return made(observedGeneration=1, desiredNumberScheduled=5, updatedNumberScheduled=updated)
 
 
+ON_DELETE: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
+BY_DELETION = "since spec.updateStrategy.type is OnDelete: delete the other pods to update them"
+
+
+def stateful(updated: int, *, exist: int = 3, **spec: Any) -> Object:
+    status = {"observedGeneration": 1, "replicas": exist, "updatedReplicas": updated}
+    return made(spec={"replicas": 3, **spec}, **status)
+
+
+def parted(updated: int, partition: int, **spec: Any) -> Object:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    return stateful(updated, updateStrategy=strategy, **spec)
+
+
+def on_delete(updated: int, *, exist: int = 5) -> Object:
+    status = {"desiredNumberScheduled": 5, "currentNumberScheduled": exist, "updatedNumberScheduled": updated}
+    return made(spec=ON_DELETE, observedGeneration=1, **status)
+
+
+def paused(updated: int, *, available: str = "True", **status: Any) -> Object:
+    conditions = [
+        {"type": "Available", "status": available, "reason": "A", "message": "a"},
+        {"type": "Progressing", "status": "Unknown", "reason": "DeploymentPaused", "message": "Deployment is paused"},
+    ]
+    spec = {"replicas": 2, "paused": True}
+    return made(spec=spec, **{"observedGeneration": 1, "conditions": conditions, "updatedReplicas": updated, **status})
+
+
+def job(*, spec: Object | None = None, finished: str = "", status: str = "True", **pods: int) -> Object:
+    return made(spec=spec, conditions=[{"type": finished or "Suspended", "status": status}], **pods)
+
+
 DEPLOYMENT: list[Row] = [
     (made(), "observed generation outdated (0/1)"),
     (made(observedGeneration=1), 'condition "Progressing" is missing'),
@@ -57,6 +91,11 @@ DEPLOYMENT: list[Row] = [
     ),
     (without_deadline(updatedReplicas=2, replicas=2, availableReplicas=1), "1 of 2 replica(s) are available"),
     (without_deadline(updatedReplicas=2, replicas=2, availableReplicas=2), None),
+    # A person has to resume it; whether it has a deadline does not matter.
+    (paused(1), None),
+    (paused(1, observedGeneration=0), "observed generation outdated (0/1)"),
+    (paused(0, available="False"), "Deployment is paused"),
+    (paused(1, conditions=[{"type": "Available", "status": "True"}]), None),
 ]
 STATEFUL_SET: list[Row] = [
     (made(generation=2, observedGeneration=1), "observed generation outdated (1/2)"),
@@ -64,11 +103,42 @@ STATEFUL_SET: list[Row] = [
     (replicas(3, updated=2), "2 of 3 replica(s) have been updated"),
     (replicas(3, updated=3), None),
     (made(spec={"replicas": 0}, observedGeneration=1), None),
+    (parted(0, 2), "0 of 1 replica(s) have been updated"),
+    (parted(1, 2), None),
+    (parted(1, 2, ordinals={"start": 5}), None),
+    (parted(1, 0), "1 of 3 replica(s) have been updated"),
+    (parted(0, 3), None),
+    (parted(0, 7), None),
+    (stateful(0, **ON_DELETE), None),
+    # It is about to be created anew.
+    (stateful(0, exist=2, **ON_DELETE), "2 of 3 replica(s) exist"),
 ]
 DAEMON_SET: list[Row] = [
     (made(), "observed generation outdated (0/1)"),
     (scheduled(updated=3), "3 of 5 replica(s) have been updated"),
     (scheduled(updated=5), None),
+    (on_delete(updated=0), None),
+    (on_delete(updated=1, exist=4), "not enough scheduled pods (4/5)"),
+]
+JOB: list[Row] = [
+    (job(), "it has not completed yet (0 pod(s) succeeded, 0 active, 0 failed)"),
+    (
+        job(spec={"completions": 3}, succeeded=1, active=2, failed=1),
+        "it has not completed yet (1 of 3 pod(s) succeeded, 2 active, 1 failed)",
+    ),
+    (job(spec={"suspend": True}), "it is suspended: set spec.suspend to false to run it"),
+    (
+        job(spec={"completions": 1}, finished="Complete", status="False", active=1),
+        "it has not completed yet (0 of 1 pod(s) succeeded, 1 active, 0 failed)",
+    ),
+    # Its pods have not ended yet.
+    (
+        job(spec={"completions": 1}, finished="FailureTarget", active=1),
+        "it has not completed yet (0 of 1 pod(s) succeeded, 1 active, 0 failed)",
+    ),
+    (job(finished="Complete"), None),
+    # Its health says so.
+    (job(finished="Failed"), None),
 ]
 NOT_RECONCILED = 'condition "Reconciled" has invalid status False (expected True) due to : '
 MONITORING: list[Row] = [
@@ -77,6 +147,7 @@ MONITORING: list[Row] = [
     (monitoring("False"), NOT_RECONCILED),
     (monitoring("True", spec={"replicas": 2}), "1 of 2 replica(s) have been updated"),
     (monitoring("True"), None),
+    (monitoring("False", spec={"paused": True}), None),
 ]
 CERTIFICATE: list[Row] = [
     (made(), "observed generation outdated (0/1)"),
@@ -86,6 +157,7 @@ KINDS = {
     "apps/v1 Deployment": DEPLOYMENT,
     "apps/v1 StatefulSet": STATEFUL_SET,
     "apps/v1 DaemonSet": DAEMON_SET,
+    "batch/v1 Job": JOB,
     "monitoring.coreos.com/v1 Prometheus": MONITORING,
     "monitoring.coreos.com/v1 Alertmanager": MONITORING,
     "cert.gardener.cloud/v1alpha1 Certificate": CERTIFICATE,
@@ -102,6 +174,47 @@ def test_the_first_thing_that_is_waited_for_is_reported(
     assert rule is not None
     assert rule.progress is not None
     assert rule.progress(obj) == expected
+
+
+OF_PARTITION = "since spec.updateStrategy.rollingUpdate.partition is 2: lower the partition to update the others"
+OF_PAUSE = "since spec.paused is true: set it to false to"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "obj", "expected"),
+    [
+        ("apps/v1", "StatefulSet", parted(1, 2), f"1 of 3 replica(s) have been updated, {OF_PARTITION}"),
+        ("apps/v1", "StatefulSet", parted(3, 2), None),
+        ("apps/v1", "StatefulSet", stateful(2), None),
+        ("apps/v1", "StatefulSet", stateful(1, **ON_DELETE), f"1 of 3 replica(s) have been updated, {BY_DELETION}"),
+        ("apps/v1", "StatefulSet", stateful(3, **ON_DELETE), None),
+        ("apps/v1", "DaemonSet", on_delete(1), f"1 of 5 replica(s) have been updated, {BY_DELETION}"),
+        ("apps/v1", "DaemonSet", on_delete(5), None),
+        ("apps/v1", "DaemonSet", scheduled(1), None),
+        ("apps/v1", "Deployment", paused(1), f"1 of 2 replica(s) have been updated, {OF_PAUSE} update the others"),
+        ("apps/v1", "Deployment", paused(2), None),
+        ("apps/v1", "Deployment", paused(0, available="False"), None),
+        (
+            "monitoring.coreos.com/v1",
+            "Prometheus",
+            monitoring("True", spec={"paused": True, "replicas": 2}),
+            f"1 of 2 replica(s) have been updated, {OF_PAUSE} complete the roll-out",
+        ),
+        ("monitoring.coreos.com/v1", "Alertmanager", monitoring("True", spec={"paused": True}), None),
+    ],
+)
+def test_what_a_roll_out_leaves_to_a_person_is_said(
+    api_version: str, kind: str, obj: Object, expected: str | None
+) -> None:
+    rule = BUILT_IN.progress(api_version, kind)
+    assert rule is not None
+    assert rule.manual is not None
+    assert rule.manual(obj) == expected
+
+
+def test_a_paused_deployment_that_is_available_is_healthy() -> None:
+    assert deployment_health(paused(1)) is None
+    assert deployment_health(deployment("Unknown", "DeploymentPaused")) is not None
 
 
 @pytest.mark.parametrize(("api_version", "kind"), [("v1", "Pod"), ("apps/v1", "ReplicaSet"), ("x/v1", "Issuer")])

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gardener.managed_resource.conditions import ignored, ready, with_ready
-from gardener.overview.states import ResourceState, state_of
+from gardener.managed_resource.conditions import ignored, ready, with_manual_steps, with_ready
+from gardener.overview.hints import hints
+from gardener.overview.states import ResourceState, message_of, state_of
 from kit.objects import conditions, managed_resource
 from kube.conditions import with_conditions
 from kube.objects import Object
@@ -40,6 +41,18 @@ def test_the_first_condition_that_is_not_as_it_should_be_decides(obj: Object, ex
     found = ready(obj)
     assert found is not None
     assert (found.type, found.status, found.reason) == ("Ready", *expected)
+
+
+def test_it_says_what_is_left_to_a_person() -> None:
+    obj = managed()
+    progressing = obj["status"]["conditions"][2]
+    progressing["message"] = with_manual_steps("All is rolled out.", [f"step {number}" for number in range(7)])
+    steps = "step 0; step 1; step 2; step 3; step 4; 2 more"
+    found = ready(obj)
+    assert found is not None
+    assert found.message == f"All resources are applied, healthy and rolled out. Left to be done by hand: {steps}"
+    assert message_of(obj) == f"left to be done by hand: {steps}"
+    assert hints(obj, []) == [f"left to be done by hand: {steps}"]
 
 
 def test_nothing_is_said_before_the_agent_has_said_anything() -> None:

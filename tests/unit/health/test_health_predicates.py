@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.health import projections
-from agent.resource_manager.health.predicates import LATER, SOON, calls_for_check, delay
+from agent.resource_manager.health.pods import CountedPod
+from agent.resource_manager.health.predicates import LATER, SOON, calls_for_check, delay, pod_delay
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth, origin, project_health, project_progress
-from gardener.health.checks.deployment import PodsWanted
+from gardener.health.checks.workload_pods import PodsWanted
 from gardener.health.findings import Finding, Reference
 from kit import objects
 from kube.objects import Key, Object
@@ -187,7 +188,25 @@ def test_the_pods_of_a_deployment_count_once_nothing_else_is_waited_for() -> Non
     assert project_progress(DEPLOYMENTS, done, cluster_id="") == TWO
     outdated = project_progress(DEPLOYMENTS, live(spec=spec), cluster_id="")
     assert outdated.finding is not None
-    assert outdated.pods is None
+    # They are not counted, and may say why.
+    assert outdated.pods == TWO.pods
+
+
+@pytest.mark.parametrize(
+    ("kept", "pod", "counts", "seconds"),
+    [
+        (TWO, CountedPod("a", {"app": "x"}), True, SOON),
+        (TWO, CountedPod("a", {"app": "x"}, cause="c"), False, None),
+        (TWO, CountedPod("a", {"app": "y"}), True, None),
+        (ObjectHealth(MR, PENDING.finding, TWO.pods), CountedPod("a", {"app": "x"}), True, None),
+        (ObjectHealth(MR, PENDING.finding, TWO.pods), CountedPod("a", {"app": "x"}, cause="c"), False, LATER),
+        (PENDING, CountedPod("a", {"app": "x"}, cause="c"), True, None),
+    ],
+)
+def test_a_pod_counts_for_what_is_well_and_says_why_the_rest_is_not(
+    kept: ObjectHealth, pod: CountedPod, counts: bool, seconds: float | None
+) -> None:
+    assert pod_delay(kept, pod, counts=counts) == seconds
 
 
 def test_nothing_is_kept_of_what_is_never_rolled_out() -> None:

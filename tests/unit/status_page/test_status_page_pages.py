@@ -82,6 +82,7 @@ def leading(
         has_finished=lambda found: found["name"] == "over",
         unhealthy=unhealthy,
         progressing=lambda _: None,
+        manual=lambda wanted: f"{wanted.kind} {wanted}: delete pods" if wanted.name == "by-hand" else "",
         pods_of=lambda wanted: 3 if wanted.name == "web" else None,
     )
 

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from gardener.health.checks.workload_pods import cause_of_pod
 from kube.objects import Object
-from kubectl.mr.causes import cause_of_pod
 
 
-def pod(*, conditions: Any = (), **statuses: list[Object]) -> Object:
-    return {"metadata": {"namespace": "shop", "name": "web"}, "status": {"conditions": list(conditions), **statuses}}
+def pod(*, conditions: Any = (), spec: Object | None = None, **status: Any) -> Object:
+    meta = {"namespace": "shop", "name": "web"}
+    return {"metadata": meta, "spec": spec or {}, "status": {"conditions": list(conditions), **status}}
 
 
 def waiting(reason: str, message: str = "") -> Object:
@@ -57,6 +58,33 @@ UNSCHEDULABLE = {
         (
             pod(containerStatuses=[{"name": "web", "state": ended(0, "Completed")}]),
             "",
+        ),
+        (
+            pod(phase="Failed", reason="Evicted", message="The node was low on resource: memory."),
+            "Pod/shop/web: Evicted: The node was low on resource: memory.",
+        ),
+        # The same words while it fails again and again.
+        *(
+            (
+                pod(containerStatuses=[{"name": "web", "restartCount": 2, "ready": False, **state}]),
+                "Pod/shop/web, container web: CrashLoopBackOff: ended with 1 (Error)",
+            )
+            for state in (
+                {"state": ended(1)},
+                {"state": {"running": {}}, "lastState": ended(1)},
+                {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended(1)},
+            )
+        ),
+        (
+            pod(containerStatuses=[{**waiting("CrashLoopBackOff"), "lastState": ended(0, "Completed")}]),
+            "Pod/shop/web, container web: CrashLoopBackOff: ended with 0 (Completed)",
+        ),
+        (
+            pod(
+                spec={"containers": [{"name": "web", "readinessProbe": {}}]},
+                containerStatuses=[{"name": "web", "state": {"running": {}}, "ready": False}],
+            ),
+            "Pod/shop/web, container web: it runs but is not ready: its readinessProbe fails",
         ),
         # It is running again, and what was is over.
         (pod(containerStatuses=[{"name": "web", "state": {"running": {}}, "lastState": ended(1)}]), ""),
