@@ -60,12 +60,19 @@ class NetworkPolicy:
     from_world_peers: Annotated[
         str,
         setting(
-            "Peers of policies for traffic from everywhere: three `explicit` ones (all pods, all IPv4, all IPv6), "
-            "or `none`, which some network plugins need for traffic from nodes.",
+            "Peers of policies for traffic from everywhere: `none`, or three `explicit` ones (all pods, all IPv4, all "
+            "IPv6), which in some network plugins leave out traffic from nodes.",
             one_of("explicit", "none"),
             zero_is_unset=True,
         ),
-    ] = "explicit"
+    ] = "none"
+    istio_routes: Annotated[
+        bool,
+        setting(
+            "Let pods of Istio's Gateways reach the Services that VirtualServices route to, unless their labels do. "
+            "Releases of the original before v1.141 do not."
+        ),
+    ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

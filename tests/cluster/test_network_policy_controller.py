@@ -36,7 +36,7 @@ from kit.objects import obj, unscheduled_pod
 from kit.proxied import proxied, proxy_to
 from kit.world import WRITES, World, connected
 from kube.errors import AlreadyExists, KubeError
-from kube.objects import Object, labels, uid
+from kube.objects import Object, annotations, labels, uid
 from kube.resources import (
     CONFIG_MAPS,
     INGRESSES,
@@ -48,6 +48,7 @@ from kube.runtime.loop import ControlLoop
 from kube.runtime.watch import Timings
 
 PFX = keys.NETWORKING_PREFIX
+DESCRIPTION = keys.GARDENER_DESCRIPTION
 
 
 class PolicyWorld(World):
@@ -227,7 +228,7 @@ async def test_what_others_do_to_policies_is_repaired(world: PolicyWorld) -> Non
     before = await world.until_policies(*PAIR)
     await world.delete("NetworkPolicy", "egress-to-db-tcp-8080")
     foreign = {
-        "metadata": {"labels": {"foreign": "label"}},
+        "metadata": {"labels": {"foreign": "label"}, "annotations": {"foreign": "annotation"}},
         "spec": {"egress": [{}], "policyTypes": ["Ingress", "Egress"], "podSelector": {"matchLabels": {"more": "x"}}},
     }
     await world.patch("NetworkPolicy", "ingress-to-db-tcp-8080", foreign)
@@ -240,7 +241,16 @@ async def test_what_others_do_to_policies_is_repaired(world: PolicyWorld) -> Non
         return ""
 
     await no_problem(right)
-    assert labels((await world.policies())["a/ingress-to-db-tcp-8080"])["foreign"] == "label"
+    ingress = (await world.policies())["a/ingress-to-db-tcp-8080"]
+    assert (labels(ingress)["foreign"], annotations(ingress)["foreign"]) == ("label", "annotation")
+    words = annotations(before["a/ingress-to-db-tcp-8080"])[DESCRIPTION]
+    await world.patch("NetworkPolicy", "ingress-to-db-tcp-8080", {"metadata": {"annotations": {DESCRIPTION: "other"}}})
+
+    async def described() -> str:
+        found = annotations((await world.policies())["a/ingress-to-db-tcp-8080"]).get(DESCRIPTION, "")
+        return "" if found == words else found
+
+    await no_problem(described)
 
 
 async def test_a_policy_that_lost_its_labels_is_taken_back_and_reported(world: PolicyWorld) -> None:
@@ -395,6 +405,12 @@ async def test_gateways_of_istio_reach_what_virtual_services_lead_to(
             await installed.enter_async_context(istio(world))
             world.loop.kinds_changed(kinds.ISTIO_GROUP)
             await _istio_comes_late(world, extra)
+            await _labels_of_gateways_do_as_well(world, extra)
+        await _virtual_service(world)
+        async with controller(world):
+            await world.until_policies(*PAIR, *extra)
+        async with controller(world, {"istio_routes": False}):
+            await world.until_policies(*PAIR)
         await _a_new_leader_takes_nothing_away(world, cluster, tmp_path, audit, extra)
 
 
@@ -409,11 +425,29 @@ async def _istio_comes_late(world: PolicyWorld, extra: Sequence[str]) -> None:
     await world.until_policies(*PAIR)
 
 
+async def _labels_of_gateways_do_as_well(world: PolicyWorld, extra: Sequence[str]) -> None:
+    """Where all pods of a gateway have them, a route adds nothing."""
+    label, b = f"{PFX}to-{world.full('a')}-db-tcp-8080", world.full("b")
+    await world.annotate(namespace_selectors=json.dumps([{"matchLabels": {f"{world.mark}-is": "b"}}]))
+    await _virtual_service(world)
+    await world.until_policies(*PAIR, *PAIR_WITH_B, *extra)
+    await world.patch("Pod", "gateway", {"metadata": {"labels": {label: "allowed"}}}, namespace=b)
+    await world.until_policies(*PAIR, *PAIR_WITH_B)
+    await _pod(world, "without", "b", {"istio": world.mark})
+    await world.until_policies(*PAIR, *PAIR_WITH_B, *extra)
+    await world.delete("Pod", "without", namespace=b)
+    await world.until_policies(*PAIR, *PAIR_WITH_B)
+    await world.patch("Pod", "gateway", {"metadata": {"labels": {label: None}}}, namespace=b)
+    await world.annotate(namespace_selectors=None)
+    await world.until_policies(*PAIR, *extra)
+    await world.delete("VirtualService", "v")
+    await world.until_policies(*PAIR)
+
+
 async def _a_new_leader_takes_nothing_away(
     world: PolicyWorld, cluster: Cluster, tmp_path: Path, audit: Audit, extra: Sequence[str]
 ) -> None:
     """It learns late what leads to a Service: whether there is such a thing at all, and from one list after the other."""
-    await _virtual_service(world)
     async with controller(world):
         await world.until_policies(*PAIR, *extra)
     lost = (await world.policies())[extra[1]]["metadata"]

@@ -87,7 +87,6 @@ NEEDS_NO_PODS = (
 )
 DIGITS = "a port in quotes is a port; the original is refused"
 LONG = "a label that is too long is shortened, as by the newest release; the older one is refused"
-FROM_EVERYWHERE = Due("peers are told where both releases tell none (`fromWorldPeers`)", (f"patch {POLICY}",))
 TOKEN = "create serviceaccounts/token"
 
 
@@ -128,10 +127,6 @@ DUE: dict[str, Due] = {
     "netpol/namespaces-bad-operator seed": created(
         policies=2, why="one malformed annotation takes no other policies away"
     ),
-    "netpol/world-port seed": FROM_EVERYWHERE,
-    "netpol/world-named seed": FROM_EVERYWHERE,
-    "netpol/world-malformed seed": FROM_EVERYWHERE,
-    "netpol/world-range seed": FROM_EVERYWHERE,
     "token/ca seed": Due("the CA was asked for, which the older release does not know", (TOKEN, "patch secrets")),
     "token/ca-target seed": Due(
         "the CA was asked for, which the older release does not know", (TOKEN, "patch secrets", "update secrets")

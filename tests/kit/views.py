@@ -58,6 +58,7 @@ metadata:
     worker.gardener.cloud/gardener-node-agent-secret-name: agent
     resources.gardener.cloud/history-of: name
   annotations:
+    gardener.cloud/description: Allows traffic.
     resources.gardener.cloud/origin: cluster:ns/name
     resources.gardener.cloud/skip-health-check: 'false'
     resources.gardener.cloud/revision: '3'
@@ -266,7 +267,7 @@ MADE_AT_WORK = {
     "kube.apply.kinds: keep": of_managed_kinds(),
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
-    "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],
+    "agent.shared.network_policy.istio: GatewayPod.of": [View(PODS, istio.GatewayPod.of)],
     "agent.shared.token_requestor.watches: uid": [View(SERVICE_ACCOUNTS, uid)],
     "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],
     "agent.shared.token_requestor.watches: resource_version": [View(SECRETS, resource_version)],

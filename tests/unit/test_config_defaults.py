@@ -65,7 +65,7 @@ controllers:
       impersonation: {serviceAccountName: '', allowedServiceAccountNames: [], required: false}
   networkPolicy:
     {enabled: false, concurrentSyncs: 5, namespaceSelectors: [], ingressControllerSelector: null,
-     requireMatchingPods: false, fromWorldPeers: explicit}
+     requireMatchingPods: false, fromWorldPeers: none, istioRoutes: true}
   nodeCriticalComponents: {enabled: false, concurrentSyncs: 5, backoff: 10}
   nodeAgentReconciliationDelay: {enabled: false, minDelay: 0, maxDelay: 300}
   tokenInvalidator: {enabled: false, concurrentSyncs: 5}

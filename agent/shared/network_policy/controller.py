@@ -28,7 +28,8 @@ def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorde
     loop = ControlLoop(NAME, kind=SERVICES, workers=settings.concurrent_syncs)
     stores = PolicyStores(loop, cluster.caches, rules)
     gateways = Gateways(loop, cluster.caches, stores.services)
-    loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
+    if settings.istio_routes:
+        loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
     reconciler = Reconciler(
         client=cluster.client,
         stores=stores,

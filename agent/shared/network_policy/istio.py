@@ -1,7 +1,8 @@
 """Services that Istio's gateways lead to, by way of VirtualServices.
 
 Followed only where the API server serves these kinds; they may come and go while the agent runs. Of a gateway's pods
-only their namespaces count; they are watched with the gateway's own selector.
+their namespaces count, and the labels by which they reach Services without a route; they are watched with the
+gateway's own selector.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -10,7 +11,7 @@ from functools import partial
 
 from agent.shared.network_policy.rules.limits import MOST_GATEWAYS, MOST_WATCHES
 from agent.shared.network_policy.rules.policies import GatewayRoute
-from agent.shared.network_policy.rules.projections import Service
+from agent.shared.network_policy.rules.projections import Service, client_labels
 from gardener.api import kinds
 from kube.objects import (
     Key,
@@ -89,8 +90,19 @@ def _of_gateways(virtual: VirtualService) -> tuple[Key, ...]:
     return virtual.gateways
 
 
-def _namespace_of(obj: Object) -> str:
-    return key(obj).namespace
+@dataclass(frozen=True, slots=True)
+class GatewayPod:
+    namespace: str
+    labels: frozenset[str]
+    """Of clients."""
+
+    @classmethod
+    def of(cls, obj: Object) -> "GatewayPod":
+        return cls(key(obj).namespace, client_labels(obj))
+
+
+def _namespace_of(pod: GatewayPod) -> tuple[str]:
+    return (pod.namespace,)
 
 
 def _itself(kept: Hashable) -> tuple[Hashable]:
@@ -109,11 +121,11 @@ Selector = tuple[tuple[str, str], ...]
 class _Pods:
     """The pods of gateways with the same selector."""
 
-    store: Store[str]
+    store: Store[GatewayPod]
     first_user: str
     """The namespace whose Services had it watched."""
-    namespaces: frozenset[str] | None = None
-    """Where they are; None: to be found out."""
+    by_namespace: Mapping[str, frozenset[str]] | None = None
+    """Where they are, and which labels of clients all of them have there; None: not computed yet."""
 
 
 class Gateways:
@@ -156,9 +168,8 @@ class Gateways:
         for virtual, gateway in self._leading_to(service):
             selector, pods = self._selector(gateway), self._pods_of(gateway, service)
             if selector and pods is not None:
-                namespaces = _namespaces_of(pods)
                 for number in virtual.destinations[service]:
-                    found[number, selector] = GatewayRoute(number, dict(selector), namespaces)
+                    found[number, selector] = GatewayRoute(number, dict(selector), _by_namespace(pods))
         return [found[each] for each in sorted(found)]
 
     def problems(self, service: Key) -> list[str]:
@@ -205,10 +216,10 @@ class Gateways:
                 return None
             view = View(
                 PODS,
-                _namespace_of,
+                GatewayPod.of,
                 form=Form.METADATA,
                 label_selector=label_selector_text(dict(selector)),
-                indexes=(("namespace", _itself),),
+                indexes=(("namespace", _namespace_of),),
             )
             handler = enqueue_mapped(partial(self._services_for_pod, selector))
             self._pods[selector] = _Pods(self._loop.watch(self._caches, view, handler), user)
@@ -226,16 +237,26 @@ class Gateways:
     def _having(self, selector: Selector) -> list[Key]:
         return self._gateways.keys_by_index("selector", selector) if self._gateways is not None else []
 
-    def _services_for_pod(self, selector: Selector, change: Change[str]) -> Iterator[Key]:
-        """Only the first pod in a namespace and the last one make a difference."""
+    def _services_for_pod(self, selector: Selector, change: Change[GatewayPod]) -> Iterator[Key]:
+        """Only the first pod in a namespace, the last one, and labels that not all of them have make a difference."""
         pods = self._pods.get(selector)
         if pods is None:
             return
-        left = pods.store.count("namespace", change.key.namespace)
-        if left == (change.new is not None):
-            pods.namespaces = None
-            for gateway in self._having(selector):
-                yield from self._services_for_gateway(gateway)
+        namespace, known = change.key.namespace, pods.by_namespace
+        if known is None:
+            _by_namespace(pods)
+        else:
+            before = known.get(namespace)
+            if before is not None and change.old is None and change.new is not None:
+                after: frozenset[str] | None = before & change.new.labels
+            else:
+                after = _common_labels(pods.store.values_by_index("namespace", namespace))
+            if after == before:
+                return
+            others = {name: labels for name, labels in known.items() if name != namespace}
+            pods.by_namespace = others if after is None else {**others, namespace: after}
+        for gateway in self._having(selector):
+            yield from self._services_for_gateway(gateway)
 
     def _services_for_gateway(self, gateway: Key) -> Iterator[Key]:
         if self._virtual_services is not None:
@@ -251,7 +272,16 @@ class Gateways:
         return (service for service in virtual.destinations if self._services.get(service) is not None)
 
 
-def _namespaces_of(pods: _Pods) -> frozenset[str]:
-    if pods.namespaces is None:
-        pods.namespaces = frozenset(namespace for _, namespace in pods.store.items())
-    return pods.namespaces
+def _by_namespace(pods: _Pods) -> Mapping[str, frozenset[str]]:
+    if pods.by_namespace is None:
+        found: dict[str, frozenset[str]] = {}
+        for pod in pods.store.values():
+            found[pod.namespace] = found.get(pod.namespace, pod.labels) & pod.labels
+        pods.by_namespace = found
+    return pods.by_namespace
+
+
+def _common_labels(pods: Iterable[GatewayPod]) -> frozenset[str] | None:
+    """None: there are no pods."""
+    labels = [pod.labels for pod in pods]
+    return frozenset.intersection(*labels) if labels else None

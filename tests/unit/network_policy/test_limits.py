@@ -128,7 +128,7 @@ def test_namespaces_that_are_served_keep_their_policies_when_others_come() -> No
 
 
 def test_gateways_count_as_well() -> None:
-    everywhere = frozenset(f"n{number:05}" for number in range(400))
+    everywhere: dict[str, frozenset[str]] = {f"n{number:05}": frozenset() for number in range(400)}
     routes = [GatewayRoute(port, {"gateway": "x"}, everywhere) for port in range(1, 21)]
     found = desired_policies(service(ports=20), Rules(), around(400, routes=routes))
     assert len(found.policies) == MOST_POLICIES

@@ -107,11 +107,11 @@ def test_each_port_of_a_service_leads_to_a_policy_at_its_pods_and_one_at_its_cli
     }
     assert text(desired, "shop/ingress-to-db-tcp-8080") == (
         "Allows ingress TCP traffic to port 8080 for pods selected by the shop/db service selector from pods running in "
-        f"namespace shop labeled with map[{PFX}to-db-tcp-8080:allowed]."
+        f"namespace shop labeled with {{map[{PFX}to-db-tcp-8080:allowed] []}}."
     )
     assert text(desired, "shop/egress-to-db-tcp-8080") == (
         "Allows egress TCP traffic to port 8080 from pods running in namespace shop labeled with "
-        f"map[{PFX}to-db-tcp-8080:allowed] to pods selected by the shop/db service selector."
+        f"{{map[{PFX}to-db-tcp-8080:allowed] []}} to pods selected by the shop/db service selector."
     )
 
 
@@ -379,19 +379,19 @@ def test_the_ingress_controller_reaches_what_ingresses_lead_to() -> None:
     ]
     controller = {**pods(c="nginx"), **in_namespace("ic")}
     assert spec(desired, extra[0])["ingress"] == [{"from": [controller], "ports": [tcp(10250)]}]
-    assert text(desired, extra[0]).endswith(
-        "from ingress controller pods running in the ic namespace labeled with map[c:nginx]."
-    )
-    assert " from pods running in the ic namespace labeled with map[c:nginx] to pods" in text(desired, extra[1])
+    called = "from pods running in namespace ic labeled with {map[c:nginx] []}"
+    assert text(desired, extra[0]).endswith(f"a/ui service selector {called}.")
+    assert text(desired, extra[1]).endswith(f"{called} to pods selected by the a/ui service selector.")
 
 
 def test_an_ingress_controller_in_the_services_namespace_needs_no_namespace_selector() -> None:
-    selector = {"matchExpressions": [{"key": "c", "operator": "In", "values": ["x", "y"]}]}
+    expressions = [{"key": "c", "operator": "In", "values": ["x", "y"]}, {"key": "d", "operator": "Exists"}]
+    selector = {"matchExpressions": expressions}
     desired = compute(UI, Rules(ingress_controller=("a", selector)), backends=WEB, namespaces=existing("a"))
     name = "a/egress-to-ui-tcp-10250-from-ingress-controller"
     assert name in names(desired)
     assert "namespaceSelector" not in spec(desired, name)["egress"][0]["to"][0]
-    assert "labeled with map[], c In (x y) to" in text(desired, name)
+    assert "labeled with {map[] [{c In [x y]} {d Exists []}]} to" in text(desired, name)
 
 
 def test_an_unnamed_port_does_not_match_every_backend() -> None:
@@ -402,11 +402,13 @@ def test_an_unnamed_port_does_not_match_every_backend() -> None:
 
 # --- Istio
 
+NO_LABELS: frozenset[str] = frozenset()
+
 
 def test_gateways_reach_what_virtual_services_lead_to() -> None:
     routes = [
-        GatewayRoute(443, {"istio": "gw"}, frozenset({"a", "istio"})),
-        GatewayRoute(1, {"x": "y"}, frozenset({"istio"})),
+        GatewayRoute(443, {"istio": "gw"}, {"a": NO_LABELS, "istio": NO_LABELS}),
+        GatewayRoute(1, {"x": "y"}, {"istio": NO_LABELS}),
     ]
     desired = compute(UI, routes=routes, namespaces=existing("a", "istio"))
     policies = ("a/egress-to-ui", "a/ingress-to-ui", "istio/egress-to-a-ui")
@@ -416,13 +418,41 @@ def test_gateways_reach_what_virtual_services_lead_to() -> None:
 
 def test_a_gateway_in_a_namespace_with_other_clients_shares_their_policy() -> None:
     both = service("ui", "a", ports=[{"port": 443, "targetPort": 1}], namespace_selectors=[{}])
-    route = GatewayRoute(443, {"istio": "gw"}, frozenset({"gateways"}))
+    route = GatewayRoute(443, {"istio": "gw"}, {"gateways": NO_LABELS})
     desired = compute(both, namespaces=existing("a", "gateways"), routes=[route])
     (rule,) = spec(desired, "a/ingress-to-ui-tcp-1-from-gateways")["ingress"]
     clients, gateways = {"matchLabels": {f"{PFX}to-a-ui-tcp-1": "allowed"}}, {"matchLabels": {"istio": "gw"}}
     assert [peer["podSelector"] for peer in rule["from"]] == [clients, gateways]
     assert spec(desired, "gateways/egress-to-a-ui-tcp-1")["podSelector"] == clients
     assert spec(desired, "gateways/egress-to-a-ui-tcp-1-from-istio")["podSelector"] == gateways
+
+
+@pytest.mark.parametrize(
+    ("selectors", "labels", "routed"),
+    [
+        ([{}], {"to-a-ui-tcp-1"}, False),
+        ([{}], {"to-scrapers", "to-a-scrapers"}, False),  # an alias with the same port
+        ([{}], {"to-a-others"}, True),
+        ([{}], {"to-ui-tcp-1"}, True),  # for clients in the Service's namespace
+        ([], {"to-a-ui-tcp-1"}, True),  # the namespace is not let in
+        ([{}], set(), True),
+    ],
+)
+def test_a_gateway_whose_pods_are_let_through_by_a_label_gets_no_more(
+    selectors: list[Object], labels: set[str], routed: bool
+) -> None:
+    of = service(
+        "ui",
+        "a",
+        ports=[{"port": 443, "targetPort": 1}],
+        namespace_selectors=selectors,
+        from_scrapers_allowed_ports=[{"port": 1}],
+        from_others_allowed_ports=[{"port": 2}],
+    )
+    route = GatewayRoute(443, {"istio": "gw"}, {"gateways": frozenset(f"{PFX}{label}" for label in labels)})
+    present = existing("a", "gateways")
+    without, found = compute(of, namespaces=present), compute(of, namespaces=present, routes=[route])
+    assert (found.policies != without.policies) == routed
 
 
 # --- long labels

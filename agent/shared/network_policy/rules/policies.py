@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from agent.shared.network_policy.rules.annotations import Port
 from agent.shared.network_policy.rules.limits import MOST_POLICIES
-from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, ServicePort
+from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, ServicePort, policy_digest
 from gardener import keys
 from kube.objects import Key, Object, matches_label_selector
-from kube.packing import digest
 
 T = TypeVar("T")
 
@@ -40,7 +39,7 @@ class Rules:
     ingress_controller: tuple[str, Object] | None = None
     """Namespace and selector of its pods."""
     requires_pods: bool = False
-    names_everybody: bool = True
+    names_everybody: bool = False
     """Whether traffic from everywhere is let in by naming all peers, or by naming none."""
 
 
@@ -51,8 +50,8 @@ class GatewayRoute:
     number: int
     selector: Object
     """Labels of the gateway's pods."""
-    namespaces: frozenset[str]
-    """Where these pods are."""
+    namespaces: Mapping[str, frozenset[str]]
+    """Where these pods are, and which labels of clients all of them have there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Policy:
     spec: Object
 
     def digest(self) -> bytes:
-        return digest(self.spec)
+        return policy_digest(self.description, self.spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +242,27 @@ def _for_gateways(desired: Desired, service: Service, around: Surroundings) -> I
             found = around.namespaces.get(namespace)
             if port is None or (found is not None and found.is_terminating):
                 continue
+            if _is_let_through(desired, service, port.target, namespace, route.namespaces[namespace]):
+                continue
             if len(desired.policies) + 2 > MOST_POLICIES:
                 left_out.add(namespace)
                 continue
             for policy in _gateway_pair(service, route, port, namespace):
                 desired.add(policy)
     desired.namespaces_left_out += len(left_out)
+
+
+def _is_let_through(desired: Desired, service: Service, port: Port, namespace: str, labels: Collection[str]) -> bool:
+    """Whether pods with these labels reach the port already, as other clients of their namespace do.
+
+    Releases of the original that do not follow routes give the gateways' pods such labels.
+    """
+    return any(
+        client.label in labels
+        and client.entry.port.rule() == port.rule()
+        and all(policy.key in desired.policies for policy in _client_pair(service, client, namespace))
+        for client in (_clients(service, own=namespace == service.key.namespace) if labels else ())
+    )
 
 
 def _first_of(service: Service, called: Callable[[ServicePort], T]) -> dict[T, ServicePort]:
@@ -295,8 +309,6 @@ def _ingress_controller_pair(service: Service, port: Port, namespace: str, pods:
         namespace,
         ingress=f"ingress-to-{name}-from-ingress-controller",
         egress=f"egress-to-{stem}-from-ingress-controller",
-        ingress_clients=f"ingress controller pods running in the {namespace} namespace",
-        egress_clients=f"pods running in the {namespace} namespace",
     )
 
 
@@ -317,27 +329,19 @@ def _gateway_pair(service: Service, route: GatewayRoute, port: ServicePort, name
 
 
 def _pair(
-    service: Service,
-    port: Port,
-    clients: Object,
-    namespace: str,
-    *,
-    ingress: str,
-    egress: str,
-    ingress_clients: str = "",
-    egress_clients: str = "",
+    service: Service, port: Port, clients: Object, namespace: str, *, ingress: str, egress: str
 ) -> Iterator[Policy]:
     """The policy at the Service's pods and the one at the clients' pods, which `clients` selects in `namespace`.
 
-    The policies have the names `ingress` and `egress`; their descriptions call the clients as given, or as usual.
+    The policies have the names `ingress` and `egress`; their descriptions are those of the original to the letter.
     """
     own, pods = service.key.namespace, {"matchLabels": service.selector}
-    called, labelled = f"pods running in namespace {namespace}", f"labeled with {_selector_text(clients)}"
+    called = f"pods running in namespace {namespace} labeled with {_selector_text(clients)}"
     what = f"{port.protocol} traffic to port {port.port}"
     behind = f"pods selected by the {service.key} service selector"
     yield Policy(
         Key(own, ingress),
-        f"Allows ingress {what} for {behind} from {ingress_clients or called} {labelled}.",
+        f"Allows ingress {what} for {behind} from {called}.",
         {
             "podSelector": pods,
             "policyTypes": ["Ingress"],
@@ -346,7 +350,7 @@ def _pair(
     )
     yield Policy(
         Key(namespace, egress),
-        f"Allows egress {what} from {egress_clients or called} {labelled} to {behind}.",
+        f"Allows egress {what} from {called} to {behind}.",
         {
             "podSelector": clients,
             "policyTypes": ["Egress"],
@@ -362,11 +366,13 @@ def _peer(pods: Object, namespace: str, *, seen_from: str) -> Object:
 
 
 def _selector_text(selector: Object) -> str:
-    texts = [f"map[{' '.join(f'{k}:{v}' for k, v in sorted((selector.get('matchLabels') or {}).items()))}]"]
-    for expression in selector.get("matchExpressions") or []:
-        values = f" ({' '.join(expression['values'])})" if expression.get("values") else ""
-        texts.append(f"{expression.get('key')} {expression.get('operator')}{values}")
-    return ", ".join(texts)
+    """As Go prints the struct: labels, then expressions."""
+    pairs = " ".join(f"{name}:{value}" for name, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = " ".join(
+        f"{{{each.get('key')} {each.get('operator')} [{' '.join(each.get('values') or [])}]}}"
+        for each in selector.get("matchExpressions") or []
+    )
+    return f"{{map[{pairs}] [{expressions}]}}"
 
 
 def _joined(one: Policy, other: Policy) -> Policy:

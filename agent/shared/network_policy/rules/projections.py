@@ -91,7 +91,7 @@ class Existing:
     uid: str
     version: str
     digest: bytes
-    """Of the spec alone: a policy that is right but for the words of its description is not written again."""
+    """Of what is written besides the owner."""
     has_annotations: bool
 
     @classmethod
@@ -100,9 +100,13 @@ class Existing:
             owner=owner(obj),
             uid=uid(obj),
             version=text(metadata(obj).get("resourceVersion")),
-            digest=digest(spec(obj)),
+            digest=policy_digest(annotations(obj).get(keys.GARDENER_DESCRIPTION), spec(obj)),
             has_annotations=bool(annotations(obj)),
         )
+
+
+def policy_digest(description: str | None, policy_spec: Object) -> bytes:
+    return digest([description, policy_spec])
 
 
 def owner(policy: Object) -> Key:
