@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import textwrap
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -175,6 +176,28 @@ def test_monitoring_of_production_is_where_the_agent_is_and_without_alerts_for_w
     assert {obj["kind"] for obj in monitoring} == {"ServiceMonitor", "PrometheusRule"}
     assert {metadata(obj)["namespace"] for obj in monitoring} == {"resource-manager"}
     assert "webhook" not in yaml.safe_dump(monitoring).lower()
+
+
+def test_a_migration_keeps_the_certificate_of_the_original(tmp_path: Path) -> None:
+    text = (PROJECT / "docs" / "migration.md").read_text()
+    (example,) = (
+        body for body in re.findall(r"^ *```yaml\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL) if "patches" in body
+    )
+    here = os.path.relpath(MANIFESTS, tmp_path.resolve())
+    overlay = textwrap.dedent(example).replace("../resource-manager/manifests", here)
+    (tmp_path / "kustomization.yaml").write_text(overlay)
+    (tmp_path / "config.yaml").write_text("logLevel: debug\n")
+    objects = objects_in(kustomized(tmp_path.resolve()))
+    (pods,) = (
+        obj["spec"]["template"]["spec"]
+        for obj in objects
+        if (obj["kind"], metadata(obj)["name"]) == ("Deployment", DNS)
+    )
+    assert [container["name"] for container in pods["containers"]] == [DNS]
+    (certificate,) = (volume["secret"] for volume in pods["volumes"] if volume["name"] == "tls")
+    assert certificate["secretName"] == f"{DNS}-server-1a2b3c4d"
+    (config,) = (obj["data"] for obj in objects if metadata(obj)["name"].startswith(f"{DNS}-config-"))
+    assert config == {"config.yaml": "logLevel: debug\n"}
 
 
 def test_the_address_of_runbooks_is_set_as_the_page_says(tmp_path: Path) -> None:
