@@ -149,6 +149,8 @@ spec:
   volumes: [{name: v, configMap: {name: web}}]
 """
 _SHOOT = "devcluster/demo/shoot.yaml"
+_FIRST_MANAGED_RESOURCE = PROJECT / "docs/first-managed-resource.md"
+_YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 
 class Reader:
@@ -247,7 +249,7 @@ class Reader:
         }
         certificate, key = make_certificate("documented")
         text = (PROJECT / page).read_text()
-        examples = [body.replace("<digest>", "0" * 64) for body in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+        examples = [body.replace("<digest>", "0" * 64) for body in _YAML.findall(text)]
         files: dict[str, dict[str, Any]] = {
             "docs/controller-manager.md": {
                 "garden.kubeconfig": kubeconfig,
@@ -300,7 +302,7 @@ class Reader:
             self.run("kubectl create namespace team-a; kubectl -n team-a create serviceaccount deployer")
         if page == "docs/managed-resources.md":
             hello, issuers = (
-                examples[0],
+                next(body for body in _YAML.findall(_FIRST_MANAGED_RESOURCE.read_text()) if body.startswith("# hello")),
                 {
                     "apiVersion": "resources.gardener.cloud/v1alpha1",
                     "kind": "ManagedResource",
