@@ -12,7 +12,7 @@ import pytest
 
 from agent.controller_manager.shoot.maintenance import declare
 from config.controller_manager.controllers import Controllers
-from gardener.api.garden import CLOUD_PROFILES, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, CREDENTIALS_BINDINGS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller, until_idle
@@ -266,6 +266,24 @@ async def test_settings_that_the_new_version_forbids_are_gone(
     for path in removed:
         assert at(found, "kubernetes", *path.split(".")) is None
         assert f"Removed spec.kubernetes.{path}. Reason: " in shoot.last()["description"]
+
+
+async def test_a_credentials_binding_takes_the_place_of_a_secret_binding(garden: Garden, client: Client) -> None:
+    shoot = Watched(garden, client)
+    shoot.offer("1.33.1", "1.34.0")
+    shoot.create(auto=False, kubernetes={"version": "1.33.1"})
+    shoot.offer("1.33.1", "1.34.0", expired="1.33.1")
+    async with shoot.running():
+        shoot.ask()
+        await shoot.done()
+    name, found = f"force-migrated-{shoot.place.name}", shoot.get()["spec"]
+    assert found["kubernetes"]["version"] == "1.34.0"
+    assert (found.get("secretBindingName"), found["credentialsBindingName"]) == (None, name)
+    assert (found.get("cloudProfileName"), found["cloudProfile"]["name"]) == (None, shoot.place.name)
+    binding = await client.get(CREDENTIALS_BINDINGS, name, namespace=shoot.place.namespace)
+    secret = {"name": shoot.place.name, "namespace": shoot.place.namespace}
+    assert binding["credentialsRef"] == {"apiVersion": "v1", "kind": "Secret", **secret}
+    assert f'credentialsBindingName has its place: "{name}"' in shoot.last()["description"]
 
 
 async def test_a_shoot_that_changes_meanwhile_is_planned_anew(garden: Garden, client: Client) -> None:

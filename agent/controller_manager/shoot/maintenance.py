@@ -13,15 +13,25 @@ conflict is no refusal: what was planned is planned anew.
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import structlog
 
-from agent.controller_manager.common.api import CLOUD_PROFILES_VIEW, NAMESPACED_CLOUD_PROFILES_VIEW, SHOOTS_VIEW
+from agent.controller_manager.common.api import (
+    CLOUD_PROFILES_VIEW,
+    CREDENTIALS_BINDINGS_VIEW,
+    NAMESPACED_CLOUD_PROFILES_VIEW,
+    SECRET_BINDINGS_VIEW,
+    SHOOTS_VIEW,
+)
 from agent.controller_manager.context import Context
 from gardener import keys
-from gardener.api.garden import SHOOTS
+from gardener.api.garden import CREDENTIALS_BINDINGS, SHOOTS
+from gardener.garden import users
+from gardener.garden.maintenance import bindings
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.maintenance.report import MAINTENANCE_FAILED, begun, description, ended, messages, refused
 from gardener.garden.maintenance.schedule import (
@@ -33,7 +43,17 @@ from gardener.garden.maintenance.schedule import (
     time_window,
 )
 from gardener.garden.profiles import chosen_from, profile_of
-from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge, refusal_of
+from kube.errors import (
+    AlreadyExists,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    TooLarge,
+    refusal_of,
+)
 from kube.objects import Key, Object, is_deleting, key, metadata, spec
 from kube.paths import mapping_at
 from kube.resources import Resource
@@ -66,6 +86,8 @@ def declare(context: Context, uniform: Uniform = random.uniform) -> ControlLoop:
             status=StatusWriter(context.garden.client, shoots),
             shoots=shoots,
             profiles=profiles,
+            secret_bindings=loop.watch(caches, SECRET_BINDINGS_VIEW),
+            credentials_bindings=loop.watch(caches, CREDENTIALS_BINDINGS_VIEW),
             recorder=context.recorder,
             clock=context.clock,
             uniform=uniform,
@@ -102,6 +124,8 @@ class Reconciler:
     shoots: Store[Object]
     profiles: Mapping[Resource, Store[Object]]
     """By their kind."""
+    secret_bindings: Store[Object]
+    credentials_bindings: Store[Object]
     recorder: EventRecorder
     clock: Callable[[], datetime]
     uniform: Uniform
@@ -115,7 +139,13 @@ class Reconciler:
             return Done()
         now = self.clock()
         if is_due(shoot, now):
-            drawn = plan(shoot, self._profile(shoot), now=now, restarts=self.restarts)
+            drawn = plan(
+                shoot,
+                self._profile(shoot),
+                now=now,
+                restarts=self.restarts,
+                replacement=partial(self._replacement, shoot),
+            )
             if self.dry_run:
                 _log_plan(drawn)
             else:
@@ -133,8 +163,17 @@ class Reconciler:
             raise ReconcileError(f'the {resource.kind} "{name}" of the Shoot does not exist, or has no content yet')
         return content
 
+    def _replacement(self, shoot: Object) -> Object | None:
+        """The CredentialsBinding that may take the place of the SecretBinding of the Shoot."""
+        names = users.secret_bindings(shoot)
+        found = next((each for each in map(self.secret_bindings.get, names) if each is not None), None)
+        return None if found is None else bindings.replacement(found, self.credentials_bindings.values())
+
     async def _carry_out(self, shoot: Object, drawn: Plan, now: datetime) -> None:
         present = shoot
+        if drawn.binding is not None and bindings.is_new(drawn.binding):
+            with suppress(AlreadyExists):
+                self.credentials_bindings.observe(await self.client.create(CREDENTIALS_BINDINGS, drawn.binding))
         if drawn.is_change:
             if error := await self._refusal(drawn):
                 await self._give_up(shoot, refused(error, now))

@@ -5,6 +5,7 @@
     report       the plan in words: status, Events
     choice       the versions that belong together
     kubernetes   the versions of Kubernetes that may follow
+    bindings     the CredentialsBinding that takes the place of a SecretBinding
     images       the version of a machine image that follows
     repairs      what versions of Kubernetes forbid, from one of them on; the feature gates and plugins that they know
 

@@ -6,7 +6,7 @@ drawn.is_change    whether its spec or its operation is another than that of any
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,6 +43,8 @@ class Plan:
     images: Sequence[tuple[str, Update]]
     texts: Sequence[str]
     """What else changes, and why."""
+    binding: Object | None = None
+    """The CredentialsBinding that the maintained Shoot gets instead of its SecretBinding."""
 
     @property
     def updates_of_kubernetes(self) -> list[Update]:
@@ -58,13 +60,35 @@ class Plan:
         return bool(self.updates or self.texts)
 
 
-def plan(shoot: Object, profile: Object, *, now: datetime, restarts: Restarts) -> Plan:
-    """Args: profile: the spec of the Shoot's cloud profile, with what the project changes in it."""
+def _no_binding() -> None:
+    return None
+
+
+def plan(
+    shoot: Object,
+    profile: Object,
+    *,
+    now: datetime,
+    restarts: Restarts,
+    replacement: Callable[[], Object | None] = _no_binding,
+) -> Plan:
+    """What is to be done at this time.
+
+    Args:
+        shoot: as it is.
+        profile: the spec of the Shoot's cloud profile, with what the project changes in it.
+        now: which decides what has expired.
+        restarts: what is restarted besides.
+        replacement: finds the CredentialsBinding that may take the place of the Shoot's SecretBinding; see `bindings`.
+    """
     spec = copy.deepcopy(mapping(shoot.get("spec")))
     versions = choose(spec, profile, now=now)
     crossing = _crossing(text(at(spec, "kubernetes", "version")), versions.control_plane)
     _set_versions(spec, versions)
     texts = list(repairs.all_repairs(spec, crossing)) if crossing else []
+    binding = repairs.refer_to_credentials(spec, crossing, replacement) if crossing else None
+    if binding is not None:
+        texts.append(repairs.credentials_text(binding))
     meta, operation = _metadata(shoot, restarts)
     if operation:
         texts.append(f'Added "{operation}" operation annotation')
@@ -74,6 +98,7 @@ def plan(shoot: Object, profile: Object, *, now: datetime, restarts: Restarts) -
         pools=[(pool.name, pool.kubernetes) for pool in versions.pools if pool.kubernetes is not None],
         images=[(pool.name, pool.image.update) for pool in versions.pools if pool.image.update is not None],
         texts=texts,
+        binding=binding,
     )
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden.shoots import workers
 from gardener.garden.versions import Version, parse_version
-from kube.objects import Object, integer, mapping, mappings, text, texts
+from kube.objects import Object, integer, key, mapping, mappings, text, texts
 from kube.paths import at, mapping_at
 from kube.quantities import added
 
@@ -198,12 +198,11 @@ def _removed_at(path: str) -> Callable[[Object], bool]:
 
 
 def _reserve_for_kube(kubelet: Object) -> bool:
-    system = kubelet.pop("systemReserved", None)
-    if not system:
-        return system is not None
-    kube = mapping(kubelet.get("kubeReserved"))
-    kubelet["kubeReserved"] = {**kube, **{name: _sum(kube.get(name), amount) for name, amount in system.items()}}
-    return True
+    written = kubelet.pop("systemReserved", None)
+    if system := mapping(written):
+        kube = mapping(kubelet.get("kubeReserved"))
+        kubelet["kubeReserved"] = {**kube, **{name: _sum(kube.get(name), amount) for name, amount in system.items()}}
+    return written is not None
 
 
 def _sum(one: object, other: object) -> object:
@@ -230,6 +229,26 @@ def _refer_to_profile(spec: Object) -> bool:
     return name is not None
 
 
+def refer_to_credentials(spec: Object, crossing: Crossing, replacement: Callable[[], Object | None]) -> Object | None:
+    """The CredentialsBinding that takes the place of the SecretBinding; None: it stays.
+
+    Args: replacement: finds it; only asked if it is needed.
+    """
+    setting = next(each for each in settings() if each.path == _SECRET_BINDING)
+    if not crossing.reaches(setting.since) or not spec.get(_SECRET_BINDING) or spec.get(_CREDENTIALS_BINDING):
+        return None
+    binding = replacement()
+    if binding is not None:
+        del spec[_SECRET_BINDING]
+        spec[_CREDENTIALS_BINDING] = key(binding).name
+    return binding
+
+
+def credentials_text(binding: Object) -> str:
+    setting = next(each for each in settings() if each.path == _SECRET_BINDING)
+    return f'{_forbidden(f"spec.{_SECRET_BINDING}", setting)}: "{key(binding).name}"'
+
+
 def _refer_to_dns_credentials(spec: Object) -> bool:
     """Only where the credentials are named a second time: an API server that forbids the one has both."""
     providers = [each for each in mappings(at(spec, "dns", "providers")) if each.get("credentialsRef")]
@@ -237,11 +256,13 @@ def _refer_to_dns_credentials(spec: Object) -> bool:
     return any(name is not None for name in removed)
 
 
+_SECRET_BINDING, _CREDENTIALS_BINDING = "secretBindingName", "credentialsBindingName"
 _SYSTEM_RESERVED = "kubernetes.kubelet.systemReserved"
 _MOVED: Mapping[str, Callable[[Object], bool]] = {
     _SYSTEM_RESERVED: lambda spec: _reserve_for_kube(mapping_at(spec, "kubernetes", "kubelet")),
     "kubernetes.clusterAutoscaler.ignoreTaints": _start_with_taints,
     "cloudProfileName": _refer_to_profile,
+    _SECRET_BINDING: lambda _: False,
     "dns.providers[].secretName": _refer_to_dns_credentials,
 }
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardener.garden.maintenance.bindings import is_new, replacement
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.maintenance.repairs import (
     NEWEST,
@@ -643,7 +644,7 @@ def test_a_setting_that_the_new_version_forbids_is_removed(
 def test_each_setting_of_the_table_has_a_case_a_source_and_a_place_in_the_documentation() -> None:
     documented = Path(__file__).parents[3].joinpath("docs/shoots.md").read_text()
     assert [setting.path for setting in settings() if f"`{setting.path}`" not in documented] == []
-    assert {setting.path for setting in settings()} == {path for *_, path in FORBIDDEN}
+    assert {setting.path for setting in settings()} == {"secretBindingName", *(path for *_, path in FORBIDDEN)}
     assert all(setting.source.startswith("https://github.com/gardener/gardener/") for setting in settings())
     assert all(setting.reason and OLDEST < setting.since <= NEWEST for setting in settings())
 
@@ -665,6 +666,93 @@ def test_what_a_pool_reserves_for_the_system_is_reserved_for_kubernetes(own: str
         "kubeReserved": {"cpu": "200m", "memory": "1536Mi", "ephemeralStorage": "1G", "pid": "1k"},
     }
     assert drawn.texts[0].startswith("Removed spec.provider.workers[0].kubernetes.kubelet.systemReserved. Reason: ")
+
+
+SECRET_BINDING: Object = {
+    "metadata": {"name": "sb", "namespace": "n"},
+    "provider": {"type": "local"},
+    "secretRef": {"name": "s", "namespace": "elsewhere"},
+    "quotas": [{"name": "q"}, {"name": "r", "namespace": "garden"}],
+}
+NEW_BINDING: Object = {
+    "apiVersion": "security.gardener.cloud/v1alpha1",
+    "kind": "CredentialsBinding",
+    "metadata": {
+        "name": "force-migrated-sb",
+        "namespace": "n",
+        "labels": {"credentialsbinding.gardener.cloud/status": "force-migrated"},
+    },
+    "provider": {"type": "local"},
+    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "elsewhere"},
+    "quotas": [{"name": "q"}, {"name": "r", "namespace": "garden"}],
+}
+
+
+def credentials(name: str, namespace: str = "n", **fields: Any) -> Object:
+    return {**NEW_BINDING, "metadata": {"name": name, "namespace": namespace, "uid": name}, **fields}
+
+
+OTHER_SECRET = {**NEW_BINDING["credentialsRef"], "name": "t"}
+
+
+@pytest.mark.parametrize(
+    ("others", "name"),
+    [
+        ([], "force-migrated-sb"),
+        ([credentials("b"), credentials("a")], "a"),
+        ([credentials("a"), credentials("force-migrated-sb")], "force-migrated-sb"),
+        ([credentials("a", quotas=[{"name": "r", "namespace": "garden"}, {"name": "q", "namespace": "n"}])], "a"),
+        # None of these leads to the same.
+        ([credentials("a", "m")], "force-migrated-sb"),
+        ([credentials("a", quotas=[])], "force-migrated-sb"),
+        ([credentials("a", credentialsRef=OTHER_SECRET)], "force-migrated-sb"),
+        ([credentials("a", provider={"type": "other"})], "force-migrated-sb"),
+        ([credentials("force-migrated-sb", credentialsRef=OTHER_SECRET)], None),
+    ],
+)
+def test_the_credentials_binding_in_the_place_of_a_secret_binding(others: list[Object], name: str | None) -> None:
+    found = replacement(SECRET_BINDING, others)
+    if name is None:
+        assert found is None
+        return
+    assert found is not None
+    assert found["metadata"]["name"] == name
+    assert is_new(found) is (
+        name not in {each["metadata"]["name"] for each in others if each["metadata"]["namespace"] == "n"}
+    )
+    if is_new(found):
+        assert found == NEW_BINDING
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "binding", "after"),
+    [
+        ("1.33.1", "1.34.1", NEW_BINDING, {"credentialsBindingName": "force-migrated-sb"}),
+        ("1.33.1", "1.34.1", None, {"secretBindingName": "sb"}),
+        ("1.32.1", "1.33.1", NEW_BINDING, {"secretBindingName": "sb"}),
+        ("1.34.1", "1.35.1", NEW_BINDING, {"secretBindingName": "sb"}),
+    ],
+)
+def test_a_shoot_goes_from_its_secret_binding_to_a_credentials_binding(
+    old: str, new: str, binding: Object | None, after: Object
+) -> None:
+    obj = at_version(old)
+    obj["spec"]["secretBindingName"] = "sb"
+    offered = profile(old, new, expired=old)
+    drawn = plan(obj, offered, now=NOW, restarts=Restarts(), replacement=lambda: binding)
+    assert {name: value for name, value in drawn.maintained["spec"].items() if "Binding" in name} == after
+    is_moved = "credentialsBindingName" in after
+    assert drawn.binding == (binding if is_moved else None)
+    assert [text for text in drawn.texts if "Binding" in text] == (
+        [
+            (
+                "Removed spec.secretBindingName. Reason: it is forbidden from Kubernetes version 1.34 on, "
+                'credentialsBindingName has its place: "force-migrated-sb"'
+            )
+        ]
+        if is_moved
+        else []
+    )
 
 
 def test_api_versions_that_the_version_does_not_know_are_removed() -> None:
