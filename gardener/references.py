@@ -18,13 +18,15 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import GARBAGE_COLLECTABLE, REFERENCE_PREFIX
 from kube.lists import items_of
 from kube.objects import Object, annotations, key, labels, metadata
 from kube.paths import at, mapping_at, mappings_at
+from kube.pod_references import Slot, slot, slots
+from kube.resources import SECRETS
 
 # --- annotations that refer to objects
 
@@ -72,20 +74,8 @@ Path = tuple[str, ...]
 
 _TEMPLATE: Path = ("spec", "template")
 _JOB_TEMPLATE: Path = ("spec", "jobTemplate")
-_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """`holder[field]` is the name of an object of this kind."""
-
-    kind: str
-    holder: Object
-    field: str
-
-    @property
-    def name(self) -> str:
-        return str(self.holder[self.field])
+_OF_PODS = ("initContainers", "containers", "volumes", "imagePullSecrets")
+"""Fields of a Prometheus that become those of its pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,35 +94,8 @@ def kind_of(obj: Object) -> Kind | None:
 # --- pods
 
 
-def _pod_slots(spec: Object) -> Iterator[Slot]:
-    yield from _container_slots(spec, _CONTAINERS)
-    yield from _volume_slots(spec)
-    for pull_secret in mappings_at(spec, "imagePullSecrets"):
-        yield from _slot(SECRET, pull_secret)
-
-
-def _container_slots(spec: Object, fields: Iterable[str]) -> Iterator[Slot]:
-    for container in (container for field in fields for container in mappings_at(spec, field)):
-        for source in mappings_at(container, "envFrom"):
-            yield from _slot(SECRET, source.get("secretRef"))
-            yield from _slot(CONFIG_MAP, source.get("configMapRef"))
-        for variable in mappings_at(container, "env"):
-            source = mapping_at(variable, "valueFrom")
-            yield from _slot(SECRET, source.get("secretKeyRef"))
-            yield from _slot(CONFIG_MAP, source.get("configMapKeyRef"))
-
-
-def _volume_slots(spec: Object) -> Iterator[Slot]:
-    for volume in mappings_at(spec, "volumes"):
-        yield from _slot(SECRET, volume.get("secret"), field="secretName")
-        yield from _slot(CONFIG_MAP, volume.get("configMap"))
-        for source in mappings_at(mapping_at(volume, "projected"), "sources"):
-            yield from _slot(SECRET, source.get("secret"))
-            yield from _slot(CONFIG_MAP, source.get("configMap"))
-
-
 def _pods_at(*path: str) -> Callable[[Object], Iterator[Slot]]:
-    return lambda obj: _pod_slots(mapping_at(obj, *path))
+    return lambda obj: slots(mapping_at(obj, *path))
 
 
 # --- other kinds
@@ -140,17 +103,16 @@ def _pods_at(*path: str) -> Callable[[Object], Iterator[Slot]]:
 
 def _prometheus_slots(obj: Object) -> Iterator[Slot]:
     spec = mapping_at(obj, "spec")
-    yield from _container_slots(spec, ("initContainers", "containers"))
-    yield from _volume_slots(spec)
+    yield from slots({field: spec.get(field) for field in _OF_PODS})
     for remote in mappings_at(spec, "remoteWrite"):
         login = mapping_at(remote, "basicAuth")
-        yield from _slot(SECRET, login.get("username"))
-        yield from _slot(SECRET, login.get("password"))
+        yield from slot(SECRETS.kind, login.get("username"))
+        yield from slot(SECRETS.kind, login.get("password"))
 
 
 def _managed_resource_slots(obj: Object) -> Iterator[Slot]:
     for secret in mappings_at(mapping_at(obj, "spec"), "secretRefs"):
-        yield from _slot(SECRET, secret)
+        yield from slot(SECRETS.kind, secret)
 
 
 _POD = Kind(_pods_at("spec"))
@@ -173,14 +135,6 @@ _KINDS: dict[tuple[str, str], Kind] = {
     (MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind): Kind(_managed_resource_slots),
     ("monitoring.coreos.com/v1", "Prometheus"): Kind(_prometheus_slots),
 }
-
-
-# --- manifests are written by people: whatever is not there, or not of the expected form, names nothing
-
-
-def _slot(kind: str, holder: Any, *, field: str = "name") -> Iterator[Slot]:
-    if isinstance(holder, dict) and isinstance(holder.get(field), str) and holder[field]:
-        yield Slot(kind, holder, field)
 
 
 # --- ConfigMaps and Secrets whose name depends on their content
@@ -247,7 +201,7 @@ def inject_annotations(obj: Object, *additional: str) -> Object:
     if kind is None:
         raise ValueError(f"unhandled object type {obj.get('apiVersion')} {obj.get('kind')}")
     annotated = copy.deepcopy(obj)
-    wanted = {annotation_key(slot.kind, slot.name): slot.name for slot in kind.slots(annotated)}
+    wanted = {annotation_key(slot.kind.lower(), slot.name): slot.name for slot in kind.slots(annotated)}
     wanted |= dict.fromkeys(additional, "")
     for path in ((), *kind.annotated):
         _replace_references(at(annotated, *path), wanted)
@@ -290,8 +244,8 @@ def stamp(manifests: Sequence[Object]) -> list[Object]:
             renamed[name] = obj["metadata"]["name"]
         stamped.append(obj)
     for obj in stamped:
-        for slot in _slots(obj):
-            slot.holder[slot.field] = renamed.get(_name(slot, obj), slot.name)
+        for named in _slots(obj):
+            named.holder[named.field] = renamed.get(_name(named, obj), named.name)
     return [inject_annotations(obj) if kind_of(obj) else obj for obj in stamped]
 
 
@@ -301,4 +255,4 @@ def _slots(obj: Object) -> Iterable[Slot]:
 
 
 def _name(slot: Slot, obj: Object) -> Name:
-    return Name(slot.kind, key(obj).namespace, slot.name)
+    return Name(slot.kind.lower(), key(obj).namespace, slot.name)

@@ -5,12 +5,13 @@ get these hosts as aliases of the gateway's addresses, and a label by which a Ne
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from config.resource_manager.webhooks import Webhook
 from gardener.keys import NETWORKING_PREFIX, ROLE, ROLE_SHOOT
 from kube.objects import Key, Object, spec, string_map, texts
-from kube.resources import CONFIG_MAPS, SERVICES
+from kube.pod_references import slots
+from kube.resources import CONFIG_MAPS, SECRETS, SERVICES
 from kube.runtime.cache import View
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
@@ -33,14 +34,8 @@ _SHAPE = pod({"metadata": METADATA, "spec": {"volumes": [_VOLUME], "hostAliases"
 
 
 def uses_generic_kubeconfig(obj: Object) -> bool:
-    volumes = (obj.get("spec") or {}).get("volumes") or ()
-    return any(name.startswith(_GENERIC_KUBECONFIG) for volume in volumes for name in _secrets(volume))
-
-
-def _secrets(volume: Object) -> Iterator[str]:
-    yield (volume.get("secret") or {}).get("secretName") or ""
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        yield (source.get("secret") or {}).get("name") or ""
+    named = slots(spec(obj).get("volumes"))
+    return any(each.kind == SECRETS.kind and each.name.startswith(_GENERIC_KUBECONFIG) for each in named)
 
 
 def add_aliases(obj: Object, ips: Sequence[str], hosts: Sequence[str]) -> None:

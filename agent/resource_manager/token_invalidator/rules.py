@@ -1,10 +1,11 @@
 """Which labels the Secret of a ServiceAccount is to have, and whether a Pod uses it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gardener import keys
 from kube.objects import Key, Object, annotations, key, labels, mappings, resource_version, text, uid
+from kube.pod_references import slots
+from kube.resources import SECRETS
 
 SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 SERVICE_ACCOUNT_UID = "kubernetes.io/service-account.uid"
@@ -103,17 +104,4 @@ def uses(pod: Object, secret: str) -> bool:
     """Whether a Pod that may run, or is running, gets something out of the Secret."""
     if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
         return False
-    return secret in _used_secrets(pod.get("spec") or {})
-
-
-def _used_secrets(spec: Object) -> Iterator[str]:
-    for volume in spec.get("volumes") or ():
-        yield (volume.get("secret") or {}).get("secretName") or ""
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            yield (source.get("secret") or {}).get("name") or ""
-    for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(kind) or ():
-            for source in container.get("envFrom") or ():
-                yield (source.get("secretRef") or {}).get("name") or ""
-            for variable in container.get("env") or ():
-                yield ((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name") or ""
+    return any(slot.kind == SECRETS.kind and slot.name == secret for slot in slots(pod.get("spec")))

@@ -24,6 +24,13 @@ PLACES: dict[str, tuple[dict[str, Any], str, str]] = {
     "projected Secret": ({"volumes": [{"projected": {"sources": [{"secret": {"name": "g"}}]}}]}, "secret", "g"),
     "projected ConfigMap": ({"volumes": [{"projected": {"sources": [{"configMap": {"name": "h"}}]}}]}, "configmap", "h"),
     "pull secret": ({"imagePullSecrets": [{"name": "i"}]}, "secret", "i"),
+    "CSI": ({"volumes": [{"csi": {"nodePublishSecretRef": {"name": "j"}}}]}, "secret", "j"),
+    "Azure file": ({"volumes": [{"azureFile": {"secretName": "k", "shareName": "s"}}]}, "secret", "k"),
+    **{
+        kind: ({"volumes": [{"name": "v", kind: {"secretRef": {"name": "l"}}}]}, "secret", "l")
+        for kind in ("cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos")
+    },
+    "kind to come": ({"volumes": [{"newest": {"auth": {"loginSecretRef": {"name": "m"}}}}]}, "secret", "m"),
 }  # fmt: skip
 
 
@@ -43,6 +50,9 @@ def test_a_pod_protects_what_it_names(place: str) -> None:
         {"volumes": [{"secret": {}}, {"configMap": {"name": ""}}, {"projected": {"sources": [{"downwardAPI": {}}]}}]},
         {"containers": [{"env": [{"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}]},
         {"containers": "none", "volumes": [None], "imagePullSecrets": {"name": "a"}},
+        {"nodeSelector": {"secretName": "a"}, "volumes": [{"csi": {"nodePublishSecretRef": None}}]},
+        {"affinity": {"podAffinity": [{"labelSelector": {"matchLabels": {"secretName": "a"}}}]}},
+        {"volumes": [{"persistentVolumeClaim": {"claimName": "a"}}, {"downwardAPI": {"items": [{"path": "secret"}]}}]},
     ],
 )
 def test_a_pod_that_names_nothing_needs_no_annotations(spec: dict[str, Any]) -> None:
