@@ -9,11 +9,12 @@ from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_
 from gardener.health.checks.registry import BUILT_IN
 from gardener.health.checks.rule import Malformed
 from gardener.health.findings import Reference, is_skipped
+from gardener.managed_resource import jobs
 from gardener.managed_resource.conditions import DELETION_FAILED, DELETION_PENDING
 from gardener.managed_resource.messages import pending_text
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
 from gardener.responsibility import is_ignored
-from kube.objects import Object, condition, group_of, held_by, is_deleting, metadata, spec
+from kube.objects import Object, condition, group_of, held_by, is_deleting, metadata
 
 
 class Health(StrEnum):
@@ -108,12 +109,7 @@ def _has_finished(managed_resource: Object, reference: Object, manifests: Mappin
         return False
     if manifests is None:
         return healthy.get("status") == "True"
-    return is_removed_when_finished(manifests.get(key_of_reference(reference)) or {})
-
-
-def is_removed_when_finished(manifest: Object) -> bool:
-    """Of the manifest of a Job."""
-    return spec(manifest).get("ttlSecondsAfterFinished") is not None
+    return jobs.is_removed_when_finished(manifests.get(key_of_reference(reference)) or {})
 
 
 def waiting_for_others(managed_resource: Object, reference: Object) -> HealthStatus | None:

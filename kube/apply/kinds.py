@@ -7,7 +7,8 @@ keep of an object. So an event is received and decoded once, and what stays in m
 
 A Job may say that it is to be cleaned up when it has finished (`ttlSecondsAfterFinished`). One that was seen to finish
 before it went has done what it was there for: what was kept of it stays available (`Part.finished`), so that no
-controller misses it, or creates it again and again. This is remembered by this process alone.
+controller misses it, or creates it again and again. What an owner remembers beyond the life of this process is given
+to `presume_finished`.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from kube.objects import Key, Object, condition, spec
+from kube.objects import Key, Object, condition, key, spec
 from kube.resources import BUILT_IN_GROUPS, Resource
 from kube.runtime.cache import Caches, Change, Indexer, Store, View
 
@@ -72,6 +73,16 @@ class ManagedKinds:
     def finished(self, resource: Resource, key: Key) -> Kept | None:
         return self._finished.get((resource, key))
 
+    def presume_finished(self, resource: Resource, obj: Object) -> None:
+        """Take this for the last state of a Job that has finished and was cleaned up, until it is seen."""
+        store, name = self._stores.get(resource), key(obj)
+        if store is not None and store.get(name) is not None:
+            return
+        change = Change(key=name, old=self._kept(resource, obj), new=None, initial=False)
+        self._remember(resource, change)
+        for part in self._parts if store is not None else ():
+            part.changed(resource, change)
+
     async def change_users(self, more: Iterable[Resource], fewer: Iterable[Resource]) -> None:
         """Count users: a kind is watched while it has one."""
         for resource in more:
@@ -108,14 +119,10 @@ class ManagedKinds:
 
     def _start(self, resource: Resource) -> None:
         parts = tuple(self._parts)
-
-        def keep(obj: Object) -> Kept:
-            return (*(part.keep(resource, obj) for part in parts), is_cleaned_up(resource, obj))
-
         indexes = tuple((str(part.number), part.indexer()) for part in parts)
         view = View(
             resource,
-            keep,
+            partial(self._kept, resource),
             label_selector=self._label_selector,
             indexes=indexes,
             streams=True,
@@ -130,6 +137,9 @@ class ManagedKinds:
         store.subscribe(partial(self._remember, resource))
         for part in parts:
             store.subscribe(partial(part.changed, resource))
+
+    def _kept(self, resource: Resource, obj: Object) -> Kept:
+        return (*(part.keep(resource, obj) for part in self._parts), is_cleaned_up(resource, obj))
 
     def _remember(self, resource: Resource, change: Change[Kept]) -> None:
         name = resource, change.key

@@ -95,6 +95,7 @@ class LiveObjects:
         self._origin = origin
         self._marks = frozenset(marks)
         index = (lambda observed: (observed.origin,)) if finds_by_owner else (lambda _: ())
+        self._watches = kinds
         self._kinds = kinds.part(self._observe, on_change=self._changed, index=index)
         self._on_change = on_change
         self._recent = RecentObjects(limit=_RECENT)
@@ -158,6 +159,10 @@ class LiveObjects:
     def has_finished(self, resource: Resource, key: Key) -> bool:
         """Whether it is a Job that has done its work and was cleaned up since."""
         return self._kinds.finished(resource, key) is not None
+
+    def presume_finished(self, resource: Resource, job: Object) -> None:
+        """Take this for the last state of a Job that has finished, unless it is there."""
+        self._watches.presume_finished(resource, job)
 
     def has_finished_as(self, reference: Object) -> bool:
         """The same by a reference."""

@@ -12,6 +12,7 @@ from enum import StrEnum
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.keys import ADOPT, FIELD_MANAGER, KEEP_OBJECT, ORIGIN
+from gardener.managed_resource import jobs
 from gardener.managed_resource.adoption import adoption_problem
 from gardener.managed_resource.changes import Change, changes
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
@@ -22,7 +23,7 @@ from gardener.managed_resource.references import key_of_reference, listed_in
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.removal_rules import Disposition, disposition
 from gardener.managed_resource.warnings import FieldValidationError, dropped_texts, field_validation
-from gardener.overview.objects import is_removed_when_finished, short_name
+from gardener.overview.objects import short_name
 from gardener.overview.states import status_of
 from gardener.responsibility import parse_origin
 from kube.differences import dropped_fields
@@ -128,20 +129,17 @@ async def _finished_jobs(session: Session, managed_resource: Object, plan: Plan)
 
     It does not run such a Job again. By object key.
     """
-    jobs = {each.name: each.digest for each in plan.wanted() if _is_removed_when_finished(each)}
+    found = {each.name: each.digest for each in plan.wanted() if jobs.is_removed_job(each)}
+    listed = jobs.digests(managed_resource)
+    ran = frozenset(name for name, digest in found.items() if listed.get(name) == digest)
     checksum = (managed_resource.get("status") or {}).get("secretsDataChecksum")
-    if not jobs or not checksum or status_of(managed_resource, RESOURCES_APPLIED) != "True":
-        return frozenset()
+    if len(ran) == len(found) or not checksum or status_of(managed_resource, RESOURCES_APPLIED) != "True":
+        return ran
     if plan.checksum != checksum:
         contents = await read_contents(session.source.client, managed_resource)
         plan = await plan_of(managed_resource, contents.secrets, session.target.discovery)
     applied = {each.name: each.digest for each in plan.wanted()} if plan.checksum == checksum else {}
-    return frozenset(name for name, digest in jobs.items() if applied.get(name) == digest)
-
-
-def _is_removed_when_finished(wanted: PlannedObject) -> bool:
-    is_job = (group_of(wanted.reference.get("apiVersion") or ""), wanted.reference.get("kind")) == ("batch", "Job")
-    return is_job and is_removed_when_finished(wanted.object())
+    return ran | {name for name, digest in found.items() if applied.get(name) == digest}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from kit.objects import CONTAINERS, config_map, obj
-from kit.rig import Rig
+from kit.rig import Agent, Rig
 from kube.objects import Object
 
 
@@ -33,6 +33,50 @@ def test_a_job_that_has_finished_and_was_cleaned_up_is_not_run_again(rig: Rig, j
     rig.until(lambda: rig.statuses("mr")[1] == "True", "it to be healthy")
     assert rig.find("Job", "job") is None
     assert events_of_jobs(rig) == 1
+
+
+def test_a_finished_job_is_not_run_again_after_a_restart(rig: Rig, job: Object) -> None:
+    own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
+    with own.start():
+        rig.apply("mr", job, config_map("c"), resource_class=own.resource_class)
+        until_over(rig, runs=1)
+        rig.until(lambda: rig.statuses("mr")[1] == "True", "it to be healthy")
+    before = rig.condition("mr", "ResourcesHealthy")
+    rig.patch("ConfigMap", "c", {"data": {"k": "by hand"}})
+    with own.start():
+        rig.until_data("c", {"k": "v"})
+        rig.until_applied("mr")
+        assert events_of_jobs(rig) == 1
+        assert rig.condition("mr", "ResourcesHealthy")["lastTransitionTime"] == before["lastTransitionTime"]
+    # Others that fail, and another manifest of them meanwhile.
+    rig.write_secret("mr", job, config_map("d"), {**config_map("refused"), "immutable": "what"})
+    with own.start():
+        rig.until(lambda: rig.find("ConfigMap", "d"), "the new object")
+        rig.until_failed("mr", "refused")
+    with own.start():
+        rig.delete("ConfigMap", "d")
+        rig.until(lambda: rig.find("ConfigMap", "d"), "another pass")
+        assert events_of_jobs(rig) == 1
+        rig.write_secret("mr", {**job, "spec": {**job["spec"], "backoffLimit": 3}})
+        until_over(rig, runs=2)
+        rig.delete_managed_resource("mr")
+
+
+def test_a_status_without_the_list_of_jobs_is_enough_if_all_was_applied(rig: Rig, job: Object) -> None:
+    """As under the CustomResourceDefinition of the original, which has no such field."""
+    own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
+    with own.start():
+        rig.apply("mr", job, config_map("c"), resource_class=own.resource_class)
+        until_over(rig, runs=1)
+        rig.until(lambda: rig.statuses("mr")[1] == "True", "it to be healthy")
+    rig.patch("ManagedResource", "mr", {"status": {"jobs": None}}, subresource="status")
+    rig.patch("ConfigMap", "c", {"data": {"k": "by hand"}})
+    with own.start():
+        rig.until_data("c", {"k": "v"})
+        rig.until(lambda: rig.statuses("mr")[:2] == ("True", "True"), "it to be healthy")
+        assert rig.find("Job", "job") is None
+        assert events_of_jobs(rig) == 1
+        rig.delete_managed_resource("mr")
 
 
 def test_another_manifest_is_run(rig: Rig, job: Object) -> None:

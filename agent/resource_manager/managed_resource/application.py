@@ -26,6 +26,7 @@ from agent.resource_manager.managed_resource.rules.invalid_update import (
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.redaction import without_secrets, without_values
 from gardener import keys
+from gardener.managed_resource import jobs
 from gardener.managed_resource.adoption import adoption_problem, is_unowned
 from gardener.managed_resource.autoscaling import Scaled, is_scaled
 from gardener.managed_resource.equivalences import Equivalences
@@ -182,6 +183,19 @@ class Application(base.Application):
         last = self._options.applied.get(self._wanted.name, b"")
         return last.startswith(self._wanted.digest) and self._live.has_finished(self._resource, self._wanted.key)
 
+    async def _is_taken_for_finished(self) -> bool:
+        """Whether it is missing though a complete pass of an earlier process applied just this.
+
+        Where the status has no `jobs`, since the CustomResourceDefinition is the original's, only this shows it.
+        """
+        options, wanted = self._options, self._wanted
+        is_settled = options.is_settled and wanted.name in options.listed and wanted.name not in options.applied
+        if not is_settled or not jobs.is_removed_job(wanted) or await self.read() is not None:
+            return False
+        self._live.presume_finished(self._resource, jobs.as_finished(wanted.object(), options.owner.origin))
+        options.applied[wanted.name] = self._desired.fingerprint
+        return True
+
     async def run(self, changes: ChangeSet) -> Failure | None:
         """None: it is applied."""
         return await self._reported(self._run_ignored(changes) if self._wanted.is_ignored else self._run(changes))
@@ -241,7 +255,7 @@ class Application(base.Application):
             changes.note(Action.CHANGED, self._wanted.reference, before=live, after=written)
 
     async def _run(self, changes: ChangeSet) -> None:
-        if self._has_finished():
+        if self._has_finished() or await self._is_taken_for_finished():
             return
         self._changes = changes
         written = await self.write()

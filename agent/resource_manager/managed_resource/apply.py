@@ -18,6 +18,7 @@ from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import SCALABLE, Autoscalers
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED
+from gardener.managed_resource import jobs
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
@@ -72,7 +73,7 @@ class Applier:
         scaled = Scaled()
         if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
             scaled = await self.autoscalers.targets()
-        applied = self._applied.setdefault(owner.name, {})
+        applied = self._applied.setdefault(owner.name, jobs.digests(managed_resource))
         if owner.name not in self._warnings:
             self._warnings[owner.name] = stored_warnings(managed_resource)
         warnings = self._warnings[owner.name]
@@ -160,6 +161,7 @@ class Applier:
                 changes.errors += filter(None, await for_each(apply_one, outstanding))
         finally:
             changes.warnings = dict(options.warnings)
+            changes.jobs = jobs.entries(plan.wanted(), options.applied)
             changes.is_repair = bool(changes.created or changes.updated) and before == options.applied
             if changes.is_repair:
                 self.repairs.add(options.owner.name, time.monotonic())

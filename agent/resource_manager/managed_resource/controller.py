@@ -26,10 +26,12 @@ from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.responsibility import belongs_to_class, finalizer_of, is_ignored, parse_origin
+from gardener.managed_resource import jobs
+from gardener.responsibility import Origin, belongs_to_class, finalizer_of, is_ignored, parse_origin
 from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects
 from kube.objects import Key, Object, is_deleting, key
+from kube.resources import JOBS
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop
 from kube.runtime.queue import CHANGE, REMOVAL, Priority
@@ -135,6 +137,9 @@ class ManagedResourceLoop:
 
     async def _start(self) -> None:
         await self._source.synced()
+        for name, managed_resource in self.managed_resources():
+            for job in jobs.finished(managed_resource, origin=str(Origin(name, self._cluster_id))):
+                self._live.presume_finished(JOBS, job)
         self._unsubscribe = self._source.subscribe(
             managed_resource=self._managed_resource_changed, secret=self._secret_changed
         )

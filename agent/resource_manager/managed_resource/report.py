@@ -18,7 +18,7 @@ from agent.resource_manager.common.recent_changes import RecentChanges
 from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, news_text
-from gardener.managed_resource import conditions
+from gardener.managed_resource import conditions, jobs
 from gardener.managed_resource.inventory import PENDING, InventoryDiff
 from gardener.managed_resource.plan import Basis, Plan
 from gardener.managed_resource.warnings import (
@@ -65,6 +65,8 @@ class _History:
     stuck_since: float | None = None
     """Since when every removal that is left fails."""
     applied_at: float | None = None
+    jobs: Sequence[Object] | None = None
+    """What was listed in `status.jobs`, by this process."""
     warned: Mapping[str, ObjectWarnings] | None = None
     """What was reported when objects were applied last, by object key; None: not by this process."""
 
@@ -152,7 +154,7 @@ class Reporter:
         if changes.errors and len(changes.errors) == plan.awaited and self._is_transient(changes.owner):
             self._log.info("Waiting until kinds are served whose definitions were just applied", objects=plan.awaited)
             return RequeueAfter(_SERVED_SECONDS)
-        warnings = self._warnings_to_store(changes)
+        warnings = {**self._warnings_to_store(changes), **self._jobs_to_store(managed_resource, changes)}
         if failure := changes.failure():
             await self.fail(managed_resource, failure, reset, **warnings)
             self._warn(managed_resource, changes.warnings)
@@ -213,6 +215,16 @@ class Reporter:
         # Should the status lack them then, the CustomResourceDefinition is the original's, which has no such field.
         is_stored = changes.warnings in (None, self._history(changes.owner).warned)
         return {} if is_stored else {WARNINGS: status_entries(changes.warnings or {})}
+
+    def _jobs_to_store(self, managed_resource: Object, changes: ChangeSet) -> dict[str, object]:
+        """The field of the status, if it has to change."""
+        status, history = managed_resource.get("status") or {}, self._history(changes.owner)
+        # Should the status lack them though they were written, the CustomResourceDefinition is the original's.
+        is_dropped = jobs.FIELD not in status and history.jobs == changes.jobs
+        if changes.jobs is None or is_dropped or changes.jobs == (status.get(jobs.FIELD) or []):
+            return {}
+        history.jobs = changes.jobs
+        return {jobs.FIELD: changes.jobs or None}
 
     def _warn(self, managed_resource: Object, found: Mapping[str, ObjectWarnings] | None) -> None:
         """Report what the API server has warned of since objects were applied last."""

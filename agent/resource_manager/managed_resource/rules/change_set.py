@@ -59,6 +59,8 @@ class ChangeSet:
     """Nothing else was asked for than before: somebody else changed the objects."""
     warnings: Mapping[str, ObjectWarnings] | None = None
     """Of all objects as they are now, by object key; None: nothing was applied."""
+    jobs: Sequence[Object] | None = None
+    """What `status.jobs` has to list; see `gardener.managed_resource.jobs`."""
     remarks: Sequence[str] = ()
     """Warnings about the annotations of the ManagedResource."""
     errors: list[str] = field(default_factory=list)
