@@ -244,8 +244,8 @@ def stamp(manifests: Sequence[Object]) -> list[Object]:
             renamed[name] = obj["metadata"]["name"]
         stamped.append(obj)
     for obj in stamped:
-        for named in _slots(obj):
-            named.holder[named.field] = renamed.get(_name(named, obj), named.name)
+        for reference in _slots(obj):
+            reference.holder[reference.field] = renamed.get(_name(reference, obj), reference.name)
     return [inject_annotations(obj) if kind_of(obj) else obj for obj in stamped]
 
 
