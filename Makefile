@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: crds help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release clean
+.PHONY: crds help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release publish clean
 
 # The processes of a test run would else compile all tests each for itself.
 export PYTHONDONTWRITEBYTECODE :=
@@ -98,9 +98,14 @@ audit: setup ## Look for known vulnerabilities of all that is locked; INDEX=URL 
 	$(BIN)/python -m tests.vulnerability_audit $(if $(INDEX),--index $(INDEX)) $(if $(DATA),--data $(DATA)) \
 		$(sort $(wildcard requirements*.txt))
 
-release: setup build/sbom/.complete ## Make a release (docs/releases.md); DRY_RUN=1: all that needs no engine and no registry.
-	$(BIN)/python -m release $(if $(DRY_RUN),--dry-run) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(BASE),--base $(BASE)) \
-		$(if $(TAG),--tag $(TAG)) $(if $(DOWNLOAD),--download $(DOWNLOAD)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+release: setup build/sbom/.complete ## Make a release in dist/ (docs/releases.md); BASE=IMAGE@DIGEST: with the image.
+	$(release)
+
+publish: setup build/sbom/.complete ## Make a release and publish it: REGISTRY=REGISTRY/TEAM BASE=IMAGE@DIGEST.
+	$(release) --publish
+
+release = $(BIN)/python -m release $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(BASE),--base $(BASE)) \
+	$(if $(TAG),--tag $(TAG)) $(if $(DOWNLOAD),--download $(DOWNLOAD)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
 build/sbom/.complete: requirements-sbom.txt
 	$(PYTHON) -m venv --clear build/sbom

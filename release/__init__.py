@@ -1,12 +1,14 @@
-"""Makes a release: `make release`, or with `DRY_RUN=1` all of it that needs neither a container engine nor a registry.
+"""Makes a release of what is committed: `make release`. `make publish REGISTRY=...` makes it and publishes it.
 
-    python packages     wheel and source distribution, of what is committed
-    plugin              an archive for krew, for the platform that this runs on, with krew's manifest
-    bill of materials   of what is locked for the image, in CycloneDX
-    image               built, pushed and signed by its digest
-    manifests           the bases for kustomize as an OCI artifact, naming that image; pushed and signed, too
-    checksums           of all files
+    python packages     wheel and source distribution
+    plugins             kubectl-mr, kubectl-gardener and kubectl-mss as single files with Python in them, and for krew
+    image               as an archive in OCI's layout, if a base is given and there is a builder
+    manifests           the directory for kustomize, packed
+    chart               for Helm, written from what kustomize makes of the overlay `standalone`
+    bill of materials   of what is locked for image and wheel, in CycloneDX
+    notes, checksums    of all of these
 
-`plan` says which commands there are, `bases` and `oci` pack, `__main__` does one after the other. Nothing here names a
-registry: that is an option.
+`plan` names the files and the commands of other programs; `bundle`, `chart`, `notes` and `oci` make content;
+`plugins` packs with PyInstaller; `__main__` does one after the other. Nothing here names a registry: that is an option.
+What is published is what lies in the directory, to the byte: the image is pushed from its archive.
 """

@@ -1,4 +1,4 @@
-"""The command line: `python -m release --registry REGISTRY --base IMAGE@DIGEST`, or with `--dry-run`."""
+"""The command line: `python -m release --base IMAGE@DIGEST`; `--publish --registry REGISTRY` publishes, too."""
 
 import argparse
 import hashlib
@@ -12,19 +12,23 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from release import plan
-from release.bases import ARTIFACT_TYPE, bases
-from release.oci import packed
+import yaml
+
+from release import bundle, oci, plan, plugins
+from release.chart import NAME as CHART
+from release.chart import ChartError, chart
+from release.notes import notes
 from release.plan import Command, Release
 
 PROJECT = Path(__file__).resolve().parents[1]
-BILL = "resource-manager.cdx.json"
-CHECKSUMS = "SHA256SUMS"
+BILL, NOTES, CHECKSUMS = "resource-manager.cdx.json", "NOTES.md", "SHA256SUMS"
+_CONFIG_OF_CHART = "application/vnd.cncf.helm.config.v1+json"
+_CONTENT_OF_CHART = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _BILL_TOOL = PROJECT / "build" / "sbom" / "bin" / "cyclonedx-py"
-_METADATA = PROJECT / "build" / "image.json"
 
 
 class ReleaseError(Exception):
@@ -35,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         run(options)
-    except ReleaseError as error:
+    except (ReleaseError, plugins.PackingError, ChartError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -43,9 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m release", description="Make a release of what is committed.")
-    parser.add_argument("--dry-run", action="store_true", help="only say what needs an engine or a registry")
-    parser.add_argument("--registry", default="registry.example.com", help="where images go; default: %(default)s")
-    parser.add_argument("--base", default="", metavar="IMAGE@DIGEST", help="what the image is built on")
+    parser.add_argument(
+        "--base", default="", metavar="IMAGE@DIGEST", help="what the image is built on; else there is none"
+    )
+    parser.add_argument("--registry", default="", help="where the image will be; manifests and chart name it there")
+    parser.add_argument("--publish", action="store_true", help="push to the registry, and sign")
     parser.add_argument("--tag", default="", help="the tag that is released; must fit the version in pyproject.toml")
     parser.add_argument("--download", default="https://example.com/releases", metavar="URL", help="folder of archives")
     parser.add_argument("--homepage", default="https://example.com", metavar="URL", help="where people read about it")
@@ -55,8 +61,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Raises ReleaseError."""
+    """Raises ReleaseError, PackingError, ChartError."""
     release = _release(options)
+    builder = _builder() if release.base else ""
+    if options.publish:
+        _check_publishing(release)
     output: Path = options.output.resolve()
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
@@ -64,28 +73,53 @@ def run(options: argparse.Namespace) -> None:
         source = Path(scratch) / "source"
         _check_out(source)
         python_packages(source, output)
-        plugin(source, output, download=options.download, homepage=options.homepage)
         bill_of_materials(source, output, tool=options.bill_tool)
-        digest = image(release, output / BILL, dry=options.dry_run)
-        manifests(release, source / "manifests", output, digest=digest, dry=options.dry_run)
-    checksums(output)
+        _say("packing the plugins of kubectl")
+        plugins.pack(source, output, release=release.tag, download=options.download, homepage=options.homepage)
+        digest = image(release, builder, source, output) if builder else ""
+        manifests_and_chart(release, source / "manifests", output, digest=digest)
+        left_out = {} if builder else {"image": "it needs a base; give one: make release BASE=IMAGE@sha256:DIGEST"}
+        changelog = (source / "CHANGELOG.md").read_text()
+        text = notes(release, [path.name for path in output.iterdir()], left_out=left_out, changelog=changelog)
+        (output / NOTES).write_text(text)
+        checksums(output)
+        if options.publish:
+            publish(release, output, Path(scratch))
     for path in sorted(output.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path.name}")
+    for what, why in left_out.items():
+        print(f"left out: {what}: {why}")
 
 
 def _release(options: argparse.Namespace) -> Release:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     if options.tag and options.tag != f"v{version}":
         raise ReleaseError(f"the tag {options.tag} is not the version {version} in pyproject.toml; change one of them")
-    if not options.dry_run:
-        if missing := [tool for tool in plan.TOOLS if shutil.which(tool) is None]:
-            raise ReleaseError(f"install {', '.join(missing)}, or try what works without: make release DRY_RUN=1")
-        if "@sha256:" not in options.base:
-            raise ReleaseError("name the base of the image by its digest; see 'The image' in docs/install.md")
-        if _output("git", "status", "--porcelain"):
-            raise ReleaseError("there are changes that are not committed, and a release has what is committed")
-    base = options.base or "IMAGE@" + plan.DIGEST
-    return Release(version=version, revision=_output("git", "rev-parse", "HEAD"), registry=options.registry, base=base)
+    if options.base and "@sha256:" not in options.base:
+        raise ReleaseError(f"BASE is {options.base}: name it by its digest; see 'The image' in docs/install.md")
+    if shutil.which("kubectl") is None:
+        raise ReleaseError("kubectl is missing, which makes the objects of the chart; install it")
+    revision = _output("git", "rev-parse", "HEAD")
+    return Release(version=version, revision=revision, registry=options.registry.rstrip("/"), base=options.base)
+
+
+def _builder() -> str:
+    if shutil.which("buildah"):
+        return "buildah"
+    if shutil.which("docker"):
+        tried = subprocess.run(("docker", "buildx", "version"), check=False, capture_output=True)
+        if tried.returncode == 0:
+            return "docker"
+    raise ReleaseError("install buildah, or docker with buildx; or leave out BASE: then all but the image is made")
+
+
+def _check_publishing(release: Release) -> None:
+    if not (release.registry and release.base):
+        raise ReleaseError("publishing needs both: make publish REGISTRY=REGISTRY/TEAM BASE=IMAGE@sha256:DIGEST")
+    if missing := [tool for tool in plan.PUBLISHERS if shutil.which(tool) is None]:
+        raise ReleaseError(f"install {', '.join(missing)}; or run make release, which publishes nothing")
+    if _output("git", "status", "--porcelain"):
+        raise ReleaseError("there are changes that are not committed, and a release has what is committed; commit them")
 
 
 # --- steps
@@ -99,7 +133,8 @@ def _check_out(directory: Path) -> None:
 
 
 def python_packages(source: Path, output: Path) -> None:
-    print("building wheel and source distribution", flush=True)
+    """Leaves the metadata of the wheel in the source, where the plugins find their version."""
+    _say("building wheel and source distribution")
     build = "from setuptools.build_meta import build_wheel as w, build_sdist as s; import sys; o = sys.argv[1]"
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(source, copy, dirs_exist_ok=True)  # the backend leaves files of its own
@@ -108,43 +143,40 @@ def python_packages(source: Path, output: Path) -> None:
             cwd=Path(copy),
             environment={"SOURCE_DATE_EPOCH": "315532800"},  # the first day that a zip file can have
         )
-
-
-def plugin(source: Path, output: Path, *, download: str, homepage: str) -> None:
-    print("packing the plugin, which takes a minute", flush=True)
-    where = ("--download", download, "--homepage", homepage, "--output", str(output))
-    environment = {"PYTHONPATH": str(source)}
-    _run((sys.executable, "-m", "kubectl.mr.krew", *where), cwd=source, environment=environment)
+    (wheel,) = output.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if ".dist-info/" in name:
+                archive.extract(name, source)
 
 
 def bill_of_materials(source: Path, output: Path, *, tool: str) -> None:
     if shutil.which(tool) is None:
         raise ReleaseError(f"{tool} is missing; `make release` installs it, as locked in requirements-sbom.txt")
-    print("writing the bill of materials", flush=True)
+    _say("writing the bill of materials")
     of = ("requirements", "requirements.txt", "--pyproject", "pyproject.toml")
     _run((tool, *of, "--output-reproducible", "--output-file", str(output / BILL)), cwd=source)
 
 
-def image(release: Release, bill: Path, *, dry: bool) -> str:
-    """Builds, pushes and signs; returns the digest, empty in a dry run."""
-    _METADATA.parent.mkdir(exist_ok=True)
-    _do(plan.build_image(release, _METADATA), dry=dry)
-    digest = "" if dry else str(json.loads(_METADATA.read_text())["containerimage.digest"])
-    _do(plan.sign(release.image, digest or plan.DIGEST), dry=dry)
-    _do(plan.attest(release.image, digest or plan.DIGEST, bill), dry=dry)
-    return digest
+def image(release: Release, builder: str, source: Path, output: Path) -> str:
+    """Builds an archive; returns the digest of what is in it."""
+    archive = output / release.image_file
+    for command in plan.build_image(release, builder, context=source, archive=archive):
+        _run_aloud(command)
+    return oci.digest_in(archive)
 
 
-def manifests(release: Release, directory: Path, output: Path, *, digest: str, dry: bool) -> None:
-    files = bases(directory, repository=release.image, tag=release.tag, digest=digest)
-    about = {"version": release.tag, "revision": release.revision, "title": "resource-manager-manifests"}
-    annotations = {f"org.opencontainers.image.{name}": value for name, value in about.items()}
-    archive, of_artifact = packed(files, tag=release.tag, artifact_type=ARTIFACT_TYPE, annotations=annotations)
-    layout = output / f"resource-manager-manifests-{release.tag}.oci.tar"
-    layout.write_bytes(archive)
-    print(f"packed {len(files)} manifests as {of_artifact}", flush=True)
-    _do(plan.push_manifests(release, layout), dry=dry)
-    _do(plan.sign(release.manifests, of_artifact), dry=dry)
+def manifests_and_chart(release: Release, directory: Path, output: Path, *, digest: str) -> None:
+    """They name the image by its digest if it is for a registry: elsewhere no image has one."""
+    _say("packing manifests and chart")
+    where = {"repository": release.image, "tag": release.tag, "digest": digest if release.registry else ""}
+    files = bundle.manifests(directory, **where)
+    (output / release.manifests_file).write_bytes(oci.compressed(files))
+    overlay = directory / "overlays" / "standalone"
+    namespace = yaml.safe_load((overlay / "kustomization.yaml").read_text())["namespace"]
+    objects = yaml.safe_load_all(_output("kubectl", "kustomize", str(overlay)))
+    files = chart(objects, version=release.version, namespace=namespace, **where)
+    (output / release.chart_file).write_bytes(oci.compressed(files))
 
 
 def checksums(output: Path) -> None:
@@ -153,15 +185,59 @@ def checksums(output: Path) -> None:
     (output / CHECKSUMS).write_text("\n".join(sums) + "\n")
 
 
+# --- publishing
+
+
+def publish(release: Release, output: Path, scratch: Path) -> None:
+    """Pushes image, manifests and chart as they lie in the directory, and signs them by their digests."""
+    archive = output / release.image_file
+    digest = oci.digest_in(archive)
+    commands = [plan.push(archive, release.tag, release.image), plan.sign(release.image, digest)]
+    commands.append(plan.attest(release.image, digest, output / BILL))
+    for repository, tag, (layout, digest) in artifacts(release, output):
+        file = scratch / f"{digest.removeprefix('sha256:')}.oci.tar"
+        file.write_bytes(layout)
+        commands += [plan.push(file, tag, repository), plan.sign(repository, digest)]
+    for command in commands:
+        _run_aloud(command)
+
+
+def artifacts(release: Release, output: Path) -> Iterator[tuple[str, str, tuple[bytes, str]]]:
+    """Manifests and chart for a registry: repository, tag, and layout with digest."""
+
+    def annotations(title: str, version: str) -> dict[str, str]:
+        about = {"version": version, "revision": release.revision, "title": title}
+        return {f"org.opencontainers.image.{name}": value for name, value in about.items()}
+
+    layer = (oci.LAYER, (output / release.manifests_file).read_bytes())
+    about = annotations("resource-manager-manifests", release.tag)
+    packed = oci.packed(layer, tag=release.tag, artifact_type=bundle.ARTIFACT_TYPE, annotations=about)
+    yield release.manifests, release.tag, packed
+
+    content = (output / release.chart_file).read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        described = tar.extractfile(f"{CHART}/Chart.yaml")
+        assert described is not None  # a file: this is our own archive
+        config = json.dumps(yaml.safe_load(described)).encode()
+    about = annotations(CHART, release.version)
+    layer = (_CONTENT_OF_CHART, content)
+    yield (
+        release.chart,
+        release.version,
+        oci.packed(layer, tag=release.version, config=(_CONFIG_OF_CHART, config), annotations=about),
+    )
+
+
 # --- commands
 
 
-def _do(command: Command, *, dry: bool) -> None:
-    if dry:
-        print(f"would run: {shlex.join(command)}", flush=True)
-    else:
-        print(f"$ {shlex.join(command)}", flush=True)
-        _run(command)
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _run_aloud(command: Command) -> None:
+    _say(f"$ {shlex.join(command)}")
+    _run(command)
 
 
 def _run(command: Command, *, cwd: Path = PROJECT, environment: dict[str, str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Packs files as an OCI artifact: an archive of an image layout, as `oras` and Flux read it.
+"""Packs files: as tar archives, and as OCI artifacts in the layout that `oras`, Helm and Flux read.
 
 The same files make the same bytes, and so the same digest.
 """
@@ -9,6 +9,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -18,14 +19,20 @@ EMPTY = "application/vnd.oci.empty.v1+json"
 
 
 def packed(
-    files: Mapping[str, bytes], *, tag: str, artifact_type: str, annotations: Mapping[str, str]
+    layer: tuple[str, bytes],
+    *,
+    tag: str,
+    config: tuple[str, bytes] = (EMPTY, b"{}"),
+    artifact_type: str = "",
+    annotations: Mapping[str, str],
 ) -> tuple[bytes, str]:
     """The archive of a layout with one artifact, and the digest of that.
 
     Args:
-        files: by their paths; they become one layer.
+        layer: media type and content.
         tag: by which tools find the artifact in the layout.
-        artifact_type: a media type that says what this is.
+        config: media type and content.
+        artifact_type: a media type that says what this is, unless that of the configuration does.
         annotations: of the artifact.
     """
     blobs: dict[str, bytes] = {}
@@ -38,28 +45,43 @@ def packed(
     manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "artifactType": artifact_type,
-        "config": stored(EMPTY, b"{}"),
-        "layers": [stored(LAYER, gzip.compress(_archive(files), mtime=0))],
+        **({"artifactType": artifact_type} if artifact_type else {}),
+        "config": stored(*config),
+        "layers": [stored(*layer)],
         "annotations": dict(sorted(annotations.items())),
     }
     descriptor = stored(MANIFEST, _json(manifest))
     named = {**descriptor, "annotations": {"org.opencontainers.image.ref.name": tag}}
     index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [named]}
     layout = {"oci-layout": _json({"imageLayoutVersion": "1.0.0"}), "index.json": _json(index)}
-    return _archive({**layout, **blobs}), str(descriptor["digest"])
+    return archive({**layout, **blobs}), str(descriptor["digest"])
+
+
+def digest_in(layout: Path) -> str:
+    """Of the only image in the archive of a layout."""
+    with tarfile.open(layout) as tar:
+        index = tar.extractfile("index.json")
+        assert index is not None  # tarfile raises KeyError for what is missing; None would be a directory
+        (image,) = json.load(index)["manifests"]
+    return str(image["digest"])
 
 
 def _json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _archive(files: Mapping[str, bytes]) -> bytes:
+def compressed(files: Mapping[str, bytes], *, executable: str = "") -> bytes:
+    """An archive that `tar -xzf` reads."""
+    return gzip.compress(archive(files, executable=executable), mtime=0)
+
+
+def archive(files: Mapping[str, bytes], *, executable: str = "") -> bytes:
     """In a fixed order, without owners and times."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path, content in sorted(files.items()):
             member = tarfile.TarInfo(path)
             member.size = len(content)
+            member.mode = 0o755 if path == executable else 0o644
             tar.addfile(member, io.BytesIO(content))
     return buffer.getvalue()

@@ -1,5 +1,6 @@
-"""What a release is called, and the commands that need more than this computer has."""
+"""What a release is called, and the commands of other programs that make and publish it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,8 @@ class Release:
     Attributes:
         version: such as `0.1.0`.
         revision: the commit.
-        registry: where repositories are, such as `registry.example.com/team`.
-        base: the image to build on, with its digest.
+        registry: where repositories are, such as `registry.example.com/team`; empty: none is named.
+        base: the image to build on, with its digest; empty: no image is built.
     """
 
     version: str
@@ -26,39 +27,69 @@ class Release:
     def tag(self) -> str:
         return f"v{self.version}"
 
+    def repository(self, name: str) -> str:
+        return f"{self.registry}/{name}" if self.registry else name
+
     @property
     def image(self) -> str:
         """The repository."""
-        return f"{self.registry}/resource-manager"
+        return self.repository("resource-manager")
+
+    @property
+    def image_file(self) -> str:
+        return f"resource-manager-image-{self.tag}.oci.tar"
 
     @property
     def manifests(self) -> str:
         """The repository."""
-        return f"{self.registry}/resource-manager-manifests"
+        return self.repository("resource-manager-manifests")
+
+    @property
+    def manifests_file(self) -> str:
+        return f"resource-manager-manifests-{self.tag}.tar.gz"
+
+    @property
+    def chart(self) -> str:
+        """The repository. Helm wants one that ends with the chart's name."""
+        return self.repository("charts/resource-manager")
+
+    @property
+    def chart_file(self) -> str:
+        """As Helm calls it."""
+        return f"resource-manager-{self.version}.tgz"
 
 
-TOOLS = ("docker", "cosign", "oras")
-DIGEST = "sha256:<digest>"
-"""In a dry run."""
+PUBLISHERS = ("cosign", "oras")
 
 
-def build_image(release: Release, metadata: Path) -> Command:
-    """Builds and pushes. The same bytes from the same files: times are those of the epoch.
+def build_image(release: Release, builder: str, *, context: Path, archive: Path) -> tuple[Command, ...]:
+    """Builds an archive in OCI's layout. The same bytes from the same files: times are those of the epoch.
 
-    Args: metadata: where the digest is written to.
+    Args:
+        release: what is built.
+        builder: `buildah` or `docker`.
+        context: the directory with the Dockerfile.
+        archive: what is written.
     """
-    return (
-        *("docker", "buildx", "build", "--build-arg", f"BASE={release.base}"),
-        *("--build-arg", f"VERSION={release.tag}", "--build-arg", f"REVISION={release.revision}"),
-        *("--build-arg", "SOURCE_DATE_EPOCH=0"),
-        *("--output", f"type=image,name={release.image}:{release.tag},push=true,rewrite-timestamp=true"),
-        *("--metadata-file", str(metadata), "."),
-    )
+    given = {"BASE": release.base, "VERSION": release.tag, "REVISION": release.revision}
+    name = f"{release.image}:{release.tag}"
+    if builder == "buildah":
+        return (
+            ("buildah", "bud", *_arguments(given), "--timestamp", "0", "--tag", name, str(context)),
+            ("buildah", "push", name, f"oci-archive:{archive}:{release.tag}"),
+        )
+    output = f"type=oci,dest={archive},name={name},rewrite-timestamp=true"
+    of_epoch = _arguments({**given, "SOURCE_DATE_EPOCH": "0"})
+    return (("docker", "buildx", "build", *of_epoch, "--output", output, str(context)),)
 
 
-def push_manifests(release: Release, layout: Path) -> Command:
-    source = f"{layout}:{release.tag}"
-    return ("oras", "copy", "--from-oci-layout", source, f"{release.manifests}:{release.tag}")
+def _arguments(given: dict[str, str]) -> Iterable[str]:
+    for name, value in given.items():
+        yield from ("--build-arg", f"{name}={value}")
+
+
+def push(layout: Path, tag: str, repository: str) -> Command:
+    return ("oras", "copy", "--from-oci-layout", f"{layout}:{tag}", f"{repository}:{tag}")
 
 
 def sign(repository: str, digest: str) -> Command:

@@ -43,11 +43,11 @@ from gardener.managed_resource import conditions as applied
 from kit.monitoring_files import COMPUTED, REGISTERED
 from kubectl.garden import __main__ as kubectl_gardener_program
 from kubectl.mr import __main__ as kubectl_mr_program
-from kubectl.mr import krew
 from kubectl.seed_sets import __main__ as kubectl_mss_program
 from process.metrics import describe_process
 from process.program import parse
 from process.version import DISTRIBUTION
+from release import plugins
 from webhooks.certificates import command as certificates
 from webhooks.configurations import command as configurations
 
@@ -83,8 +83,9 @@ FLAGS_OF_OTHERS = {
         "--serviceaccount",
         "--show-managed-fields",
     ),  # kubectl
-    *("--no-deps", "--require-hashes", "--wheel-dir"),  # pip
+    "--require-hashes",  # pip
     *("--manifest-url", "--stdout", "--timestamp"),  # krew, brotli, buildah
+    *("--create-namespace", "--set-file"),  # helm
 }
 
 
@@ -171,7 +172,7 @@ def flags_of_the_plugins() -> set[str]:
 def test_flags_exist() -> None:
     actions = devcluster_program._parser()._actions
     (subcommands,) = (each for each in actions if isinstance(each, argparse._SubParsersAction))
-    parsers = [of.parser() for of in (configurations, certificates, campaign, krew, garden_kinds)]
+    parsers = [of.parser() for of in (configurations, certificates, campaign, plugins, garden_kinds)]
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
     of_tools = flags_in(*parsers, *subcommands.choices.values()) | flags_of_the_plugins()
     assert named <= own_flags() | of_tools | FLAGS_OF_OTHERS

@@ -1,13 +1,14 @@
-"""What `make release DRY_RUN=1` makes, without the plugin's archive, which takes too long, and without the network."""
+"""What `make release` makes, without the plugins, which take too long, and without the network; and how it is published."""
 
 import gzip
 import hashlib
 import io
 import json
 import re
-import subprocess
+import shutil
 import tarfile
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ import pytest
 import yaml
 
 from release import __main__ as program
-from release import plan
-from release.bases import ARTIFACT_TYPE, bases
-from release.oci import LAYER, packed
+from release import bundle, oci, plan
+from release.notes import changes, notes
+from release.oci import LAYER, compressed, packed
 from release.plan import Release
 
 PROJECT = Path(__file__).parents[2]
@@ -35,7 +36,8 @@ def entries(archive: bytes) -> dict[str, bytes]:
 
 
 def test_an_artifact_is_an_image_layout_with_one_layer() -> None:
-    archive, digest = packed(FILES, tag="v1", artifact_type="application/x", annotations={"b": "1", "a": "2"})
+    layer = (LAYER, compressed(FILES))
+    archive, digest = packed(layer, tag="v1", artifact_type="application/x", annotations={"b": "1", "a": "2"})
     found = entries(archive)
     assert json.loads(found["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
     (descriptor,) = json.loads(found["index.json"])["manifests"]
@@ -58,21 +60,27 @@ def test_an_artifact_is_an_image_layout_with_one_layer() -> None:
 
 def test_the_same_files_make_the_same_artifact() -> None:
     other = dict(reversed(FILES.items()))
-    one, two = (packed(files, tag="v1", artifact_type="x", annotations={}) for files in (FILES, other))
+    one, two = (packed((LAYER, compressed(files)), tag="v1", annotations={}) for files in (FILES, other))
     assert one == two
+
+
+def test_an_image_is_found_by_its_digest_in_its_archive(tmp_path: Path) -> None:
+    archive, digest = packed((LAYER, compressed(FILES)), tag="v1", annotations={})
+    (tmp_path / "image.oci.tar").write_bytes(archive)
+    assert oci.digest_in(tmp_path / "image.oci.tar") == digest
 
 
 @pytest.mark.parametrize(("digest", "version"), [(DIGEST, f"digest: {DIGEST}"), ("", "newTag: v0.1.0")])
 def test_released_overlays_name_the_image_of_the_release(digest: str, version: str) -> None:
     directory = PROJECT / "manifests"
-    files = bases(directory, repository=RELEASE.image, tag=RELEASE.tag, digest=digest)
-    assert set(files) == {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+    files = bundle.manifests(directory, repository=RELEASE.image, tag=RELEASE.tag, digest=digest)
+    assert set(files) == {str(path.relative_to(PROJECT)) for path in directory.rglob("*") if path.is_file()}
     own = [
         path for path in directory.glob("overlays/*/kustomization.yaml") if "name: resource-manager" in path.read_text()
     ]
     assert len(own) == 8
     for path in own:
-        (image,) = yaml.safe_load(files[str(path.relative_to(directory))])["images"]
+        (image,) = yaml.safe_load(files[str(path.relative_to(PROJECT))])["images"]
         assert image == {"name": "resource-manager", "newName": RELEASE.image, **yaml.safe_load(version)}
 
 
@@ -85,48 +93,73 @@ def test_what_is_signed_is_named_by_its_digest() -> None:
         assert command[-1] == f"registry.example.com/team/resource-manager@{DIGEST}"
 
 
-def test_the_image_is_built_on_the_base_that_is_named_and_leaves_its_digest() -> None:
-    command = plan.build_image(RELEASE, Path("metadata"))
-    assert f"BASE=python@{DIGEST}" in command
-    assert command[command.index("--metadata-file") + 1] == "metadata"
+def test_each_builder_writes_the_archive_of_an_image_on_the_base_that_is_named() -> None:
     arguments = set(re.findall(r"^ARG (\w+)", (PROJECT / "Dockerfile").read_text(), re.MULTILINE))
-    assert {"BASE", "VERSION", "REVISION"} <= arguments
+    for builder in ("buildah", "docker"):
+        (build, *further) = plan.build_image(RELEASE, builder, context=Path("source"), archive=Path("image.oci.tar"))
+        given = [value for flag, value in pairwise(build) if flag == "--build-arg"]
+        assert f"BASE=python@{DIGEST}" in given
+        assert {value.partition("=")[0] for value in given} - {"SOURCE_DATE_EPOCH"} <= arguments
+        assert build[-1] == "source"
+        assert "image.oci.tar" in " ".join(further[0] if further else build)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dry-run", "--tag", "v9.9.9"], "error: the tag v9.9.9 is not the version"),
-        ([], "error: install docker, cosign, oras, or try what works without: make release DRY_RUN=1"),
+        (["--tag", "v9.9.9"], "error: the tag v9.9.9 is not the version"),
+        (["--base", "python:3.13"], "error: BASE is python:3.13: name it by its digest"),
+        (["--base", f"python@{DIGEST}"], "error: install buildah, or docker with buildx; or leave out BASE"),
+        (["--publish"], "error: publishing needs both: make publish REGISTRY="),
+        (["--publish", "--registry", "registry.example.com"], "error: publishing needs both: make publish REGISTRY="),
     ],
 )
 def test_what_is_missing_is_said(
     arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda name: name if name == "kubectl" else None)
     assert program.main(arguments) == 1
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_publishing_needs_programs_that_push_and_sign(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name if name in {"kubectl", "buildah"} else None)
+    assert program.main(["--publish", "--registry", "registry.example.com", "--base", f"python@{DIGEST}"]) == 1
+    assert capsys.readouterr().err.startswith("error: install cosign, oras; or run make release")
 
 
 # --- all of it
 
 
-@pytest.mark.skipif(not (PROJECT / ".git").exists(), reason="needs the repository")
-def test_a_dry_run_makes_all_files_and_says_what_it_would_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tool = tmp_path / "bill"
+def made(output: Path, tool: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Path:
+    """A release without plugins."""
     tool.write_text('#!/bin/sh\nfor file; do :; done\necho "{}" > "$file"\n')
     tool.chmod(0o755)
-    monkeypatch.setattr(program, "plugin", lambda *_, **__: None)
-    output = tmp_path / "dist"
-    assert program.main(["--dry-run", "--bill-tool", str(tool), "--output", str(output)]) == 0
+    monkeypatch.setattr("release.plugins.pack", lambda *_, **__: None)
+    assert program.main(["--bill-tool", str(tool), "--output", str(output), *arguments]) == 0
+    return output
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    if not (PROJECT / ".git").exists():
+        pytest.skip("needs the repository")
+    if not shutil.which("kubectl"):
+        pytest.skip("needs kubectl")
+    return tmp_path
+
+
+def test_a_release_has_all_files_and_says_what_is_left_out(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = made(fresh / "dist", fresh / "bill", monkeypatch)
     stem = "gardener_resource_manager_python-0.1.0"
-    layout = "resource-manager-manifests-v0.1.0.oci.tar"
-    bill, sums = "resource-manager.cdx.json", "SHA256SUMS"
     wheel, source = f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"
-    assert {path.name for path in output.iterdir()} == {wheel, source, layout, bill, sums}
-    subprocess.run(["sha256sum", "--check", "--strict", sums], cwd=output, check=True, capture_output=True)
+    bundled, charted = "resource-manager-manifests-v0.1.0.tar.gz", "resource-manager-0.1.0.tgz"
+    files = {wheel, source, bundled, charted, program.BILL}
+    assert {path.name for path in output.iterdir()} == {*files, program.NOTES, program.CHECKSUMS}
     packages = {
         "agent",
         "config",
@@ -144,12 +177,90 @@ def test_a_dry_run_makes_all_files_and_says_what_it_would_do(
         assert {name.split("/")[0] for name in archive.namelist()} == {*packages, f"{stem}.dist-info"}
     with tarfile.open(output / source) as archived:
         assert {f"{stem}/pyproject.toml", f"{stem}/LICENSE"} <= set(archived.getnames())
-    said = capsys.readouterr().out
-    (manifest,) = json.loads(entries((output / layout).read_bytes())["index.json"])["manifests"]
-    for command in ("docker buildx build", "oras copy --from-oci-layout", "cosign sign", "cosign attest"):
-        assert f"would run: {command} " in said
-    assert f"cosign sign --yes registry.example.com/resource-manager-manifests@{manifest['digest']}\n" in said
-    assert ARTIFACT_TYPE.startswith("application/vnd.gardener-resource-manager-python.")
+    reason = "image: it needs a base; give one: make release BASE=IMAGE@sha256:DIGEST\n"
+    assert capsys.readouterr().out.endswith(f"left out: {reason}")
+    text = (output / program.NOTES).read_text()
+    assert f"## Left out\n\n- {reason}" in text
+    assert set(re.findall(r"^- `(.*)`: ", text.partition("\n## ")[0], re.MULTILINE)) == files
+
+
+def test_what_is_published_is_pushed_as_it_lies_there_and_signed_by_its_digest(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[plan.Command] = []
+    image, digest = packed((LAYER, compressed(FILES)), tag=RELEASE.tag, annotations={})
+
+    def run(command: plan.Command) -> None:
+        ran.append(command)
+        if command[:2] == ("buildah", "push"):
+            Path(command[-1].split(":")[1]).write_bytes(image)
+        if command[:2] == ("oras", "copy"):
+            layout = Path(command[-2].rpartition(":")[0])
+            digests[command[-1]] = oci.digest_in(layout)
+            layouts[command[-1]] = entries(layout.read_bytes())
+
+    digests: dict[str, str] = {}
+    layouts: dict[str, dict[str, bytes]] = {}
+    find = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name: find(name) or (name if name in TOOLS else None))
+    monkeypatch.setattr(program, "python_packages", lambda *_: None)
+    monkeypatch.setattr(program, "_run_aloud", run)
+    monkeypatch.setattr(program, "_check_publishing", lambda _: None)  # there may be changes while this is tested
+    base = ("--base", f"python@{DIGEST}")
+    output = made(fresh / "dist", fresh / "bill", monkeypatch, "--publish", "--registry", RELEASE.registry, *base)
+    repositories = {
+        f"{RELEASE.registry}/resource-manager:v0.1.0",
+        f"{RELEASE.registry}/resource-manager-manifests:v0.1.0",
+        f"{RELEASE.registry}/charts/resource-manager:0.1.0",
+    }
+    assert digests.keys() == repositories
+    signed = [command[-1] for command in ran if command[:2] == ("cosign", "sign")]
+    assert signed == [f"{name.rpartition(':')[0]}@{digest}" for name, digest in digests.items()]
+    attested = [command for command in ran if command[:2] == ("cosign", "attest")]
+    assert attested == [plan.attest(RELEASE.image, digest, output / program.BILL)]
+    files = entries(gzip.decompress((output / "resource-manager-manifests-v0.1.0.tar.gz").read_bytes()))
+    kustomization = files["manifests/overlays/standalone/kustomization.yaml"].decode()
+    assert f"newName: {RELEASE.image}\n  digest: {digest}" in kustomization
+    files = entries(gzip.decompress((output / "resource-manager-0.1.0.tgz").read_bytes()))
+    values = yaml.safe_load(files["resource-manager/values.yaml"])
+    assert values["image"] == {"repository": RELEASE.image, "tag": "v0.1.0", "digest": digest}
+    assert_is_chart(layouts[f"{RELEASE.registry}/charts/resource-manager:0.1.0"], output / "resource-manager-0.1.0.tgz")
+
+
+TOOLS = ("buildah", *plan.PUBLISHERS)
+
+
+def assert_is_chart(layout: dict[str, bytes], chart: Path) -> None:
+    """As Helm pulls it."""
+    (descriptor,) = json.loads(layout["index.json"])["manifests"]
+    manifest = json.loads(layout[f"blobs/{descriptor['digest'].replace(':', '/')}"])
+    assert manifest["config"]["mediaType"] == "application/vnd.cncf.helm.config.v1+json"
+    (layer,) = manifest["layers"]
+    assert layer["mediaType"] == "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+    assert layout[f"blobs/{layer['digest'].replace(':', '/')}"] == chart.read_bytes()
+    config = json.loads(layout[f"blobs/{manifest['config']['digest'].replace(':', '/')}"])
+    assert (config["name"], config["version"]) == ("resource-manager", "0.1.0")
+
+
+# --- notes
+
+CHANGELOG = """# Changelog
+
+## Unreleased
+
+- [New](docs/new.md#it): `a`.
+
+## 0.1.0 - 2026-01-02
+
+- Old.
+"""
+
+
+@pytest.mark.parametrize(("version", "text"), [("0.1.0", "- Old."), ("0.2.0", "- New: `a`.")])
+def test_notes_have_what_the_changelog_says_about_the_version(version: str, text: str) -> None:
+    release = Release(version=version, revision="abc", registry="", base="")
+    assert changes(CHANGELOG, release) == text
+    assert notes(release, [], left_out={}, changelog=CHANGELOG).endswith(f"## Changes\n\n{text}\n")
 
 
 # --- names
@@ -159,7 +270,7 @@ def test_the_workflow_runs_the_same_command_and_no_program_of_others_by_a_name_t
     workflow = yaml.safe_load((PROJECT / ".github" / "workflows" / "release.yaml").read_text())
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     assert not [step for step in steps if "uses" in step]
-    (command,) = (step["run"] for step in steps if "make release" in step["run"])
+    (command,) = (step["run"] for step in steps if "make publish" in step["run"])
     variables = set(re.findall(r"\b([A-Z]+)=", command))
     assert variables == {"BASE", "DOWNLOAD", "HOMEPAGE", "REGISTRY", "TAG"}
     makefile = (PROJECT / "Makefile").read_text()

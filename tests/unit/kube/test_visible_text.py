@@ -156,7 +156,6 @@ OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
     "localprocesses/assets.py",  # how far it is
     "kubectl/completion.py",  # for a shell
-    "kubectl/mr/krew.py",  # a release's file names
 }
 ESCAPES = re.compile(r"from kube\.visible_text import .*\bprintable\b")
 WRITES = re.compile(r"\bprint\(|sys\.std(out|err)(\.buffer)?\.write\(")

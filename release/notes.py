@@ -1,0 +1,60 @@
+"""The notes of a release: what the files are, what is left out and why, how to install, what has changed."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from release.plan import Release
+
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_KINDS = {  # the first pattern that fits
+    r".*-image-.*\.oci\.tar": "the image, for `skopeo copy oci-archive:...`, `oras copy --from-oci-layout`",
+    r".*-manifests-.*\.tar\.gz": "the directory `manifests/` for `kubectl apply -k`",
+    r"resource-manager-[\d.]+\.tgz": "the chart for Helm",
+    r"kubectl-plugins-.*\.tar\.gz": "the plugins of kubectl for krew",
+    r".*\.yaml": "a manifest for krew",
+    r"kubectl-.*": "a plugin of kubectl, one file with Python in it",
+    r".*\.whl": "all programs as a Python package",
+    r".*\.tar\.gz": "its source",
+    r".*\.cdx\.json": "bill of materials of image and Python package, in CycloneDX",
+}
+
+
+def notes(release: Release, files: Iterable[str], *, left_out: Mapping[str, str], changelog: str) -> str:
+    """The notes in Markdown.
+
+    Args:
+        release: what it is called.
+        files: all names.
+        left_out: what of a release was not made, and why.
+        changelog: that of the project.
+    """
+    parts = [f"# Resource manager {release.tag}", f"Made from commit {release.revision}."]
+    parts.append("\n".join(f"- `{name}`: {_about(name)}" for name in sorted(files)))
+    if left_out:
+        parts += ["## Left out", "\n".join(f"- {what}: {why}" for what, why in left_out.items())]
+    return (
+        "\n\n".join([*parts, "## Installing", _installing(release), "## Changes", changes(changelog, release)]) + "\n"
+    )
+
+
+def _about(name: str) -> str:
+    return next(about for pattern, about in _KINDS.items() if re.fullmatch(pattern, name))
+
+
+def _installing(release: Release) -> str:
+    repository = release.image if release.registry else f"registry.example.com/{release.image}"
+    named = "" if release.registry else f" --set image.repository={repository}"
+    return (
+        f"```\n"
+        f"skopeo copy oci-archive:{release.image_file} docker://{repository}:{release.tag}\n"
+        f"helm install resource-manager {release.chart_file} -n resource-manager --create-namespace{named}\n"
+        f"```"
+    )
+
+
+def changes(changelog: str, release: Release) -> str:
+    """What the changelog has about the version, or about what is not released yet. Its links lead to files, and go."""
+    headings = r"^## \[?([^\]\n]+?)\]?(?: - [^\n]*)?\n(.*?)(?=^## |\Z)"
+    sections = dict(re.findall(headings, changelog, re.MULTILINE | re.DOTALL))
+    found = sections.get(release.version) or sections.get("Unreleased", "")
+    return _LINK.sub(r"\1", found).strip()
