@@ -36,7 +36,7 @@ _LAST = ("docs/webhooks-installing.md",)
 """From then on API servers ask webhooks that are not there."""
 _FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _STARTS = re.compile(
-    r"(?:[A-Z_]+=\S+ )*(?:\(umask|[A-Z]+=\$\(|(?:kubectl|make|docker|export|cosign|oras|kustomize|python)\s|\.venv/)"
+    r"(?:[A-Z_]+=\S+ )*(?:\(umask|[A-Z]+=\$\(|(?:kubectl|make|docker|export|cosign|oras|kustomize|python|skopeo|helm|tar|install)\s|\.venv/)"
 )
 
 SERVERS = re.compile(r"\.venv/bin/python -m (agent --config|webhooks --config|webhooks certificates .*--watch)")
@@ -47,7 +47,8 @@ LEFT_OUT = {
     r"make demo": "test_demo.py and test_demo_of_garden.py run what it runs",
     r"make (setup|check|test|coverage|format|help)": "runs this test, or what everybody runs first",
     r"docker ": _NEEDS_AN_ENGINE,
-    r"make release|cosign |oras ": "needs a registry",
+    r"make publish|cosign |skopeo |helm install \S+ oci:": "needs a registry",
+    r"make release|helm install \S+ dist/|tar -xzf dist/|install dist/": "test_release_installed.py makes and installs one",
     r"\.venv/bin/kubectl-mr admit -f service.yaml": "test_extending.py runs it with the page's code",
     r"\.venv/bin/python -m tests\.campaign (--minutes|--quick)": "faults/test_campaign.py runs a short one",
     r"\.venv/bin/python -m (tests\.outages|tests\.fuzz|benchmarks)": "measures or searches for minutes",

@@ -1,4 +1,5 @@
-"""The image, built and run without a container engine's daemon, as a Pod of the manifests would have it run.
+"""The image, taken from the archive of a release and run without a container engine's daemon, as a Pod of the manifests
+would have it run.
 
     make image-test
 
@@ -33,6 +34,9 @@ from kit.world import Place
 from kube.errors import KubeError
 from kube.objects import Object
 from process.version import DISTRIBUTION
+from release import plan
+from release.oci import digest_in
+from release.plan import Release
 
 PROJECT = Path(__file__).parents[2]
 WHERE = Path(os.environ.get("IMAGE_TEST_DIRECTORY") or "/var/tmp/resource-manager-image")
@@ -67,7 +71,14 @@ def image() -> str:
     WHERE.mkdir(parents=True, exist_ok=True)
     storage = f'[storage]\ndriver = "vfs"\nrunroot = "{WHERE}/run"\ngraphroot = "{WHERE}/graph"\n'
     (WHERE / "storage.conf").write_text(storage)
-    build("--build-arg", f"BASE={base()}", "--tag", IMAGE)
+    release = Release(version="0.0.0", revision="tested", registry="localhost", base=base())
+    archive = WHERE / release.image_file
+    archive.unlink(missing_ok=True)
+    for command in plan.build_image(release, "buildah", context=PROJECT, archive=archive):
+        run(*command, **builder())
+    run("buildah", "rmi", "--force", f"{release.image}:{release.tag}")  # as on a machine that has the archive alone
+    podman("tag", podman("pull", "--quiet", f"oci-archive:{archive}"), IMAGE)
+    print(f"archive: {archive.stat().st_size / 1e6:.0f} MB, {digest_in(archive)}")
     return IMAGE
 
 
@@ -82,12 +93,19 @@ def test_a_base_without_a_digest_is_refused(image: str, arguments: tuple[str, ..
 
 def build(*arguments: str) -> None:
     """Without what earlier builds have left, and all times set alike."""
-    command = ["buildah", "bud", "--isolation", "chroot", "--no-cache", "--timestamp", "0"]
+    run("buildah", "bud", "--no-cache", "--timestamp", "0", *arguments, ".", **builder())
+
+
+def builder() -> dict[str, str]:
+    """What buildah needs here, as variables of the environment."""
+    volumes = []
     if CERTIFICATES.exists():  # those of this machine: it may reach package registries through a proxy
         pip = WHERE / "pip.conf"
         pip.write_text(f"[global]\ncert = {CERTIFICATES}\n")
-        command += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--volume", f"{pip}:/etc/pip.conf:ro"]
-    run(*command, *arguments, ".")
+        volumes = [f"{CERTIFICATES}:{CERTIFICATES}:ro", f"{pip}:/etc/pip.conf:ro"]
+    configuration = WHERE / "containers.conf"
+    configuration.write_text(f"[containers]\nvolumes = {json.dumps(volumes)}\n")
+    return {"BUILDAH_ISOLATION": "chroot", "CONTAINERS_CONF": str(configuration)}
 
 
 def base() -> str:
@@ -203,7 +221,7 @@ def test_the_image_runs_as_nonroot_and_holds_no_tools(image: str) -> None:
     print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {below['Size'] / 1e6:.0f} MB")
     limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
     missing = "import importlib.util as u; print([m for m in ('pip', 'setuptools', 'devcluster', 'localprocesses') if u.find_spec(m)])"
-    assert podman("run", "--rm", *limits, "--entrypoint=python", image, "-I", "-c", missing) == "[]"
+    assert podman("run", "--rm", "--network=none", *limits, "--entrypoint=python", image, "-I", "-c", missing) == "[]"
 
 
 def test_another_build_of_the_same_files_is_the_same_to_the_byte(image: str) -> None:
