@@ -46,8 +46,8 @@ def inserted(document: str, configuration: Any, like: Any = None) -> str:
 
 _Blocks = list[tuple[str, str]]
 """Path and effect of each."""
-_Explained = dict[type, tuple[str, set[str]]]
-"""By the type of a block: where its fields are explained, and how."""
+_Explained = dict[type | None, tuple[str, set[str]]]
+"""By the type of a block, None for the whole file: where its fields are explained, and how."""
 
 
 def _sections(configuration: Any, explained: _Explained) -> Iterator[tuple[str, _Blocks]]:
@@ -55,7 +55,7 @@ def _sections(configuration: Any, explained: _Explained) -> Iterator[tuple[str, 
     sections: dict[str, _Blocks] = {}
     for path, block, effect in _blocks(configuration, "", ""):
         items = _fields(block)
-        link, known = explained.get(type(block), ("", set[str]()))
+        link, known = explained.get(type(block) if path else None, ("", set[str]()))
         own = [item for item in items if item not in known]
         further = f" {'Further fields: ' if own else 'See '}{link}." if len(own) < len(items) else ""
         sections.setdefault("\n".join(own) or path, []).append((path, f"{effect}{further}".strip()))
@@ -70,7 +70,7 @@ def _explained(configuration: Any) -> _Explained:
     }
     found: _Explained = {}
     for path, block, _ in _blocks(configuration, "", ""):
-        found.setdefault(type(block), (f"[Configuration]({_MAIN_DOCUMENT}#{anchors[path]})", set(_fields(block))))
+        found.setdefault(type(block) if path else None, (f"[Configuration]({_MAIN_DOCUMENT}#{anchors[path]})", set(_fields(block))))
     return found
 
 
