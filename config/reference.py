@@ -70,7 +70,9 @@ def _explained(configuration: Any) -> _Explained:
     }
     found: _Explained = {}
     for path, block, _ in _blocks(configuration, "", ""):
-        found.setdefault(type(block) if path else None, (f"[Configuration]({_MAIN_DOCUMENT}#{anchors[path]})", set(_fields(block))))
+        found.setdefault(
+            type(block) if path else None, (f"[Configuration]({_MAIN_DOCUMENT}#{anchors[path]})", set(_fields(block)))
+        )
     return found
 
 

@@ -76,4 +76,6 @@ def test_fields_that_are_as_in_the_main_reference_are_not_explained_again() -> N
     assert f"### `clientConnection`\n\nConnection to the garden cluster. {further}\n\n- `qps` (number, `50`*): " in text
     assert "`kubeconfig`" not in text
     assert "### `tracing`\n\nOpenTelemetry traces. See [Configuration](configuration.md#tracing).\n\n###" in text
-    assert "- `logLevel` " in text, "the top level is of another type"
+    further = "Further fields: [Configuration](configuration.md#top-level)."
+    assert f"### Top level\n\n{further}\n\n- `featureGates` " in text, "though the whole is of another type"
+    assert "`logLevel`" not in text
