@@ -222,7 +222,7 @@ def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
 
 def test_all_dashboards_are_explained() -> None:
     for dashboard in DASHBOARDS.values():
-        assert f"### {dashboard['title'].rpartition(' / ')[2]}\n" in MONITORING
+        assert f"\n- *{dashboard['title'].rpartition(' / ')[2]}*: " in MONITORING
 
 
 def test_nothing_that_is_shown_is_lost() -> None:
