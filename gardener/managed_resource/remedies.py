@@ -1,8 +1,11 @@
-"""What to do about what an API server says: the one judgement for conditions, `kubectl mr` and the status page.
+"""What to do about what an API server says: the same for conditions, `kubectl mr` and the status page.
 
 Quotas, PodSecurity, webhooks, policies and missing permissions all are `Forbidden`; they differ in the text only.
 So texts are looked at first, in the words of Kubernetes, and the reason of the answer only where none of them fits.
 Conditions carry remedies behind the errors; from the errors in a condition, the same ones are found again.
+
+A remedy names what is to be changed: of an error of validation the field, by its path in the manifest. Where the text
+does not name it, there is no remedy: 'correct the manifest' says nothing that the error does not.
 """
 
 import difflib
@@ -14,8 +17,6 @@ from gardener import keys
 from kube.errors import (
     ApiError,
     BadRequest,
-    Conflict,
-    Forbidden,
     Invalid,
     KindNotServed,
     NotReady,
@@ -53,10 +54,15 @@ def _case(pattern: str, remedy: str | Callable[[re.Match[str]], str]) -> _Case:
     return _Case(re.compile(pattern), remedy)
 
 
+_REPLACE = (
+    "undo the change of {path}, or have the object deleted and created anew by the annotation "
+    f"{keys.DELETE_ON_INVALID_UPDATE}"
+)
+_FREE = "take {path} out, so that a free one is chosen, or write one that no other port or Service has"
 _IMMUTABLE = (
-    r"field is immutable|is immutable after creation|updates to statefulset spec for fields other than"
+    r"\b(?:is )?immutable\b|updates to statefulset spec for fields other than"
     r"|pod updates may not change fields other than|may not change once set|cannot change roleRef"
-    r"|field can not be changed|updates to (?:parameters|provisioner) are forbidden"
+    r"|field can ?not be changed|updates to (?:parameters|provisioner) are forbidden|failed rule: self == oldSelf"
 )
 _CASES = (
     # What others word comes first: they may quote anything.
@@ -87,8 +93,8 @@ _CASES = (
         "(labels pod-security.kubernetes.io/…)",
     ),
     _case(
-        r"(?:maximum|minimum) \S+ usage per (?:Container|Pod|PersistentVolumeClaim) is",
-        "keep to the LimitRange of that namespace, or have it changed",
+        r"(?:maximum|minimum) (?P<resource>\S+) usage per (?P<type>Container|Pod|PersistentVolumeClaim) is",
+        "keep to the LimitRange of that namespace with {resource} in the resources of each {type}, or have it changed",
     ),
     _case(
         r'user "(?P<user>[^"]+)" \(groups=.*?\) is attempting to grant RBAC permissions not currently held',
@@ -118,13 +124,24 @@ _CASES = (
         "take the field {path} out, or have it enabled in that cluster (feature gates, webhooks that remove it)",
     ),
     _case(
-        r"cannot be handled as an? \S+: .*(?:cannot unmarshal|unable to parse|json: )",
-        "correct the type of that value: texts are quoted, numbers and booleans are not",
+        r"cannot unmarshal \S+ into Go struct field [^.\s]+\.(?P<path>\S+) of type ",
+        "correct the type of {path}: texts are quoted, numbers and booleans are not",
     ),
+    _case(r"^.{,500}?Secret in version .*illegal base64", "write data in base64, or plain text in stringData"),
+    _case(r"^.{,500}?ConfigMap in version .*illegal base64", "write binaryData in base64, or plain text in data"),
     _case(
-        _IMMUTABLE,
-        "undo the change, or have the object deleted and created anew by the annotation "
-        f"{keys.DELETE_ON_INVALID_UPDATE}",
+        r"resourceVersion should not be set on objects to be created|strconv\.ParseUint: parsing ",
+        "take metadata.resourceVersion out of the manifest",
+    ),
+    _case(r"Precondition failed: UID in precondition", "take metadata.uid out of the manifest, if it has one"),
+    _case(
+        r"failed to allocate requested HealthCheck NodePort",
+        "take spec.healthCheckNodePort out, so that a free port is chosen, or write one that no other Service has",
+    ),
+    _case(r"^(?!.{,500}is invalid: ).*duplicate nodePort", f"{_FREE.format(path='spec.ports[*].nodePort')}"),
+    _case(
+        r"conversion webhook for (?P<kind>[^:]*(?:, Kind=)?\S+) failed",
+        "see to it that the server of spec.conversion.webhook of the CustomResourceDefinition can be reached ({kind})",
     ),
     _case(
         r'namespaces "(?P<name>[^"]+)" not found',
@@ -144,15 +161,87 @@ _CASES = (
     ),
     _case(r"is held by ManagedResource", "take the object out of one of the two ManagedResources"),
     _case(r"ause of 'invalid' update error", "nothing: the object is created anew"),
-    _case(r"is invalid: ", "correct the fields that the message names"),
-    _case(r"is forbidden: ", "an admission plugin of that API server refuses it: change what it names"),
 )
+
+
+# --- errors of validation
+
+_FIELD_ERROR = re.compile(
+    r"(?<![^\s\[])(?P<path>[A-Za-z\[][^\s:\"{}]*): (?P<type>Invalid value|Required value|Forbidden|Duplicate value"
+    r"|Not found|Unsupported value|Too long|Too many|Internal error)"
+)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CAPITAL = re.compile(r"(?<![^.])[A-Z]")
+_WHOLE = "[]"
+"""As an API server calls the object itself."""
+_BY_DETAIL = tuple(
+    (re.compile(pattern), remedy)
+    for pattern, remedy in (
+        (_IMMUTABLE, _REPLACE),
+        (
+            r"may only be (?:used|set) when `type` is '(?P<type>\w+)' and `externalTrafficPolicy` is '(?P<policy>\w+)'",
+            "take {path} out, or set spec.type to {type} and spec.externalTrafficPolicy to {policy}",
+        ),
+        (
+            r"may only be (?:used|set) when `type` is '(?P<type>\w+)'",
+            "take {path} out, or set spec.type to {type}",
+        ),
+        (
+            r"may not be (?:used|set) when `type` is 'ClusterIP'|externally-accessible services|on NodePort and Load",
+            "take {path} out, or set spec.type to NodePort or LoadBalancer",
+        ),
+        (r"may not be (?:used|set) when `type` is '(?P<type>\w+)'", "take {path} out, or {type} out of spec.type"),
+        (r"already allocated|duplicate nodePort", _FREE),
+        (
+            r"not in the valid range|does not match the current range",
+            "take {path} out, so that a valid one is chosen, or write one of the valid range",
+        ),
+        (r"`selector` does not match template `labels`", "give {path} all labels of spec.selector"),
+    )
+)
+_BY_TYPE = {
+    "Required value": "add {path}",
+    "Duplicate value": "take {path} out, or give it another value: there are two of it",
+    "Not found": "correct {path}: nothing in the manifest has that name",
+    "Unsupported value": "set {path} to one of the supported values",
+    "Forbidden": "take {path} out, or change what forbids it",
+    "Too long": "shorten {path}",
+    "Too many": "shorten {path}",
+}
+
+
+def _of_validation(text: str) -> str:
+    """What to do about each field that an API server does not take."""
+    _, _, errors = text.partition("is invalid: ")
+    errors = _QUOTED.sub('""', errors)
+    found = list(_FIELD_ERROR.finditer(errors))
+    paths: dict[str, dict[str, None]] = {}
+    for number, error in enumerate(found):
+        end = found[number + 1].start() if number + 1 < len(found) else len(errors)
+        if error["path"] == _WHOLE:
+            return "divide the object" if error["type"] == "Too long" else ""
+        path = _CAPITAL.sub(lambda capital: capital[0].lower(), error["path"].lstrip("["))
+        paths.setdefault(_remedy_of_field(error["type"], errors[error.end() : end]), {})[path] = None
+    return "; ".join(remedy.format(path=_shortened(list(of_one))) for remedy, of_one in list(paths.items())[:_MOST])
+
+
+def _remedy_of_field(error_type: str, detail: str) -> str:
+    """With a place for its path."""
+    for pattern, remedy in _BY_DETAIL:
+        if found := pattern.search(detail):
+            return remedy.format(path="{path}", **found.groupdict())
+    return _BY_TYPE.get(error_type, "correct {path}")
+
+
+def _shortened(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST} more" if len(paths) > _MOST else ""
+    return f"{', '.join(paths[:_MOST])}{more}"
 
 
 def remedy_of(text: str) -> str:
     """Of one error or warning; empty if it is not known."""
     text = text[:_LONGEST]
-    return next((remedy for case in _CASES if (remedy := case.of(text))), "")
+    return next((remedy for case in _CASES if (remedy := case.of(text))), "") or _of_validation(text)
 
 
 def with_remedy(text: str, error: Exception) -> str:
@@ -198,22 +287,22 @@ def _named(objects: Sequence[str], remedy: str) -> str:
     return f"{shown}{more}: {remedy}" if shown else remedy
 
 
+_OF_SERVERS = re.compile(r"etcd|rpc error|context (?:deadline|canceled)|connection|time(?:d )?out|EOF|no space|panic")
+"""Errors of status 500 that are none of the object's: others are, such as of its allocation."""
+
+
 def _by_type(error: Exception) -> str:
     match error:
         case TooLarge():
             return "divide the object"
-        case Forbidden():
-            return "an admission plugin or the authorizer of that API server refuses it: change what it names"
         case Invalid() | BadRequest():
-            fields = [str(cause.get("field") or "") for cause in error.causes]
-            return f"correct {', '.join(filter(None, fields[:_MOST])) or 'the manifest'}"
+            fields = [path for cause in error.causes if (path := str(cause.get("field") or "")) not in {"", _WHOLE}]
+            return f"correct {_shortened(list(dict.fromkeys(fields)))}" if fields else ""
         case NotReady():
             return "wait: admission of that API server has begun a moment ago"
         case TooManyRequests():
             return "wait: that API server has too much to do"
-        case Conflict():
-            return ""
-        case ApiError() if error.status >= 500:
+        case ApiError() if error.status >= 500 and (error.status > 500 or _OF_SERVERS.search(str(error))):
             return "look at the log of that API server if it lasts"
     return ""
 

@@ -85,7 +85,11 @@ def test_an_immutable_field(rig: Rig) -> None:
     labels = {"app": "other"}
     changed["spec"] |= {"selector": {"matchLabels": labels}}
     changed["spec"]["template"]["metadata"] = {"labels": labels}
-    refused(rig, changed, remedy="undo the change, or have the object deleted and created anew by the annotation")
+    refused(
+        rig,
+        changed,
+        remedy="undo the change of spec.selector, or have the object deleted and created anew by the annotation",
+    )
 
 
 @pytest.mark.parametrize(

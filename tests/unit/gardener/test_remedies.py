@@ -54,14 +54,17 @@ TEXTS = {
         "add the ServiceAccount robot"
     ),
     'pods "p" is forbidden: no PriorityClass with name high was found': "add the PriorityClass high",
-    'Deployment.apps "d" is invalid: spec.selector: Invalid value: {}: field is immutable': "delete-on-invalid-update",
+    'Deployment.apps "d" is invalid: spec.selector: Invalid value: {}: field is immutable': (
+        "undo the change of spec.selector, or have the object deleted and created anew by the annotation "
+        "resources.gardener.cloud/delete-on-invalid-update"
+    ),
     "StatefulSet.apps \"s\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' …": (
         "undo the change"
     ),
     'RoleBinding "x" is invalid: roleRef: Invalid value: {}: cannot change roleRef': "undo the change",
     'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.0.1"]: may not change once set': "undo the change",
     'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0': (
-        "correct the fields that the message names"
+        "correct spec.replicas"
     ),
     'Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.replica"': (
         "correct the name of the field spec.replica"
@@ -73,7 +76,7 @@ TEXTS = {
     'no matches for kind "Deploymnet" in version "apps/v1"; did you mean Deployment?': "did you mean Deployment?",
     'no matches for kind "DeviceClass" in version "resource.k8s.io/v1"': "this version of Kubernetes does not serve it",
     "policy/v1beta1 PodSecurityPolicy is deprecated in v1.21+, unavailable in v1.25+": "upgraded to Kubernetes 1.25",
-    'pods "p" is forbidden: some plugin that is unknown': "an admission plugin of that API server refuses it",
+    'pods "p" is forbidden: some plugin that is unknown': "",
     "this is unknown": "",
 }
 
@@ -120,13 +123,15 @@ def test_a_remedy_of_several_objects_names_them() -> None:
     ("error", "remedy"),
     [
         (TooLarge(413, message="too much"), "divide the object"),
-        (Forbidden(403, message="no"), "an admission plugin or the authorizer"),
+        (Forbidden(403, message="no"), ""),
         (
             Invalid(422, message="no", details={"causes": [{"field": "spec.a"}, {"field": "spec.b"}]}),
             "correct spec.a, spec.b",
         ),
-        (BadRequest(400, message="no"), "correct the manifest"),
-        (ServerFailure(500, message="no"), "look at the log"),
+        (BadRequest(400, message="no"), ""),
+        (ServerFailure(500, message="no"), ""),
+        (ServerFailure(500, message="etcdserver: request timed out"), "look at the log"),
+        (ServerFailure(504, message="no"), "look at the log"),
         (ApiError(418, message="no"), ""),
         (Conflict(409, message="no"), ""),
     ],
