@@ -3,11 +3,12 @@
 The order counts once: types that an object doesn't have yet are appended as they come.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
 from gardener.conditions import IN_PROGRESS, READY, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.messages import apply_error_text, decoding_message
+from gardener.managed_resource.messages import apply_error_of, apply_error_text, decoding_message
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.objects import Object, condition, metadata
 
@@ -29,6 +30,7 @@ _BEING_DELETED = "The resources are currently being deleted."
 _APPLIED_WITH_WARNINGS = "All resources are applied, with warnings: "
 _WITH_WARNINGS = "; applied with warnings: "
 _IS_IGNORED = "ManagedResource is marked to be ignored."
+_READING_REFUSED = re.compile(r'" cannot (?:get|list|watch) resource "')
 _MANUAL = " Left to be done by hand: "
 _MANUAL_SHOWN = 5
 
@@ -87,6 +89,14 @@ def has_failed(managed_resource: Object, resource: str) -> bool:
     """Whether its last pass could not apply the object of this resource string, be it for lack of rights."""
     found = condition(managed_resource, RESOURCES_APPLIED) or {}
     return found.get("reason") == APPLY_FAILED and apply_error_text(resource, "") in (found.get("message") or "")
+
+
+def has_not_been_read(managed_resource: Object, resource: str) -> bool:
+    """Whether its last pass could not apply the object of this resource string since it may not be read."""
+    found = condition(managed_resource, RESOURCES_APPLIED) or {}
+    if found.get("reason") != APPLY_FAILED:
+        return False
+    return bool(_READING_REFUSED.search(apply_error_of(found.get("message") or "", resource)))
 
 
 def being_removed() -> list[Condition]:

@@ -12,6 +12,7 @@ _WARNINGS_LENGTH = 4_096
 
 CLEANING_FAILED = "Could not clean all old resources"
 RELEASING_FAILED = "Could not release all orphaned resources"
+_APPLY_ERROR = "error during apply of object "
 APPLYING_FAILED = "Could not apply all new resources"
 
 
@@ -61,7 +62,12 @@ def definition_kept_text(awaited: str, *, more: int, timeout: str) -> str:
 
 
 def apply_error_text(resource: str, error: str) -> str:
-    return f'error during apply of object "{resource}": {error}'
+    return f'{_APPLY_ERROR}"{resource}": {error}'
+
+
+def apply_error_of(message: str, resource: str) -> str:
+    """The error of one object in the message of a condition; empty: there is none."""
+    return message.partition(apply_error_text(resource, ""))[2].partition(_APPLY_ERROR)[0]
 
 
 def held_text(resource: str, holder: str, *, is_certain: bool) -> str:

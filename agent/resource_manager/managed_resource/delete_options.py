@@ -25,6 +25,8 @@ class Progress:
     """Groups with kinds that were not served, and are not gone."""
     claimed_since: dict[str, float] = field(default_factory=dict)
     """Object keys, and when they were first left to another ManagedResource, monotonic."""
+    never_read: set[str] = field(default_factory=set)
+    """Object keys of what was about to be created, and could not be since it may not be read."""
     kept_at: dict[str, float] = field(default_factory=dict)
     """Object keys, and when they were last kept for the removal of others, monotonic."""
 

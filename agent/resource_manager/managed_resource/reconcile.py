@@ -193,8 +193,7 @@ class Reconciler:
         managed_resource = await self.record.write(managed_resource, outcome, **seen)
         self.reporter.held_back(managed_resource, changes)
         if changes.pending:
-            if changes.is_restricted:
-                self.reporter.failed(managed_resource, outcome[-1], at_once=True)
+            self.reporter.removal_failed(managed_resource, outcome[-1])
             return self.reporter.look_again(changes)
         await self.record.remove_finalizer(managed_resource)
         await self._forget(name)

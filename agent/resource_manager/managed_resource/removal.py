@@ -31,6 +31,7 @@ from gardener.managed_resource.messages import (
 )
 from gardener.managed_resource.order import runs_pods
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
+from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.removal_rules import (
     Disposition,
     disposition,
@@ -120,7 +121,7 @@ class Removal:
         except Forbidden as error:
             if owner.identity.account is None:
                 raise
-            return await self._not_permitted(owner.identity.error_text(error))
+            return await self._not_permitted(with_remedy(owner.identity.error_text(error), error))
 
     async def hand_over(self) -> Pending | None:
         """Give it away if the ManagedResource of another agent has claimed it; else nothing happens."""
@@ -424,11 +425,26 @@ async def attempt(
         target.forget(key_of_reference(reference))
         return None
     except (KubeError, ValueError) as error:
+        if isinstance(error, Forbidden) and await _was_never_created(reference, options):
+            target.forget(key_of_reference(reference))
+            return None
         if isinstance(error, KindUnavailable | KindNotServed):
             options.progress.unserved.add(group_of(reference.get("apiVersion") or ""))
         return failed(reference, error)
 
 
+async def _was_never_created(reference: Object, options: DeleteOptions) -> bool:
+    """Whether it may not be read, which an object has to be before it is created."""
+    if key_of_reference(reference) not in options.progress.never_read:
+        return False
+    try:
+        resource = await options.live.resource_of(reference)
+        await options.live.read_live(resource, key_of_live(resource, reference))
+    except Forbidden:
+        return True
+    return False
+
+
 def failed(reference: Object, error: Exception) -> Pending:
-    text = pending_text(resource_string_of_reference(reference), reason=str(error))
+    text = pending_text(resource_string_of_reference(reference), reason=with_remedy(str(error), error))
     return Pending(key_of_reference(reference), text, failed=True)

@@ -22,8 +22,9 @@ from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, 
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.removal_holds import Awaited, RemovalHolds
 from gardener import keys
+from gardener.managed_resource import conditions
 from gardener.managed_resource.dependencies import Related
-from gardener.managed_resource.inventory import InventoryDiff, only_announced
+from gardener.managed_resource.inventory import PENDING, InventoryDiff, only_announced
 from gardener.managed_resource.messages import held_by_text
 from gardener.managed_resource.order import Stage, has_finalizers_of_others, removal_stage
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
@@ -79,17 +80,25 @@ class Remover:
 
     def options(self, owner: Owner, managed_resource: Object, *, wanted: frozenset[str] = frozenset()) -> DeleteOptions:
         """Args: wanted: object keys of what it asks for; none if all of it goes."""
+        announced = only_announced(managed_resource)
+        progress = self._progress.setdefault(owner.name, Progress())
+        progress.never_read.update(
+            name
+            for reference in (managed_resource.get("status") or {}).get(PENDING) or []
+            if (name := key_of_reference(reference)) in announced
+            and conditions.has_not_been_read(managed_resource, resource_string_of_reference(reference))
+        )
         return DeleteOptions(
             owner=owner,
             client=self.live.client_of(owner.identity.user),
             live=self.live,
             ownership=self.ownership,
             wanted=wanted,
-            announced=only_announced(managed_resource),
+            announced=announced,
             adopt=annotations(managed_resource).get(keys.ADOPT) or "",
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self.garbage_collector,
-            progress=self._progress.setdefault(owner.name, Progress()),
+            progress=progress,
             now=datetime.now(UTC),
             service_warnings=self.service_warnings,
             note_claims=partial(self.record.note_claims, managed_resource),

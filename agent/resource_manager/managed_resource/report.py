@@ -161,9 +161,11 @@ class Reporter:
             doing = "apply all new" if changes.errors else "release orphaned"
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if changes.pending:
-            await self._record.write(managed_resource, [*reset, self.pending(changes)], **warnings)
+            outcome = self.pending(changes)
+            await self._record.write(managed_resource, [*reset, outcome], **warnings)
             self._warn(managed_resource, changes.warnings)
             self.held_back(managed_resource, changes)
+            self.removal_failed(managed_resource, outcome)
             return self.look_again(changes)
         fields: Mapping[str, object] = {}
         not_kept: ReconcileError | None = None
@@ -269,6 +271,11 @@ class Reporter:
             if at_once:
                 self._log.info("Not everything was done", reason=failure.reason, error=failure.message)
             self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
+
+    def removal_failed(self, managed_resource: Object, outcome: Condition) -> None:
+        """Report objects that can't be removed, once it is in the status that they can't."""
+        if outcome.reason == conditions.DELETION_FAILED:
+            self.failed(managed_resource, outcome, at_once=True)
 
     def pending(self, changes: ChangeSet) -> Condition:
         """Waiting for objects to go, or stuck, if for some time there have been nothing but errors."""
