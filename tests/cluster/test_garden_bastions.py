@@ -23,8 +23,6 @@ from kube.runtime.status import StatusWriter
 
 pytestmark = pytest.mark.timeout(600)
 
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqjVyHbmsN a"
-
 
 @pytest.fixture
 def place(garden: Garden) -> ShootPlace:
@@ -35,7 +33,7 @@ def place(garden: Garden) -> ShootPlace:
 
 
 def bastion(place: ShootPlace, name: str, shoot: str = "one") -> None:
-    spec = garden_object(BASTIONS)["spec"] | {"shootRef": {"name": shoot}, "sshPublicKey": KEY}
+    spec = garden_object(BASTIONS)["spec"] | {"shootRef": {"name": shoot}}
     place.create(BASTIONS, name, spec=spec)
 
 

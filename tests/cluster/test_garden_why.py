@@ -12,10 +12,21 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gardener.api.garden import BACKUP_BUCKETS, CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.api.garden import (
+    BACKUP_BUCKETS,
+    BASTIONS,
+    CLOUD_PROFILES,
+    CONTROLLER_INSTALLATIONS,
+    PROJECTS,
+    QUOTAS,
+    SECRET_BINDINGS,
+    SEEDS,
+    SHOOTS,
+)
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
+from kit.garden_objects import garden_object
 from kit.garden_scheduler import set_room, usable_seed
 from kit.garden_shoots import ShootPlace
 from kube.clock import format_micro_time, format_time
@@ -216,6 +227,17 @@ def test_all_kinds_can_be_asked_about(garden: Garden, place: ShootPlace) -> None
     place.create(BACKUP_BUCKETS, place.name, spec=bucket)
     lines = why(garden, "bbc", place.name)
     assert has(lines, f"blocked change the gardenlet of Seed {seed} has not begun with it")
+
+
+def test_what_a_bastion_and_an_installation_wait_for_is_explained(garden: Garden, place: ShootPlace) -> None:
+    place.shoot("s", seedName=place.seed())
+    bastion = garden_object(BASTIONS)["spec"] | {"shootRef": {"name": "s"}}
+    place.create(BASTIONS, "b", spec=bastion)
+    lines = why(garden, "bastion", "b", "-n", place.namespace)
+    assert has(lines, "blocked change", f"the gardenlet of Seed {place.name} has not begun with it")
+    references = {"registrationRef": {"name": place.name}, "seedRef": {"name": "gone"}}
+    place.create(CONTROLLER_INSTALLATIONS, place.name, spec=references)
+    assert has(why(garden, "controllerinstallation", place.name), "problem reference", "its Seed gone does not exist")
 
 
 _BLOCK = re.compile(r"^```\n\$ (kubectl gardener [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -20,6 +20,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import CLASS
+from kit.kubelet import kubelet
 from kit.managed_resources import install_crd
 from kit.objects import CONTAINERS, config_map, deployment, managed_resource, obj, secret
 from kit.plugins import Mr, runner
@@ -412,3 +413,24 @@ def test_the_cause_of_what_is_unhealthy_is_named(rig: Rig, mr: Mr) -> None:
     assert "no load balancer has been made for it" in shown
     waited = mr("wait", "shop", "--timeout", "1s", code=1).stderr
     assert "is not scheduled: 0/" in waited
+
+
+def test_the_last_line_of_a_container_that_crashed_is_shown(cluster: Cluster, rig: Rig, mr: Mr) -> None:
+    crashed = {"name": "c", "ready": False, "restartCount": 3, "image": "i", "imageID": ""}
+    crashed |= {
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container"}},
+        "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
+    }
+    with kubelet(cluster, {"c": "starting\npanic: no such table: users\n"}) as node:
+        web = deployment("web", replicas=1)
+        web["spec"]["template"]["spec"]["nodeName"] = node
+        rig.apply("shop", web)
+        rig.until(lambda: rig.list("Pod"), "a pod")
+        (pod,) = rig.list("Pod")
+        status = {"phase": "Running", "containerStatuses": [crashed]}
+        rig.patch("Pod", pod["metadata"]["name"], {"status": status}, subresource="status")
+        line = "; its last line: panic: no such table: users"
+        rig.until(lambda: line in mr("describe", "shop").stdout, "the last line")
+        shown = next(each for each in mr("describe", "shop").stdout.splitlines() if line in each)
+        assert f"Deployment/{rig.namespace}/web" in shown
+        assert "CrashLoopBackOff" in shown

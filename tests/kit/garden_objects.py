@@ -44,7 +44,7 @@ _FIELDS: dict[Resource, Object] = {
     garden.BASTIONS: {
         "spec": {
             "shootRef": {"name": "shoot"},
-            "sshPublicKey": "ssh-ed25519 AAAA",
+            "sshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqjVyHbmsN a",
             "ingress": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
         }
     },
