@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from gardener.garden.maintenance import images, kubernetes
-from gardener.garden.maintenance.images import Kubelet
+from gardener.garden.maintenance.images import Choice, Kubelet
 from gardener.garden.maintenance.updates import Need, Offer, Update, entry
 from gardener.garden.shoots import workers
 from gardener.garden.versions import Version, is_too_far_behind, most_behind, parse_version
@@ -31,7 +31,7 @@ class PoolVersions:
     version: str
     """Of Kubernetes; empty: that of the control plane."""
     kubernetes: Update | None
-    image: images.Choice
+    image: Choice
     obstacles: tuple[str, ...] = ()
     """Why the pool can't go along with the control plane."""
 
@@ -129,6 +129,8 @@ class _Chooser:
     auto_kubernetes: bool
     auto_images: bool
     now: datetime
+    image_choices: dict[tuple[str, Kubelet], Choice] = field(default_factory=dict)
+    """Most pools of a Shoot are alike, and there are many versions to try for each."""
 
     def choose(self) -> Versions:
         need = self._need(self.current)
@@ -224,7 +226,7 @@ class _Chooser:
         return PoolVersions(name=found.name, version=own, kubernetes=None, image=found.image, obstacles=(obstacle,))
 
     def _with_image(self, worker: Object, version: str, update: Update | None, kubelet: Kubelet) -> PoolVersions:
-        image = images.choose(worker, self.images, kubelet=kubelet, auto=self.auto_images, now=self.now)
+        image = self._image(worker, kubelet)
         return PoolVersions(
             name=text(worker.get("name")),
             version=version,
@@ -232,6 +234,14 @@ class _Chooser:
             image=image,
             obstacles=(image.obstacle,) if image.obstacle else (),
         )
+
+    def _image(self, worker: Object, kubelet: Kubelet) -> Choice:
+        wanted = f"{worker.get('machine')} {worker.get('cri')}", kubelet
+        if wanted not in self.image_choices:
+            self.image_choices[wanted] = images.choose(
+                worker, self.images, kubelet=kubelet, auto=self.auto_images, now=self.now
+            )
+        return self.image_choices[wanted]
 
 
 def _behind(control_plane: Version) -> Need:
