@@ -90,9 +90,8 @@ class _Blocked:
     versions: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return "; ".join(
-            f"{', '.join(versions)}: {'; '.join(_first(reasons))}" for reasons, versions in self.versions.items()
-        )
+        groups = [f"{', '.join(versions)}: {'; '.join(_first(reasons))}" for reasons, versions in self.versions.items()]
+        return "; ".join(_first(groups))
 
 
 def _first(reasons: Sequence[str]) -> Iterator[str]:

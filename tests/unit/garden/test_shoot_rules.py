@@ -294,6 +294,16 @@ def test_pools_may_skip_minor_versions_but_not_go_back() -> None:
     assert update(newer, **{path: "1.30.5"}).fields == {f"{W}[0].kubernetes.version"}
 
 
+def test_settings_of_kubelet_are_those_of_the_version_of_the_pool() -> None:
+    """So that a control plane can go ahead of a pool."""
+    behind = pool(kubernetes={"version": "1.29.8", "kubelet": swapping("UnlimitedSwap")}, machine__image=OLD_IMAGE)
+    old = stored(submitted(kubernetes__version="1.29.8", **behind))
+    ahead = update(old, kubernetes__version="1.30.5")
+    assert ahead.status is None, ahead.message
+    followed = update(ahead.object, provider__workers__0__kubernetes__version="1.30.5")
+    assert followed.fields == {f"{W}[0].kubernetes.kubelet.memorySwap.swapBehavior"}
+
+
 def constraint(status: str) -> Object:
     found = {"type": "HibernationPossible", "status": status, "message": "no", "reason": "r"}
     times = {"lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}

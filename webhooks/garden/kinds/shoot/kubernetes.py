@@ -84,7 +84,8 @@ def kubelet_errors(write: Write) -> Iterator[Finding]:
 def pool_kubelet_errors(write: Write) -> Iterator[Finding]:
     for pool in pools_of(write):
         if kubelet := at(pool.worker, "kubernetes", "kubelet"):
-            yield from _kubelet_errors(f"{pool.path}.kubernetes.kubelet", kubelet, kubernetes_version(write.spec))
+            version = parse_version(own_version(pool.worker)) or kubernetes_version(write.spec)
+            yield from _kubelet_errors(f"{pool.path}.kubernetes.kubelet", kubelet, version)
 
 
 def _kubelet_errors(path: str, kubelet: Object, version: Version | None) -> Iterator[FieldError]:

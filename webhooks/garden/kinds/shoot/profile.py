@@ -301,7 +301,7 @@ def _image_errors(choices: _Choices, spec: Object, pool: Pool, stored: Object | 
     found = choices.image_versions.get((name, version))
     if found is None or (stored is None and is_expired(found, choices.now)):
         field = "version" if name in choices.images else "name"
-        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(choices, spec, pool.worker))
+        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(choices))
         return
     if stored is not None and is_expired(found, choices.now):
         yield from _back_to_expired(path, found, image, image_of(stored))
@@ -327,14 +327,13 @@ def _back_to_expired(path: str, found: Object, image: Object, before: Object) ->
     yield invalid(f"{path}.version", version, detail)
 
 
-def _images(choices: _Choices, shoot_spec: Object, worker: Object) -> list[str]:
-    """Those that the pool can have."""
-    kubelet = _kubelet(shoot_spec, worker)
+def _images(choices: _Choices) -> list[str]:
+    """Of any pool: a finding is the same as before only if its text is."""
     return [
         f"{name}:{text(version.get('version'))}"
         for name, image in choices.images.items()
         for version in mappings(image.get("versions"))
-        if not is_expired(version, choices.now) and suits(version, worker, kubelet)
+        if not is_expired(version, choices.now)
     ]
 
 
