@@ -97,7 +97,7 @@ def may_have_events(finding: Finding) -> bool:
 
 def with_events(finding: Finding, events_text: str) -> Finding:
     if not events_text:
-        return with_cause(finding, NO_LOAD_BALANCER)
+        return with_cause(finding, NO_LOAD_BALANCER if may_have_events(finding) else "")
     return replace(finding, message=f"{finding.message}\n\n{events_text}")
 
 

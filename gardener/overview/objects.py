@@ -104,8 +104,12 @@ def _has_finished(managed_resource: Object, reference: Object, manifests: Mappin
     """Whether it is a Job that is gone since it has finished: the agent would have created any other one again."""
     if (group_of(reference.get("apiVersion") or ""), reference.get("kind")) != ("batch", "Job"):
         return False
+    if is_deleting(managed_resource):
+        return False
+    if key_of_reference(reference) in jobs.digests(managed_resource):
+        return True
     applied, healthy = (condition(managed_resource, kind) or {} for kind in (RESOURCES_APPLIED, RESOURCES_HEALTHY))
-    if applied.get("status") != "True" or is_ignored(managed_resource) or is_deleting(managed_resource):
+    if applied.get("status") != "True" or is_ignored(managed_resource):
         return False
     if manifests is None:
         return healthy.get("status") == "True"

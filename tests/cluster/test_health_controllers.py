@@ -30,6 +30,7 @@ from kit.objects import (
     rule,
     service,
     service_warning,
+    stateful_set,
     unscheduled_pod,
 )
 from kit.rbac import grant
@@ -38,7 +39,7 @@ from kube.apply.kinds import ManagedKinds
 from kube.conditions import Condition
 from kube.errors import KindNotServed, NoStatus, TooManyRequests
 from kube.objects import Key, Object, labels, metadata
-from kube.resources import Resource
+from kube.resources import EVENTS, Resource
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import RequeueAfter
@@ -251,6 +252,50 @@ async def test_a_service_is_reported_with_its_warnings(world: HealthWorld) -> No
         f'Service "{world.namespace}/lb" is unhealthy: service is missing ingress status\n\n-> Events:\n* '
     )
     assert "* service-controller reported <unknown> ago: quota exceeded" in message.splitlines()
+
+
+async def test_a_service_without_warnings_is_reported_with_what_it_lacks(world: HealthWorld) -> None:
+    await world.managed(service("lb", type="LoadBalancer", loadBalancerClass="example.com/none"))
+    await world.until("ResourcesHealthy", "False", "ServiceUnhealthy")
+    assert "; cause: nothing has provided a load balancer: " in await world.message("ResourcesHealthy")
+
+
+async def until_in_message(world: HealthWorld, condition_type: str, text: str) -> None:
+    async def problem() -> str:
+        message = await world.message(condition_type)
+        return "" if text in message else message
+
+    await no_problem(problem)
+
+
+async def test_a_workload_is_reported_with_what_its_pods_say(world: HealthWorld) -> None:
+    await world.managed(deployment("web", replicas=1, pod={"schedulerName": "nobody"}))
+    await world.until("ResourcesHealthy", "False", "DeploymentUnhealthy")
+
+    async def pod() -> str:
+        names = [metadata(each)["name"] for each in await world.list("Pod")]
+        return names[0] if names else ""
+
+    await soon(pod)
+    name = await pod()
+    missing = {"name": "c", "image": "i", "imageID": "", "ready": False, "restartCount": 0}
+    waiting = {**missing, "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}
+    await world.patch("Pod", name, {"status": {"containerStatuses": [waiting]}}, subresource="status")
+    cause = f"; cause: Pod/{world.namespace}/{name}, container c: ErrImagePull: not found"
+    for condition_type in ("ResourcesHealthy", "ResourcesProgressing"):
+        await until_in_message(world, condition_type, cause)
+
+
+async def test_a_workload_whose_pods_can_not_be_created_is_reported_with_its_warnings(world: HealthWorld) -> None:
+    refused = 'create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota: none'
+    about = reference("apps/v1 StatefulSet", f"{world.namespace}/db")
+    await world.create(obj("v1 ResourceQuota", "none", spec={"hard": {"pods": "0"}}))
+    await world.create(
+        obj(EVENTS, "e", involvedObject=about, type="Warning", reason="FailedCreate", message=refused, source={})
+    )
+    await world.managed(stateful_set("db", replicas=1, volumeClaimTemplates=[]))
+    await until_in_message(world, "ResourcesHealthy", f"{refused}")
+    await until_in_message(world, "ResourcesProgressing", f"{refused}")
 
 
 async def test_warnings_about_a_service_are_not_looked_up_again_while_nothing_changes(

@@ -1,4 +1,4 @@
-"""The warnings about a Service, as text for people.
+"""The warnings about an object, such as a Service, as text for people.
 
     -> Events:
     * service-controller reported 12s ago (x4 over 3m5s): quota exceeded
@@ -24,21 +24,23 @@ SHOWN = 5
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def field_selector(namespace: str, name: str) -> str:
-    """Selects the warnings about a Service in a list of Events."""
+def field_selector(namespace: str, name: str, *, api_version: str = "v1", kind: str = "Service") -> str:
+    """Selects the warnings about an object in a list of Events."""
     return (
-        f"involvedObject.apiVersion=v1,involvedObject.kind=Service,involvedObject.name={name},"
+        f"involvedObject.apiVersion={api_version},involvedObject.kind={kind},involvedObject.name={name},"
         f"involvedObject.namespace={namespace},type=Warning"
     )
 
 
-async def warnings_about(client: Client, service: Key) -> str:
-    """The warnings about a Service, read now; empty if there are none or they can't be read."""
-    selection = Selection(namespace=service.namespace, field_selector=field_selector(service.namespace, service.name))
+async def warnings_about(client: Client, name: Key, *, api_version: str = "v1", kind: str = "Service") -> str:
+    """The warnings about an object, read now; empty if there are none or they can't be read."""
+    selector = field_selector(name.namespace, name.name, api_version=api_version, kind=kind)
     try:
-        return events_text(await client.list(EVENTS, selection), now=datetime.now(UTC))
+        found = await client.list(EVENTS, Selection(namespace=name.namespace, field_selector=selector))
+        return events_text(found, now=datetime.now(UTC))
     except KubeError as error:
-        structlog.get_logger().info("The events of a Service could not be read", service=service, error=str(error))
+        log = structlog.get_logger()
+        log.info("The events of an object could not be read", object=f"{kind} {name}", error=str(error))
         return ""
 
 

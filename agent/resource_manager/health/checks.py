@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Protocol
 
 from agent.resource_manager.common.service_events import warnings_about
@@ -38,6 +39,7 @@ from kube.resources import DEPLOYMENTS
 from kube.runtime.client import Client
 
 _REMEMBERED = 1000
+_NONE_KEPT_FOR = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,12 @@ class _Read:
 
 
 class Warnings:
-    """The warnings about Services that are not healthy, read no more often than they would be reported.
+    """The warnings about objects that are not as they should be, read no more often than they would be reported.
 
-    There is no watch of them, and a list is a call. So they are read when another finding about the Service is made,
-    and as long as it stays the same once in five minutes: a condition in which only they differ is not written more
-    often.
+    They are read about Services, and about workloads whose pods can't be created. There is no watch of them, and a list
+    is a call. So they are read when another finding about the object is made, and as long as it stays the same once in
+    five minutes: a condition in which only they differ is not written more often. There being none is soon looked up
+    again.
 
     Args: now: monotonic seconds.
     """
@@ -60,12 +63,14 @@ class Warnings:
     def __init__(self, client: Client, *, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._now = now
-        self._read: OrderedDict[Key, _Read] = OrderedDict()
+        self._read: OrderedDict[Reference, _Read] = OrderedDict()
 
     def known(self, finding: Finding) -> str | None:
-        """The text about the Service of a finding, if it need not be read."""
-        read = self._read.get(_service(finding))
-        if read is None or read.finding != finding or self._now() - read.at >= EVENTS_KEPT_FOR.total_seconds():
+        """The text about the object of a finding, if it need not be read."""
+        read = self._read.get(finding.reference)
+        if read is None or read.finding != finding:
+            return None
+        if self._now() - read.at >= (EVENTS_KEPT_FOR if read.text else _NONE_KEPT_FOR).total_seconds():
             return None
         return read.text
 
@@ -73,19 +78,18 @@ class Warnings:
         known = self.known(finding)
         if known is not None:
             return known
-        service = _service(finding)
-        read = _Read(finding, await warnings_about(self._client, service), self._now())
-        self._read[service] = read
-        self._read.move_to_end(service)
+        of = finding.reference
+        name = Key(of.namespace, of.name)
+        text = await warnings_about(self._client, name, api_version=of.api_version, kind=of.kind)
+        read = _Read(finding, text, self._now())
+        self._read[of] = read
+        self._read.move_to_end(of)
         if len(self._read) > _REMEMBERED:
             self._read.popitem(last=False)
         return read.text
 
 
-def _service(finding: Finding) -> Key:
-    return Key(finding.reference.namespace, finding.reference.name)
-
-
+_SAID_BY_EVENTS = frozenset({"DaemonSet", "Job", "StatefulSet"})
 _DEPLOYMENTS = DEPLOYMENTS.api_version, DEPLOYMENTS.kind
 
 
@@ -146,8 +150,7 @@ class HealthCheck:
                 pods = pods if found else known.pods
                 found.append(known.finding)
         if pods is not None:
-            await self._pods.use(managed_resource)
-            found[0] = with_cause(found[0], self._pods.known_cause(pods) or "")
+            found[0] = await _explained(self._pods, self._warnings, managed_resource, found[0], pods)
         else:
             self._pods.forget(managed_resource)
         if found and may_have_events(found[0]):
@@ -161,7 +164,7 @@ class HealthCheck:
             if finding is None:
                 continue
             if kept.pods is not None:
-                finding = _with_known_cause(self._pods, managed_resource, finding, kept.pods)
+                finding = _explained_from_memory(self._pods, self._warnings, managed_resource, finding, kept.pods)
             if may_have_events(finding):
                 warnings = self._warnings.known(finding)
                 if warnings is None:
@@ -200,20 +203,43 @@ class HealthCheck:
         return ObjectHealth(finding=missing(reference)) if read is None else read
 
 
-def _with_known_cause(pods: Pods, managed_resource: Key, finding: Finding, wanted: PodsWanted) -> Finding:
-    """Raises NotKnown: pods are being listed."""
+async def _explained(
+    pods: Pods, warnings: Warnings, managed_resource: Key, finding: Finding, wanted: PodsWanted
+) -> Finding:
+    """With what is known of why: its pods say so, or Events if there are none."""
+    await pods.use(managed_resource)
+    if _needs_warnings(pods, finding, wanted):
+        return with_events(finding, await warnings.about(finding))
+    return with_cause(finding, pods.known_cause(wanted) or "")
+
+
+def _explained_from_memory(
+    pods: Pods, warnings: Warnings, managed_resource: Key, finding: Finding, wanted: PodsWanted
+) -> Finding:
+    """The same. Raises NotKnown: pods are being listed, or Events have to be read."""
     store = pods.watch(managed_resource)
     if not store.synced.is_set():
         raise NotKnown(is_coming=True)
-    return with_cause(finding, pods.known_cause(wanted) or "")
+    if not _needs_warnings(pods, finding, wanted):
+        return with_cause(finding, pods.known_cause(wanted) or "")
+    text = warnings.known(finding)
+    if text is None:
+        raise NotKnown
+    return with_events(finding, text)
+
+
+def _needs_warnings(pods: Pods, finding: Finding, wanted: PodsWanted) -> bool:
+    """Whether it has no pods, and no condition that says why none can be created."""
+    return finding.reference.kind in _SAID_BY_EVENTS and pods.known_count(wanted) == 0 and not pods.known_cause(wanted)
 
 
 class ProgressCheck:
     """What does not exist is skipped here: it is the business of the health check."""
 
-    def __init__(self, *, objects: Objects, pods: Pods, rules: Rules) -> None:
+    def __init__(self, *, objects: Objects, pods: Pods, warnings: Warnings, rules: Rules) -> None:
         self._objects = objects
         self._pods = pods
+        self._warnings = warnings
         self._rules = rules
 
     async def look(
@@ -236,11 +262,9 @@ class ProgressCheck:
                 known = await self._read(managed_resource, kind, reference, may_read=is_first)
             finding = known.finding
             if known.pods is not None and is_first:
-                if not needs_pods:
-                    needs_pods = True
-                    await self._pods.use(managed_resource)
+                needs_pods = True
                 if finding is not None:
-                    finding = with_cause(finding, self._pods.known_cause(known.pods) or "")
+                    finding = await _explained(self._pods, self._warnings, managed_resource, finding, known.pods)
                 else:
                     finding = pods_finding(reference, known.pods, await self._pods.count(known.pods))
             if finding is not None:
@@ -260,7 +284,7 @@ class ProgressCheck:
             kept = self._objects.remembered(version, reference)
             finding = kept.finding
             if finding is not None and kept.pods is not None:
-                finding = _with_known_cause(self._pods, managed_resource, finding, kept.pods)
+                finding = _explained_from_memory(self._pods, self._warnings, managed_resource, finding, kept.pods)
             elif kept.pods is not None:
                 pods = self._pods.watch(managed_resource)
                 count = self._pods.known_count(kept.pods)

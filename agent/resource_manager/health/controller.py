@@ -88,7 +88,7 @@ def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter
     part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
     pods = _pods(context, loop, part, inputs)
     objects = Objects(part=part, project=project, form=partial(progress_form, rules=rules), cluster=context.target)
-    check = ProgressCheck(objects=objects, pods=pods, rules=rules)
+    check = ProgressCheck(objects=objects, pods=pods, warnings=Warnings(context.target.client), rules=rules)
     return _declared(context, loop, objects, check, status, inputs=inputs)
 
 

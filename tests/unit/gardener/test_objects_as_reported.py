@@ -99,3 +99,24 @@ def test_a_job_that_is_gone_since_it_has_finished_is_completed(
     manifests = None if manifest is None else {key_of_reference(reference): manifest}
     [found] = as_reported(obj, [Live(reference, None, GONE)], manifests)
     assert found.status == expected
+
+
+@pytest.mark.parametrize(
+    ("statuses", "entry", "expected"),
+    [
+        ({"applied": "False", "healthy": "False"}, {"namespace": "shop", "name": "j", "manifest": "00"}, FINISHED),
+        ({"applied": "False"}, {"namespace": "shop", "name": "another", "manifest": "00"}, GONE),
+    ],
+)
+def test_the_status_says_which_jobs_have_run(statuses: dict[str, str], entry: Object, expected: HealthStatus) -> None:
+    """Also while other objects fail, and whoever may not read the Secrets."""
+    obj = managed_resource("garden/shop", conditions=conditions(**statuses), status={"jobs": [entry]})
+    [found] = as_reported(obj, [Live(JOB, None, GONE)])
+    assert found.status == expected
+
+
+def test_a_job_that_has_failed_and_is_gone_is_not_completed() -> None:
+    wrong = 'condition "Failed" has invalid status True'
+    obj = reporting(healthy=f'Job "shop/j" is unhealthy: {wrong}')
+    [found] = as_reported(obj, [Live(JOB, None, GONE)], {key_of_reference(JOB): REMOVED})
+    assert found.status == HealthStatus(Health.UNHEALTHY, wrong)
