@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PyInstaller.archive.readers import CArchiveReader  # type: ignore[import-untyped]
 
 from devcluster.cluster import Cluster
 from kit.charts import by_expressions, by_helm
@@ -183,8 +184,15 @@ def test_the_single_files_need_nothing_else(programs: Path, own: Cluster, tmp_pa
     for plugin in PLUGINS:
         assert f"Usage: kubectl {plugin} " in called("kubectl", plugin, "--help")
     assert "reconcile" in called("kubectl_complete-mr", "rec")
-    why = called("kubectl", "gardener", "why", "--help")  # reads tables that are no Python
-    assert "Usage: kubectl gardener why " in why
+    assert "Usage: kubectl gardener why " in called("kubectl", "gardener", "why", "--help")
+
+
+def test_a_single_file_has_the_tables_that_rules_read(released: Path) -> None:
+    held = CArchiveReader(str(only(released, "kubectl-gardener-*"))).toc
+    files = [path for path in (PROJECT / "gardener").rglob("*") if path.is_file()]
+    tables = {str(path.relative_to(PROJECT)) for path in files if path.suffix not in {".py", ".pyc"}}
+    assert len(tables) > 2
+    assert tables <= set(held)
 
 
 def test_a_single_file_says_what_it_has_to_be_called(programs: Path) -> None:
