@@ -44,12 +44,9 @@ def _about(name: str) -> str:
 def _installing(release: Release) -> str:
     repository = release.image if release.registry else f"registry.example.com/{release.image}"
     named = "" if release.registry else f" --set image.repository={repository}"
-    return (
-        f"```\n"
-        f"skopeo copy oci-archive:{release.image_file} docker://{repository}:{release.tag}\n"
-        f"helm install resource-manager {release.chart_file} -n resource-manager --create-namespace{named}\n"
-        f"```"
-    )
+    push = f"skopeo copy oci-archive:{release.image_file} docker://{repository}:{release.tag}\n" if release.base else ""
+    install = f"helm install resource-manager {release.chart_file} -n resource-manager --create-namespace{named}\n"
+    return f"```\n{push}{install}```"
 
 
 def changes(changelog: str, release: Release) -> str:

@@ -8,6 +8,7 @@ import re
 import shutil
 import tarfile
 import zipfile
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,19 @@ CHANGELOG = """# Changelog
 
 - Old.
 """
+
+
+def test_notes_say_how_to_install_what_there_is() -> None:
+    chart = "helm install resource-manager resource-manager-0.1.0.tgz -n resource-manager --create-namespace"
+    image = "skopeo copy oci-archive:resource-manager-image-v0.1.0.oci.tar docker://{}/resource-manager:v0.1.0\n"
+    here = Release(version="0.1.0", revision="abc", registry="", base="")
+    named = f"{chart} --set image.repository=registry.example.com/resource-manager\n"
+    for release, commands in (
+        (RELEASE, image.format("registry.example.com/team") + f"{chart}\n"),
+        (replace(here, base=RELEASE.base), image.format("registry.example.com") + named),
+        (here, named),
+    ):
+        assert f"## Installing\n\n```\n{commands}```\n" in notes(release, [], left_out={}, changelog=CHANGELOG)
 
 
 @pytest.mark.parametrize(("version", "text"), [("0.1.0", "- Old."), ("0.2.0", "- New: `a`.")])
