@@ -119,6 +119,7 @@ _CASES = (
         r'(?:unknown|duplicate) field "(?P<path>[^"]+)"',
         "correct the name of the field {path}, or take it out; newer versions of Kubernetes may know it",
     ),
+    _case(r'field "(?P<path>[^"]+)" is not changed: .*?, so (?P<remedy>[^;]+)', "{path}: {remedy}"),
     _case(
         r'field "(?P<path>[^"]+)" was not stored',
         "take the field {path} out, or have it enabled in that cluster (feature gates, webhooks that remove it)",

@@ -6,7 +6,7 @@ time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import orjson
@@ -14,6 +14,7 @@ import orjson
 from gardener import keys
 from gardener.managed_resource.history_limit import limit_of
 from gardener.managed_resource.ignored_fields import IgnoredFields
+from gardener.managed_resource.merge.not_written import NOT_CHANGED
 from gardener.managed_resource.messages import warnings_text
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
 from kube.differences import Difference, is_reportable
@@ -92,6 +93,20 @@ def object_warnings(
     texts = [*warned, *dropped_texts(named, warned, dropped)]
     paths = tuple(map(str, dropped)) if len(dropped) <= _MOST_FIELDS else ()
     return ObjectWarnings(named, tuple(texts[:_MOST_TEXTS]), paths, basis)
+
+
+def with_not_written(
+    reported: ObjectWarnings | None, reference: Mapping[str, Any], texts: Sequence[str], *, basis: str
+) -> ObjectWarnings | None:
+    """What was reported of the last write, with what the manifest asks for and was not written, now.
+
+    Args: texts: see `merge.not_written`; basis: if nothing was reported.
+    """
+    before = reported.texts if reported is not None else ()
+    shown = (*(text for text in before if NOT_CHANGED not in text), *texts)[:_MOST_TEXTS]
+    if reported is not None:
+        return replace(reported, texts=shown) if shown or reported.dropped else None
+    return object_warnings(reference, shown, (), basis=basis)
 
 
 def basis(manifest: bytes, schema: str) -> str:

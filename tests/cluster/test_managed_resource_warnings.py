@@ -7,8 +7,8 @@ import pytest
 from devcluster.audit import Audit
 from kit.kinds import custom_resource, definition, definition_path, wait_until_served
 from kit.managed_resources import GATED_FIELD, with_gated_field, with_unknown_field
-from kit.objects import config_map, deployment, obj
-from kit.rig import Rig, stamped_by
+from kit.objects import GIBIBYTE, config_map, deployment, obj, stateful_set
+from kit.rig import Agent, Rig, stamped_by
 from kube.objects import Object
 
 _FIELD_VALIDATION = "resources.gardener.cloud/field-validation"
@@ -154,3 +154,35 @@ def test_a_field_that_a_definition_gets_later_is_written_then(rig: Rig, pruned: 
     live = kind.path(namespace=rig.namespace, name="w")
     rig.until(lambda: rig.api.get(live)["spec"] == {"size": 1, "color": "red"}, "the field to be stored")
     rig.until(lambda: rig.applied("mr")[2] == "All resources are applied.", "the warning to go")
+
+
+def test_a_change_that_can_not_be_written_is_reported_as_long_as_it_lasts(rig: Rig) -> None:
+    """Also by an agent that starts later, and once only."""
+
+    def sized(storage: str) -> Object:
+        resources = {"requests": {"storage": storage}}
+        claim = {"metadata": {"name": "data"}, "spec": {**GIBIBYTE, "resources": resources}}
+        return stateful_set("f", volumeClaimTemplates=[claim])
+
+    own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
+    rig.write_secret("mr", sized("1Gi"))
+    with own.start():
+        rig.write_managed_resource("mr", resource_class=own.resource_class)
+        rig.until(lambda: rig.applied("mr")[2] == "All resources are applied.", "it to be applied")
+        rig.write_secret("mr", sized("2Gi"))
+        warning = (
+            f'apps/v1/StatefulSet/{rig.namespace}/f: field "spec.volumeClaimTemplates" is not changed: it can\'t be, so undo '
+            "that, or delete the StatefulSet with --cascade=orphan, and it is created anew"
+        )
+        expected = ("True", "ApplySucceeded", f"All resources are applied, with warnings: {warning}")
+        rig.until(lambda: rig.applied("mr") == expected, "the warning")
+    with own.start():
+        rig.patch("StatefulSet", "f", {"spec": {"minReadySeconds": 5}})
+        rig.until(lambda: not rig.get("StatefulSet", "f")["spec"].get("minReadySeconds"), "the drift to be corrected")
+        assert rig.applied("mr") == expected
+        assert [(each["message"], each.get("count", 1)) for each in rig.events("mr")] == [(warning, 1)]
+        rig.api.delete(f"{rig.path('StatefulSet', 'f')}?propagationPolicy=Orphan")
+        rig.until(lambda: rig.applied("mr")[2] == "All resources are applied.", "the warning to go")
+        (template,) = rig.get("StatefulSet", "f")["spec"]["volumeClaimTemplates"]
+        assert template["spec"]["resources"]["requests"]["storage"] == "2Gi"
+        rig.delete_managed_resource("mr")

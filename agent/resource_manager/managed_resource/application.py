@@ -6,7 +6,7 @@ before as a dry run; what can't be updated is deleted if that is allowed.
 
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Never
@@ -31,11 +31,18 @@ from gardener.managed_resource.adoption import adoption_problem, is_unowned
 from gardener.managed_resource.autoscaling import Scaled, is_scaled
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.ignored_fields import IgnoredFields, digest_of
-from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
+from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored, merge_options
+from gardener.managed_resource.merge.not_written import not_written
 from gardener.managed_resource.messages import apply_error_text, held_text, strict_text, taken_back_text
 from gardener.managed_resource.plan import PlannedObject
 from gardener.managed_resource.remedies import with_remedy
-from gardener.managed_resource.warnings import ObjectWarnings, basis, dropped_texts, object_warnings
+from gardener.managed_resource.warnings import (
+    ObjectWarnings,
+    basis,
+    dropped_texts,
+    object_warnings,
+    with_not_written,
+)
 from kube.apply import application as base
 from kube.apply.application import computed
 from kube.apply.live_objects import LiveObjects
@@ -158,6 +165,8 @@ class Application(base.Application):
         )
         self._changes: ChangeSet
         self._manifest: Object
+        self._not_written: Sequence[str] = ()
+        """What the manifest asks for, and the last merge kept from the live object."""
         self._same_manifest = False
         """It is as it was at the last successful write."""
 
@@ -259,6 +268,7 @@ class Application(base.Application):
             return
         self._changes = changes
         written = await self.write()
+        await self._report_not_written()
         live = written.before
         if live is None:
             changes.created += 1
@@ -411,8 +421,27 @@ class Application(base.Application):
             self._options.warnings[name] = reported
         return answer
 
+    async def _report_not_written(self) -> None:
+        """As a warning, also if nothing was written."""
+        known = self._options.warnings.pop(self._wanted.name, None)
+        if known is None and not self._not_written:
+            return
+        manifest = await self._basis(is_dropped=False)
+        found = with_not_written(known, self._wanted.reference, self._not_written, basis=manifest)
+        if found is not None:
+            self._options.warnings[self._wanted.name] = found
+
     def merged(self, live: Object | None) -> Object:
-        return self._merged(self._manifest, live)
+        merged = self._merged(self._manifest, live)
+        options = merge_options(
+            self._manifest,
+            horizontally_scaled=self._horizontally_scaled,
+            vertically_scaled=self._vertically_scaled,
+        )
+        self._not_written = (
+            not_written(self._manifest, merged, live, options, ignored=self._ignored) if live is not None else []
+        )
+        return merged
 
     def _merged(self, manifest: Object, live: Object | None) -> Object:
         return merge(

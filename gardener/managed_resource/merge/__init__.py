@@ -115,15 +115,24 @@ def merge(
     _set(result["metadata"]["annotations"], keys.CLAIMED_BY, None if claimant == origin else claimant)
     if basis.get("status"):
         result["status"] = basis["status"]
-    rule = _KINDS.get((group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""))
+    rule = _rule_of(manifest)
     if rule is not None:
-        asked = annotations(manifest)
-        options = MergeOptions(
-            preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
-            preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
-        )
+        options = merge_options(manifest, horizontally_scaled=horizontally_scaled, vertically_scaled=vertically_scaled)
         result = rule(result, basis, options)
     return result if live is None else with_live_fields(result, live, ignored)
+
+
+def _rule_of(manifest: Object) -> Callable[[Object, Object, MergeOptions], Object] | None:
+    return _KINDS.get((group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""))
+
+
+def merge_options(manifest: Object, *, horizontally_scaled: bool, vertically_scaled: bool) -> MergeOptions:
+    """Args: see `merge`."""
+    asked = annotations(manifest)
+    return MergeOptions(
+        preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
+        preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
+    )
 
 
 def _merged_metadata(

@@ -4,6 +4,8 @@ What an application fills in stays only as long as it is the application's: a fi
 manifest has no longer, goes. The API server records in `metadata.managedFields` whose it is.
 """
 
+import json
+
 from gardener.keys import FIELD_MANAGER
 from gardener.managed_resource.merge.options import MergeOptions
 from kube.objects import Object
@@ -104,7 +106,24 @@ def merge_secret(result: Object, live: Object, options: MergeOptions) -> Object:
 
 
 def merge_service_account(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """Who adds secrets to it is not undone; the manifest's lists count on creation only."""
+    """Who adds secrets to it is not undone. What the agent added goes with the manifest, as far as that is recorded."""
     for name in ("secrets", "imagePullSecrets"):
-        result = with_value(result, (name,), live.get(name))
+        wanted = result.get(name)
+        if wanted is not None and not isinstance(wanted, list):
+            continue
+        entries = {each["name"]: each for each in wanted or () if isinstance(each, dict) and "name" in each}
+        kept = [
+            entries.pop(each["name"], each)
+            for each in mappings_at(live, name)
+            if each.get("name") in entries or not _is_from_agent(live, name, each)
+        ]
+        merged = [*kept, *entries.values()]
+        if merged or wanted is not None:
+            result = {**result, name: merged}
     return result
+
+
+def _is_from_agent(live: Object, name: str, entry: Object) -> bool:
+    """Of `imagePullSecrets`, which is one value to the API server, it is not known."""
+    item = json.dumps({"name": entry.get("name")}, separators=(",", ":"))
+    return written_by_agent(live, f"f:{name}", f"k:{item}")

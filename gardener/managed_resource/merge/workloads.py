@@ -6,6 +6,7 @@
 from typing import Any
 
 from gardener.managed_resource.merge.options import MergeError, MergeOptions
+from kube.clock import parse_time
 from kube.objects import Object, metadata
 from kube.paths import at, mapping_at, mappings_at, with_value
 
@@ -50,7 +51,7 @@ def merge_pod_template(
     result: Object, live: Object, options: MergeOptions, *, path: tuple[str, ...] = ("spec", "template")
 ) -> Object:
     restarted = at(live, *path, "metadata", "annotations", RESTARTED_AT)
-    if restarted is not None:
+    if restarted is not None and not _is_later(at(result, *path, "metadata", "annotations", RESTARTED_AT), restarted):
         result = with_value(result, (*path, "metadata", "annotations", RESTARTED_AT), restarted)
     containers = at(result, *path, "spec", "containers")
     if options.preserve_resources and isinstance(containers, list):
@@ -58,6 +59,14 @@ def merge_pod_template(
         merged = [_with_live_resources(item, present) for item in containers]
         result = with_value(result, (*path, "spec", "containers"), merged)
     return result
+
+
+def _is_later(wanted: Any, present: Any) -> bool:
+    """Whether the manifest asks for a restart after the one that somebody else asked for."""
+    try:
+        return bool(parse_time(str(wanted)) > parse_time(str(present)))
+    except ValueError:
+        return False
 
 
 def _name(container: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gardener import keys
+from gardener.keys import FIELD_MANAGER
 from gardener.managed_resource.merge import MergeError, merge
 from kube.objects import Object
 
@@ -130,13 +131,41 @@ def test_an_unknown_version_of_cron_jobs_is_an_error() -> None:
         spec_of("batch/v2 CronJob", {}, {})
 
 
-def test_a_service_account_keeps_its_secrets() -> None:
+def written(**fields: Any) -> list[Object]:
+    """As the API server records what the agent wrote."""
+    return [{"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": fields}]
+
+
+def test_a_service_account_has_the_secrets_of_its_manifest_and_those_that_others_add() -> None:
     kind = "v1 ServiceAccount"
     manifest = obj(kind, {"secrets": [{"name": "a"}], "imagePullSecrets": [{"name": "b"}]})
     result = merged(manifest, obj(kind, {"secrets": [{"name": "z"}]}))
-    assert result["secrets"] == [{"name": "z"}]
-    assert "imagePullSecrets" not in result
+    assert result["secrets"] == [{"name": "z"}, {"name": "a"}]
+    assert result["imagePullSecrets"] == [{"name": "b"}]
     assert merged(manifest, None)["secrets"] == [{"name": "a"}]
+
+
+def test_secrets_that_the_agent_gave_a_service_account_go_with_the_manifest() -> None:
+    kind = "v1 ServiceAccount"
+    lists = {name: [{"name": "old"}, {"name": "theirs"}] for name in ("secrets", "imagePullSecrets")}
+    fields: Object = {"f:secrets": {".": {}, 'k:{"name":"old"}': {".": {}}}, "f:imagePullSecrets": {}}
+    live = obj(kind, lists, managedFields=written(**fields))
+    assert merged(obj(kind, {}), live)["secrets"] == [{"name": "theirs"}]
+    # Who added which of these is not recorded.
+    assert merged(obj(kind, {}), live)["imagePullSecrets"] == lists["imagePullSecrets"]
+
+
+EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "counts"), [(EARLY, LATE, LATE), (LATE, EARLY, LATE), (None, LATE, LATE)]
+)
+def test_of_two_restarts_the_later_one_counts(wanted: str | None, present: str, counts: str) -> None:
+    def template(at: str | None) -> Object:
+        return {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": at}}}}
+
+    assert spec_of("apps/v1 Deployment", template(wanted), template(present)) == template(counts)
 
 
 def test_a_new_service_gets_its_type_written_out() -> None:

@@ -1,0 +1,112 @@
+"""What a manifest asks for and a merge does not write, since the live object's value is kept: reported as warnings.
+
+A value of the manifest that stands in another way in the result was overridden by a rule of this package. Not reported
+is what the user has left to others: replicas, resources and ignored fields.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gardener.managed_resource.ignored_fields import Pointer, with_live_fields
+from gardener.managed_resource.merge.filled_in import written_by_agent
+from gardener.managed_resource.merge.options import MergeOptions
+from gardener.managed_resource.merge.workloads import RESTARTED_AT
+from kube.differences import path_text
+from kube.objects import Object, finalizers, is_deleting
+from kube.paths import at, mappings_at
+from kube.quantities import parse_quantity
+
+NOT_CHANGED = '" is not changed: '
+"""In each text, behind the path of the field."""
+_ANEW = "and it is created anew"
+_REMEDIES = {
+    ("StatefulSet", "spec.volumeClaimTemplates"): (
+        f"it can't be, so undo that, or delete the StatefulSet with --cascade=orphan, {_ANEW}"
+    ),
+    ("Service", "spec.clusterIP"): f"it can't be, so take it out, or delete the Service, {_ANEW}",
+    ("Job", "spec.selector"): f"it can't be, so take it out, or delete the Job, {_ANEW}",
+    ("ClusterRole", "rules"): "Kubernetes writes it by the aggregationRule, so take one of the two out",
+}
+_OTHERS = "others write it, so take it out, or change the live object"
+_MOST_PAIRS = 100_000
+"""Items of lists that are compared with each other."""
+_CLAIMS = ("spec", "volumeClaimTemplates")
+
+
+def not_written(
+    manifest: Object, merged: Object, live: Object, options: MergeOptions, *, ignored: Sequence[Pointer] = ()
+) -> list[str]:
+    """Texts such as `field "spec.clusterIP" is not changed: …`, without values.
+
+    Args: merged: the result of the merge with the live object.
+    """
+    kind = str(manifest.get("kind") or "")
+    wanted = with_live_fields(manifest, merged, ignored)
+    wanted = {name: value for name, value in wanted.items() if name not in ("metadata", "status")}
+    found = (path for path in _overridden(wanted, merged) if not _is_left(path, options))
+    paths = dict.fromkeys(_field(kind, path_text(path)) for path in found)
+    if kind == "StatefulSet" and not at(manifest, *_CLAIMS) and at(merged, *_CLAIMS):
+        paths["spec.volumeClaimTemplates"] = None
+    texts = [f'field "{path}{NOT_CHANGED}{_REMEDIES.get((kind, path), _OTHERS)}' for path in paths]
+    return [*texts, *_of_finalizers(manifest, live), *_of_pull_secrets(kind, wanted, merged, live)]
+
+
+def _field(kind: str, path: str) -> str:
+    """The field that a rule is about, instead of what is in it."""
+    return next((name for of, name in _REMEDIES if of == kind and path.startswith(f"{name}.")), path)
+
+
+def _overridden(wanted: Object, merged: Object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, value in wanted.items():
+        present = merged.get(name)
+        if isinstance(value, dict) and isinstance(present, dict):
+            yield from _overridden(value, present, (*path, name))
+        elif not _is_contained(value, present):
+            yield (*path, name)
+
+
+def _is_contained(wanted: Any, present: Any) -> bool:
+    """Whether a value stands in another one, which may have defaults beside it; what is empty asks for nothing."""
+    if wanted is present or wanted is None or wanted in ("", [], {}):
+        return True
+    if isinstance(wanted, dict) and isinstance(present, dict):
+        return all(_is_contained(value, present.get(name)) for name, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(present, list):
+        if len(wanted) == len(present) and all(map(_is_contained, wanted, present)):
+            return True
+        if len(wanted) * len(present) > _MOST_PAIRS:
+            return False
+        return all(any(_is_contained(item, other) for other in present) for item in wanted)
+    return bool(wanted == present) or _is_same_quantity(wanted, present)
+
+
+def _is_same_quantity(wanted: Any, present: Any) -> bool:
+    try:
+        return parse_quantity(str(wanted)) == parse_quantity(str(present))
+    except ValueError:
+        return False
+
+
+def _is_left(path: tuple[str, ...], options: MergeOptions) -> bool:
+    """Whether the user has left the field to others, or the later one of two values counts."""
+    if path == ("spec", "replicas"):
+        return options.preserve_replicas
+    return path[-1] == RESTARTED_AT or (options.preserve_resources and path[-1] == "containers")
+
+
+def _of_finalizers(manifest: Object, live: Object) -> Iterator[str]:
+    missing = [name for name in finalizers(manifest) if name not in finalizers(live)]
+    if missing and not is_deleting(live):
+        reason = f"it is written at creation only, so add {', '.join(missing)} to the live object, or take it out"
+        yield f'field "metadata.finalizers{NOT_CHANGED}{reason}'
+
+
+def _of_pull_secrets(kind: str, wanted: Object, merged: Object, live: Object) -> Iterator[str]:
+    """The API server does not record who added which, so none is taken away."""
+    if kind != "ServiceAccount" or not written_by_agent(live, "f:imagePullSecrets"):
+        return
+    names = {each.get("name") for each in mappings_at(wanted, "imagePullSecrets")}
+    more = [str(each.get("name")) for each in mappings_at(merged, "imagePullSecrets") if each.get("name") not in names]
+    if more:
+        reason = f"others may have added {', '.join(more)}, so take that off the live object if it is not needed"
+        yield f'field "imagePullSecrets{NOT_CHANGED}{reason}'
