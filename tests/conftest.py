@@ -62,12 +62,12 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def namespace(namespace: str, cluster: Cluster) -> Iterator[str]:
-    """What is left in it when the test has ended is managed by nobody."""
+    """What is left in it when the test has ended is not managed any more."""
     yield namespace
     release(cluster, namespace, living=OWN_CLASS)
 
 
-class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells no types here
+class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types here
     """Tests one by one to whichever process is free, but a file that has a fixture of the module as a whole.
 
     Such a fixture is much work, often a control plane of its own, which every process would do that has one of the tests.

@@ -1,4 +1,4 @@
-"""`python -m tests.matrix`: the tests that tell whether a version of Kubernetes is supported, on several of them.
+"""`python -m tests.matrix`: the tests that show whether a version of Kubernetes is supported, on several of them.
 
 Each version is built, if it is not in the cache, and each set of tests runs on it by itself, with clusters of its own.
 Reports and outputs are left in `build/matrix`. The rows that come out replace those of the table in `docs/testing.md`.

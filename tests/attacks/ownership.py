@@ -35,7 +35,7 @@ _GROUP = "resources.gardener.cloud"
 _SECONDS = 30.0
 """For which is waited for what may not happen."""
 _CLAIMS: dict[str, tuple[Mapping[str, str], str]] = {
-    "an account without rights": ({f"{_GROUP}/service-account-name": "nobody"}, ""),
+    "an account without rights": ({f"{_GROUP}/service-account-name": "stranger"}, ""),
     "a dependency that does not exist": ({f"{_GROUP}/depends-on": "never-there"}, ""),
     "an annotation that is refused": ({f"{_GROUP}/ignore-differences": "- kind: 1"}, ""),
     "a class without an agent": ({}, "that-of-no-agent"),

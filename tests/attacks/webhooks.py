@@ -180,7 +180,7 @@ def cpu_seconds(pid: int) -> float:
 @contextlib.asynccontextmanager
 async def server() -> AsyncIterator[WebhookProcess]:
     """One that asks no API server."""
-    bundle = Authority.create("nobody").bundle.decode()
+    bundle = Authority.create("stranger").bundle.decode()
     nowhere = kubeconfig(name="nowhere", url=f"https://{HOST}:1", ca=bundle, user=token_credentials("none"))
     with tempfile.NamedTemporaryFile("w", prefix="nowhere-") as file:
         file.write(nowhere)

@@ -17,6 +17,6 @@ processes meet it is theirs, so a violation may need some runs of its seed to sh
     admissions.py  users who create pods all the time
     strikes.py     carries strikes out, and heals
     faults/        each fault: inject, heal
-    run.py         the story of one run
+    run.py         one run, from start to end
     report.py      what came of it, for people and as JSON
 """

@@ -1,4 +1,4 @@
-"""What the audit logs of both API servers tell: who wrote what and when."""
+"""What the audit logs of both API servers say: who wrote what and when."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime

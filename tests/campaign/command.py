@@ -20,12 +20,12 @@ from localprocesses.local import LocalProcessError
 
 _QUICK_SECONDS, _QUICK_HASTE, _QUICK_REST = 15.0, 2.0, 6.0
 _AROUND = 210.0
-"""Seconds for everything but the faults, on a machine at rest; what is longer than that comes on top."""
+"""Seconds for everything but the faults, on an idle machine; what is longer than that comes on top."""
 _REST = 60.0
 _GRACE_SECONDS = 60.0
 _EXAMPLES = """\
 examples:
-  python -m tests.campaign --minutes 10            a run with a seed of its own, which it tells
+  python -m tests.campaign --minutes 10            a run with a seed of its own, which it prints
   python -m tests.campaign --minutes 10 --seed 7   the plan of seed 7 once more
   python -m tests.campaign --quick                 a minute or two, for trying out
 """
@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def plan_for(seed: int, *, minutes: float, quick: bool) -> tuple[Plan, float]:
-    """And how many seconds to watch at rest."""
+    """And how many seconds to watch in steady state."""
     if quick:
         return quick_plan(seed)
     return make_plan(seed, seconds=max(minutes * 60 - _AROUND, 60.0)), _REST

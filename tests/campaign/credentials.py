@@ -1,8 +1,8 @@
 """Credentials of the processes, and who renews them: kubelets and the like.
 
-Each replica is a ServiceAccount of its own in each cluster it talks to, so that the audit log tells who wrote. Its token
+Each replica is a ServiceAccount of its own in each cluster it talks to, so that the audit log says who wrote. Its token
 is in a file that its kubeconfig names. A token ends early by making its ServiceAccount anew: the API server then
-refuses it, as it does when the time has run out, after some seconds for which it remembers its verdict.
+refuses it, as it does when the time has run out, after some seconds for which it caches its answer.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Account:
         new.rename(self._token_file)
 
     async def expire(self) -> None:
-        """The token is no longer good, and nobody has renewed it yet."""
+        """The token is no longer good, and has not been renewed yet."""
 
         def delete() -> None:
             with contextlib.suppress(NotFound):

@@ -1,5 +1,5 @@
 """Objects that move between ManagedResources of two agents, as users have to do it: the old one keeps an object until
-the new one waits for it. From then on nobody may delete it as long as it stays where it is. Pure.
+the new one waits for it. From then on no agent may delete it as long as it stays where it is. Pure.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@
     leaked      nothing else of ours is left over
     lost        nothing that is referred to was collected
     foreign     what belongs to others is as it was
-    rest        nobody writes when there is nothing to do
+    rest        no program writes when there is nothing to do
     moved       what was handed over to another agent is not deleted
     writers     two replicas never write at the same time: only who holds the lease does
     admission   none is lost; one that fails at first has a reason that no server can help
@@ -42,7 +42,7 @@ class Problem:
     oracle: str
     text: str
     place: Place | None = None
-    """Whose story is to be told."""
+    """Whose writes are to be listed."""
 
     def __str__(self) -> str:
         return f"{self.oracle}: {self.place}: {self.text}" if self.place else f"{self.oracle}: {self.text}"
@@ -52,7 +52,7 @@ class Problem:
 class Snapshot:
     objects: Mapping[Place, Object]
     token_users: Mapping[Place, str]
-    """Whose tokens are in Secrets, as the API server tells; empty: it does not accept them."""
+    """Whose tokens are in Secrets, as the API server says; empty: it does not accept them."""
     at: datetime
 
 
@@ -147,7 +147,7 @@ def _collected(expected: Expected, seen: Snapshot) -> Iterator[Problem]:
             yield Problem("leaked", "was not collected although nothing refers to it", place)
     for place, live in seen.objects.items():
         if labels(live).get(GARBAGE_COLLECTABLE) == "true" and place not in expected.collectables:
-            yield Problem("leaked", "nobody made it, and it was not collected", place)
+            yield Problem("leaked", "it has no owner, and it was not collected", place)
 
 
 def _tokens(expected: Expected, seen: Snapshot) -> Iterator[Problem]:
@@ -162,7 +162,7 @@ def _tokens(expected: Expected, seen: Snapshot) -> Iterator[Problem]:
             continue
         renewal = renew_time(annotations(live).get(TOKEN_RENEW_TIMESTAMP, ""))
         if renewal is None:
-            yield Problem("state", "does not tell when its token is renewed", place)
+            yield Problem("state", "does not say when its token is renewed", place)
         elif renewal <= seen.at:
             yield Problem("state", f"should have got a new token at {renewal}", place)
 
@@ -244,7 +244,7 @@ def by(write: Write, user: str) -> Write:
 
 
 def rest_problems(writes: Sequence[Write], *, seconds: float) -> list[Problem]:
-    """At rest only leases are renewed."""
+    """In steady state only leases are renewed."""
     done = [str(write) for write in writes if write.resource != "leases"]
     if not done:
         return []
@@ -358,7 +358,7 @@ _EXPECTED_TRACES = (
 
 
 def log_problems(program: str, log: str) -> list[Problem]:
-    """Errors that are nobody's but the program's: those with a trace."""
+    """Errors that are the program's own: those with a trace."""
     traced = [
         line
         for line in log.splitlines()

@@ -55,7 +55,7 @@ LANES: dict[str, tuple[Card, ...]] = {
         Card("requests fail", 4, 12, (_CLUSTER, ("trouble", TROUBLES)), copies=4),
         Card("unreachable", 1, 8, (_CLUSTER,)),
         Card("connections dropped", 0, 1, (_CLUSTER,)),
-        Card("watches end", 0, 1, (_CLUSTER, ("ending", ENDINGS))),
+        Card("watches end", 0, 1, (_CLUSTER, ("how", ENDINGS))),
     ),
     "processes": (
         Card("agent killed", 0, 2, (_AGENT,), copies=2),

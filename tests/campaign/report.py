@@ -19,7 +19,7 @@ class Violation:
     when: str
     """In which part of the run it was found."""
     writes: list[str]
-    """Writes to the object, as the audit log tells."""
+    """Writes to the object, as the audit log says."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Report:
             f"seed {self.plan.seed}: {len(self.plan.steps)} steps of users, {len(self.injected)} faults injected"
             f" in {self.plan.seconds:.0f} s (load {self.load:.1f} a core)\n"
             f"settled {self.parts.get('settle', 0):.0f} s after the last fault; {self.writes} writes by agents and webhooks;"
-            f" watched at rest for {self.rest_seconds:.0f} s\n"
+            f" watched in steady state for {self.rest_seconds:.0f} s\n"
             f"objects handed over between two agents: {self.moved}\n"
             f"admissions: {self.admissions}, of which {self.excused} failed at first for a reason\n"
             f"processes that ended: {exits or 'none'}\n"

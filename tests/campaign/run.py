@@ -35,9 +35,9 @@ _LOG_SECONDS = 15.0
 @dataclass(frozen=True, slots=True)
 class Limits:
     rest: float
-    """Seconds to watch the clusters at rest."""
+    """Seconds to watch the clusters in steady state."""
     patience: float = 1.0
-    """By how much everything may take longer than on a machine at rest."""
+    """By how much everything may take longer than on an idle machine."""
 
 
 def patience_now() -> float:
@@ -50,7 +50,7 @@ def load_now() -> float:
 
 
 async def run(plan: Plan, limits: Limits, *, report: Report) -> None:
-    """Fills in the report as it goes, so that there is something to tell whatever happens."""
+    """Fills in the report as it goes, so that there is something to report whatever happens."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
     with tempfile.TemporaryDirectory(prefix="campaign-") as directory:
         timed = _Timed(report)
@@ -164,7 +164,7 @@ class _Run:
         await asyncio.sleep(self.limits.rest)
         self.report.rest_seconds = time.time() - since
         done = await asyncio.to_thread(self._writes, since)
-        self._found("at rest", oracles.rest_problems(done, seconds=self.report.rest_seconds))
+        self._found("steady state", oracles.rest_problems(done, seconds=self.report.rest_seconds))
 
     def _writes(self, since: float) -> list[oracles.Write]:
         return calls.writes(self.stage.clusters, users=self.stage.writers, since=since)
@@ -179,13 +179,13 @@ class _Run:
         roles |= {each.name: each for each in others}
         return {role: replica.level() for role, replica in roles.items() if replica.is_running}
 
-    # --- verdicts
+    # --- assessment
 
     def _check_levels(self) -> None:
         before, after = self.report.before, self.report.after
         compared = {name: level for name, level in after.items() if name in before}
         found = oracles.level_problems(before, compared, more_bytes=_MORE_BYTES, more_files=_MORE_FILES)
-        self._found("at rest", found)
+        self._found("steady state", found)
 
     def _check_admissions(self) -> None:
         seen = self.stage.users.seen

@@ -44,7 +44,7 @@ from kube.runtime.client import Client
 
 LEASE = "gardener-resource-manager"
 LEASE_SECONDS = 6.0
-"""On a machine at rest."""
+"""On an idle machine."""
 AGENT_CONFIG: Object = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
     "kind": "ResourceManagerConfiguration",
@@ -93,7 +93,7 @@ class Stage:
     users: Users
     foreign: dict[Place, Object]
     patience: float
-    """By how much everything may take longer than on a machine at rest."""
+    """By how much everything may take longer than on an idle machine."""
     excuses: list[Excuse] = field(default_factory=list)
     writers: tuple[str, ...] = ()
     """The users as which agents and webhooks are known to API servers."""
@@ -115,7 +115,7 @@ class Stage:
                 await asyncio.sleep(0.2)
 
     async def unready(self) -> list[str]:
-        """The replicas that are not ready; or that nobody leads."""
+        """The replicas that are not ready; or that there is no leader."""
         ready = await asyncio.gather(*(replica.is_ready() for replica in self.replicas))
         found = [replica.name for replica, is_ready in zip(self.replicas, ready, strict=True) if not is_ready]
         if not found and not (await self.leader() and await self.second.is_leading()):

@@ -69,7 +69,7 @@ class Acts:
                     await asyncio.sleep(strike.seconds)
         except TimeoutError:
             self.problems.append(Problem("healing", f"{strike} was not healed in time"))
-        except Exception as error:  # noqa: BLE001 - the others go on, and it is told
+        except Exception as error:  # noqa: BLE001 - the others go on, and it is reported
             self.problems.append(Problem("campaign", f"{strike} could not be carried out: {error!r}"))
         done.healed = self.now
         done.note = note() if callable(note) else note or ""

@@ -2,7 +2,7 @@
 
 The commands of one block run in one shell, since they set variables for each other. `SERVERS` run until they log that
 they are ready; `LEFT_OUT` says of the others who runs them, or why they can't be run here. Beside the checkout are the
-files that the pages tell the reader to have, and an agent runs as in a cluster where it is installed.
+files that the pages ask the reader to have, and an agent runs as in a cluster where it is installed.
 """
 
 import contextlib
@@ -237,7 +237,7 @@ class Reader:
                 process.wait(60)
 
     def prepare(self, page: str) -> None:
-        """What the page tells the reader to have."""
+        """What the page asks the reader to have."""
         kubeconfig = self.cluster.kubeconfig.read_text()
         webhooks = {
             **HEAD,

@@ -105,7 +105,7 @@ def test_an_object_is_stored_as_computed_offline(garden: Cluster, definition: De
 
 
 @each
-def test_other_fields_are_told_and_not_stored(garden: Cluster, definition: Definition) -> None:
+def test_other_fields_are_reported_and_not_stored(garden: Cluster, definition: Definition) -> None:
     obj = {**example(definition.resource), "other": {"a": 1}}
     assert structural.unknown_fields(definition.schema, obj) == ["other"]
     assert "other" not in created(garden, obj, definition.resource)

@@ -100,7 +100,7 @@ def test_who_may_read_all_that_it_is_made_of_needs_the_right_as_well(place: Shoo
     assert f'you may not create shoots/adminkubeconfig for "{place.namespace}/s"' in refused.stderr
 
 
-def test_who_has_the_right_and_cannot_read_the_authority_is_told_so(place: ShootPlace) -> None:
+def test_who_has_the_right_and_cannot_read_the_authority_gets_a_message(place: ShootPlace) -> None:
     user = f"user-{place.name}"
     allowed(place, user, SHOOTS, ADMIN)
 
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_reported(place: ShootPlace, arguments: tuple[str, ...]
     assert message.format(namespace=place.namespace) in refused.stderr
 
 
-def test_a_shoot_that_has_no_control_plane_yet_is_told(place: ShootPlace) -> None:
+def test_a_shoot_that_has_no_control_plane_yet_is_reported(place: ShootPlace) -> None:
     place.shoot("young", seedName=place.name)
     refused = run(place, "young")
     assert (refused.exit_code, refused.stdout) == (1, "")

@@ -22,14 +22,14 @@ def binding(rig: Rig) -> Object:
 
 
 SQUATTERS: dict[str, tuple[Mapping[str, str], dict[str, Any], str]] = {
-    "may not read": ({ACCOUNT: "nobody"}, {}, "ApplyFailed"),
+    "may not read": ({ACCOUNT: "stranger"}, {}, "ApplyFailed"),
     "may not write": ({ACCOUNT: READER}, {}, "ApplyFailed"),
     "names a wrong account": ({ACCOUNT: "a/b"}, {}, "ApplyFailed"),
     "waits": ({DEPENDS_ON: "never-there"}, {}, "WaitingForDependencies"),
     "depends on itself": ({DEPENDS_ON: "squatter"}, {}, "InvalidDependencies"),
     "ignores nonsense": ({"resources.gardener.cloud/ignore-differences": "- kind: 1"}, {}, "ApplyFailed"),
     "validates nonsense": ({"resources.gardener.cloud/field-validation": "x"}, {}, "ApplyFailed"),
-    "adopts nothing": ({ACCOUNT: "nobody", "resources.gardener.cloud/adopt": "never"}, {}, "ApplyFailed"),
+    "adopts nothing": ({ACCOUNT: "stranger", "resources.gardener.cloud/adopt": "never"}, {}, "ApplyFailed"),
     "lacks a Secret": ({}, {"secretRefs": [{"name": "squatter"}, {"name": "missing"}]}, "CannotReadSecret"),
     "is not to be looked at": ({"gardener.cloud/operation": "wait-for-state"}, {}, ""),
     "is ignored": (IGNORE, {}, "ManagedResourceIgnored"),

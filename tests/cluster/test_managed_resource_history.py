@@ -391,7 +391,7 @@ async def test_a_rollback_that_stops_half_way_applies_nothing_and_can_be_done_ag
 def test_without_an_agent_several_secrets_are_not_written(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollback, "_SUSPENDED_SECONDS", 0.5)
     rig.write_managed_resource(
-        "mr", resource_class="nobody", annotated={LIMIT: "3"}, secretRefs=[{"name": "a"}, {"name": "b"}]
+        "mr", resource_class="unused", annotated={LIMIT: "3"}, secretRefs=[{"name": "a"}, {"name": "b"}]
     )
     value = packed([("a", {"k": b"one"}), ("b", {"k": b"one"})])
     created = rig.get("ManagedResource", "mr")

@@ -111,7 +111,7 @@ def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
 
 def test_a_class_without_an_agent_is_left_alone(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c"))
-    rig.write_managed_resource("mr", resource_class="nobody")
+    rig.write_managed_resource("mr", resource_class="unused")
     rig.apply("ours", config_map("d"))
     assert rig.find("ConfigMap", "c") is None
     assert finalizers(rig.get("ManagedResource", "mr")) == []
@@ -168,7 +168,7 @@ def like_ingress_nginx(rig: Rig) -> list[Object]:
     name, labels = rig.namespace, {"app": "controller"}
     served_by = {"service": {"name": "admission", "namespace": rig.namespace}}
     webhook = {"name": "v.example.com", "clientConfig": served_by, "sideEffects": "None", "failurePolicy": "Ignore"}
-    rules = [{**rule("nobody.example.com", "things"), "apiVersions": ["v1"], "operations": ["CREATE"]}]
+    rules = [{**rule("nowhere.example.com", "things"), "apiVersions": ["v1"], "operations": ["CREATE"]}]
     subject = account("controller", rig.namespace)
     jobs = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
     return [

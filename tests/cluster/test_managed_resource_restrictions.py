@@ -23,7 +23,7 @@ RESTRICTIONS = {
     "namespacedKinds": {"deny": [{"apiGroups": [""], "kinds": ["Secret", "PersistentVolumeClaim"]}]},
     "clusterScopedKinds": {"deny": [{"apiGroups": ["rbac.authorization.k8s.io"], "kinds": ["ClusterRoleBinding"]}]},
     "namespaces": [{"toOwn": True}, {"to": [f"*{OPEN}"]}],
-    "impersonation": {"allowedServiceAccountNames": ["deployer", "nobody"]},
+    "impersonation": {"allowedServiceAccountNames": ["deployer", "stranger"]},
 }
 SECTION = "controllers.managedResource.restrictions"
 

@@ -1,4 +1,4 @@
-"""Fuzz targets: what reads input that others write, given bytes that nobody would write.
+"""Fuzz targets: what reads input that others write, given bytes that no user would write.
 
 Each module but `driver` and `__main__` is a target: it has a function `target(data: bytes) -> None`, which raises only
 if it found a defect, and may have `seeds()`, inputs to begin with that are made and not kept. What was worth keeping is

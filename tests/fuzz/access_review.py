@@ -1,6 +1,6 @@
 """Questions of API servers to the authorizer of node agents, and the OperatingSystemConfigs that answers depend on.
 
-Even bytes at the beginning: the rest is a SubjectAccessReview; odd ones: it is the content of a Secret, which the
+Even bytes at the start: the rest is a SubjectAccessReview; odd ones: it is the content of a Secret, which the
 owners of nodes can write.
 """
 

@@ -1,4 +1,4 @@
-"""Kubeconfigs out of Secrets: nothing is run, nothing is read but the file itself, nothing of its user is told.
+"""Kubeconfigs out of Secrets: nothing is run, nothing is read but the file itself, nothing of its user is shown.
 
 An even first byte: the rest is the file that a connection is made from; an odd one: it is the content of a Secret that a
 token is to be put into.
@@ -90,7 +90,7 @@ def _write(content: bytes) -> None:
 
 
 def _check_message(message: str, content: bytes) -> None:
-    """No error tells what is in fields that are secret."""
+    """No error shows what is in fields that are secret."""
     for secret in _secrets(content):
         assert secret not in message, message
 

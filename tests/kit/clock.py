@@ -23,7 +23,7 @@ class Timer:
 
 
 class FakeClock:
-    """Seconds since an arbitrary moment; `now` may be set as well, which calls nobody."""
+    """Seconds since an arbitrary moment; `now` may be set as well, which calls no one."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now

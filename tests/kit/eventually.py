@@ -5,7 +5,7 @@
 
 Both return what `found` returns as soon as that is true. An AssertionError that `found` raises means not yet, and is
 shown if time runs out, so `found` may as well assert what is to become so and return True. Limits are generous: they
-tell a failure on a busy machine from one that will never end, and cost nothing where all is well.
+distinguish a failure on a busy machine from one that will never end, and cost nothing where all is well.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ async def soon(
 
 
 async def no_problem(problem: Callable[[], Awaitable[str]], *, seconds: float = PATIENCE) -> None:
-    """Waits until there is none: `problem` tells in words what is not yet as it should be."""
+    """Waits until there is none: `problem` says in words what is not yet as it should be."""
 
     async def is_fine() -> bool:
         text = await problem()

@@ -51,7 +51,7 @@ async def run_garden_controllers(
     context = Context(
         config=ControllerManagerConfiguration(controllers=controllers or Controllers()),
         garden=garden,
-        # A process that can't tell ends, and is started again.
+        # A process that does not know ends, and is started again.
         api=await soon(partial(recognized, client), "a garden", passing=(KubeError,)),
         recorder=EventRecorder(client, component="test"),
         clock=clock,

@@ -119,7 +119,7 @@ _FIELDS: dict[Resource, Object] = {
 
 
 def garden_object(resource: Resource, name: str = "thing", *, namespace: str = "", **metadata: Any) -> Object:
-    """Nobody else holds any part of it."""
+    """No one else holds any part of it."""
     place = {"namespace": namespace} if resource.namespaced and namespace else {}
     return {
         **resource.type_meta,

@@ -171,7 +171,7 @@ class Projects:
         return dict(map(self._comparable, found))
 
     async def kept(self) -> dict[str, str]:
-        """The uids of what nobody deletes."""
+        """The uids of what is not to be deleted."""
         uids: dict[str, str] = {}
         for resource in (*_OF_CLUSTER, *_OF_NAMESPACES):
             for obj in await self._found(resource):
@@ -182,7 +182,7 @@ class Projects:
         return uids
 
     async def clean_up(self) -> None:
-        """What is left goes, whatever holds it; namespaces need a while, and nobody waits for it."""
+        """What is left goes, whatever holds it; namespaces need a while, and they are not waited for."""
         self.place.remove()
         released = {**CONFIRMED["metadata"], "finalizers": None}
         for resource in (PROJECTS, SECRET_BINDINGS, QUOTAS, SECRETS, NAMESPACES):

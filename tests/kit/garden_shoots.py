@@ -84,7 +84,7 @@ class ShootPlace:
         return created
 
     def remove(self) -> None:
-        """All that was made here, whatever holds it, so that nobody sees it who looks at the whole garden."""
+        """All that was made here, whatever holds it, so that no test sees it that looks at the whole garden."""
         for resource, name in reversed(self._made):
             # Admission may not know yet that its last user has gone.
             eventually(partial(self._remove, resource, name), f"{name} to go", passing=(Forbidden,))

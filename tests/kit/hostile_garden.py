@@ -28,7 +28,7 @@ def _program(kind: str, group: str, **sections: Any) -> Object:
 
 
 CONFIGURATIONS = {
-    # Seeds count as ready, although no gardenlet tells so.
+    # Seeds count as ready, although no gardenlet says so.
     "controller manager": _program(
         "ControllerManager", "controllermanager", controllers={"seed": {"monitorPeriod": "10h"}}
     ),
@@ -87,7 +87,7 @@ def make_hostile(place: ShootPlace, *, each: int) -> None:
 
 
 def remove_hostile(place: ShootPlace, *, each: int) -> None:
-    """Finalizers go, and so does what nobody else removes."""
+    """Finalizers go, and so does what no one else removes."""
     for number in range(each):
         place.patch(SECRETS, f"hostile{number}-f", {"metadata": {"finalizers": None}})
         for resource in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS):

@@ -96,7 +96,7 @@ def alerts(of: Monitored = RESOURCE_MANAGER) -> dict[str, dict[str, Any]]:
 
 @cache
 def dashboards(of: Monitored = RESOURCE_MANAGER) -> dict[str, dict[str, Any]]:
-    """By name of the file, without its ending."""
+    """By name of the file, without its suffix."""
     return {path.stem: json.loads(path.read_text()) for path in of.dashboard_files}
 
 

@@ -1,4 +1,4 @@
-"""What a Service is to have, without the giving way that the controller does."""
+"""What a Service is to have, without the yielding that the controller does."""
 
 from agent.shared.network_policy.rules.policies import Desired, Rules, Surroundings, compute_policies
 from agent.shared.network_policy.rules.projections import Service

@@ -159,7 +159,7 @@ def pod(name: str, **fields: Any) -> Object:
 
 def unscheduled_pod(name: str, **fields: Any) -> Object:
     """Its status is whatever a test says."""
-    return pod(name, schedulerName="nobody", **fields)
+    return pod(name, schedulerName="none", **fields)
 
 
 def workload(

@@ -160,7 +160,7 @@ class Rig(Place):
             _, reported, message = self.applied(name)
             return message if reported == reason and all(text in message for text in texts) else ""
 
-        return self.until(message, f"{name} to tell {reason} with {texts}", seconds=seconds)
+        return self.until(message, f"{name} to report {reason} with {texts}", seconds=seconds)
 
     def until_gone(self, kind: str, name: str, *, seconds: float = PATIENCE) -> None:
         self.until(lambda: self.find(kind, name) is None, f"{kind} {name} to be gone", seconds=seconds)
@@ -191,4 +191,4 @@ def resident_peak_bytes(agent: AgentProcess) -> int:
     for line in Path(f"/proc/{agent.pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("the kernel does not tell")
+    raise AssertionError("the kernel does not say")

@@ -145,7 +145,7 @@ async def until_idle(loop: ControlLoop) -> None:
     while quiet < 15:
         await asyncio.sleep(0.02)
         quiet = 0 if len(loop.controller.queue) or loop.controller.queue._running else quiet + 1
-        assert time.monotonic() < deadline, "it is never at rest"
+        assert time.monotonic() < deadline, "it is never idle"
 
 
 async def look_again(loop: ControlLoop, *names: Key) -> None:

@@ -33,7 +33,7 @@ SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 SERVING = ("tls.crt", "tls.key")
 OURS = {"app": "gardener-resource-manager"}
 ROLE = {"gardener.cloud/role": "shoot"}
-"""Namespaces with this label are looked after."""
+"""Namespaces with this label are managed."""
 
 
 def replica(webhooks: Object, cluster: Cluster) -> WebhookProcess:
@@ -101,7 +101,7 @@ def install_and_wait(server: WebhookProcess, cluster: Cluster, *arguments: str, 
 def create_namespace(
     cluster: Cluster, name: str, *, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
 ) -> None:
-    """With its labels from the beginning: API servers choose webhooks by them, and hear of changes a moment later."""
+    """With its labels from the start: API servers choose webhooks by them, and hear of changes a moment later."""
     meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     cluster.api.create("/api/v1/namespaces", {"metadata": meta})
     eventually(lambda: find_at(cluster, f"/api/v1/namespaces/{name}/serviceaccounts/default"))
@@ -150,7 +150,7 @@ class Balancer:
         self._hold(asyncio.ensure_future(work))
 
     def _hold(self, task: "asyncio.Task[Any] | None") -> None:
-        """Nobody else does: without it a task can vanish at any moment."""
+        """No one else does: without it a task can vanish at any moment."""
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -49,7 +49,7 @@ class World:
         return resource, namespace if namespace is not None else self.namespace if resource.namespaced else ""
 
     async def create(self, obj: Object, kind: Kind = "") -> Object:
-        """Args: kind: unless the object's `kind` tells."""
+        """Args: kind: unless the object's `kind` says it."""
         resource = resource_of(kind or obj["kind"])
         return await self.client.create(resource, placed(obj, self.namespace, resource))
 
@@ -115,7 +115,7 @@ class Place:
         return resource.path(namespace=namespace, name=name, subresource=subresource)
 
     def create(self, obj: Object, kind: Kind = "") -> Object:
-        """Args: kind: unless the object's `kind` tells."""
+        """Args: kind: unless the object's `kind` says it."""
         resource = resource_of(kind or obj["kind"])
         return self.api.create(resource.path(namespace=metadata(obj).get("namespace") or self.namespace), obj)
 

@@ -41,7 +41,7 @@ async def token(stage: Stage, seconds: float) -> Outcome:
 
 
 async def kubeconfig(stage: Stage, seconds: float) -> Outcome:
-    """It names another address, and nobody listens at the old one any more."""
+    """It names another address, and no server listens at the old one any more."""
     mark = stage.mark()
     async with proxy_to(stage.source) as other:
         await stage.proxy.pause()
@@ -62,7 +62,7 @@ class Names:
     def __init__(self, directory: Path) -> None:
         self._hosts, self._resolvers = directory / "hosts", directory / "resolv.conf"
         self._hosts.write_text(f"127.0.0.1 {NAME}\n")
-        # Nobody answers there.
+        # No server answers there.
         self._resolvers.write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
 
     @property

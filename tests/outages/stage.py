@@ -143,7 +143,7 @@ class Stage:
         await persist(lambda: self.source.api.delete(f"{_ACCOUNTS}/agent"))
 
     async def until_token_is_refused(self) -> None:
-        """The API server remembers its verdict for some seconds."""
+        """The API server caches its answer for some seconds."""
         api = Api(url=self.source.url, ca=self.source.ca, token=self._token.read_text())
         async with _patience("the token is still good"):
             while (await asyncio.to_thread(api.raw, "GET", "/version"))[0] != 401:

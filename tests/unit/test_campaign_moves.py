@@ -68,7 +68,7 @@ def test_it_may_go_back_or_on_before_it_came(moves: Moves) -> None:
     assert moves.outgoing == {}
 
 
-def test_nobody_waits_for_what_nobody_wants_any_more(moves: Moves) -> None:
+def test_no_one_waits_for_what_no_one_wants_any_more(moves: Moves) -> None:
     moves.edit(AFTER, model(managed("a", "", p=2)), now=1.5)
     assert seen(moves, live(origin="a"))
     assert moves.stays == []

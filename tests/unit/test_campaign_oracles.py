@@ -1,4 +1,4 @@
-"""The oracles of the fault campaign: each tells nothing when all is well, and finds what was planted."""
+"""The oracles of the fault campaign: each says nothing when all is well, and finds what was planted."""
 
 import copy
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def good() -> dict[Place, Object]:
     }
 
 
-def judged(objects: dict[Place, Object], users: dict[Place, str] | None = None) -> list[Problem]:
+def problems_of(objects: dict[Place, Object], users: dict[Place, str] | None = None) -> list[Problem]:
     tokens = {TOKEN: "system:serviceaccount:apps-0:a"} if users is None else users
     foreign = {FOREIGN: live(FOREIGN)}
     seen = Snapshot(objects, tokens, datetime(2026, 1, 1, tzinfo=UTC))
@@ -94,7 +94,7 @@ def judged(objects: dict[Place, Object], users: dict[Place, str] | None = None) 
 
 
 def test_a_world_in_which_all_is_well_has_no_problems() -> None:
-    assert judged(good()) == []
+    assert problems_of(good()) == []
 
 
 Plant = Callable[[dict[Place, Object]], None]
@@ -154,8 +154,8 @@ PLANTED = {
     "a policy is leaked": (meta(EXTRA_POLICY, labels=OF_NO_SERVICE), "leaked", EXTRA_POLICY, "left over"),
     "an object in use is collected": (gone(USED), "lost", USED, "was collected"),
     "an object in no use stays": (meta(UNUSED), "leaked", UNUSED, "was not collected"),
-    "a token has no time of renewal": (due(""), "state", TOKEN, "does not tell when"),
-    "a time of renewal is garbled": (due("soon"), "state", TOKEN, "does not tell when"),
+    "a token has no time of renewal": (due(""), "state", TOKEN, "does not say when"),
+    "a time of renewal is garbled": (due("soon"), "state", TOKEN, "does not say when"),
     "a renewal is late": (due("2026-01-01T00:00:00Z"), "state", TOKEN, "should have got a new token"),
     "a taint goes too early": (changed(WAITING, spec={}), "state", WAITING, "although a driver is missing"),
     "a taint stays": (changed(READY, spec=TAINTED), "state", READY, "still has the taint"),
@@ -168,14 +168,14 @@ PLANTED = {
 def test_what_is_planted_is_found(plant: Plant, oracle: str, place: Place, text: str) -> None:
     objects = good()
     plant(objects)
-    found = judged(objects)
+    found = problems_of(objects)
     assert [(problem.oracle, problem.place) for problem in found] == [(oracle, place)]
     assert text in found[0].text
 
 
 @pytest.mark.parametrize("user", ["", "system:serviceaccount:apps-0:other"])
 def test_a_token_that_is_not_accepted_or_another_ones_is_found(user: str) -> None:
-    (found,) = judged(good(), {TOKEN: user})
+    (found,) = problems_of(good(), {TOKEN: user})
     assert found.place == TOKEN
     assert "of system:serviceaccount:apps-0:a" in found.text
 
@@ -187,7 +187,7 @@ WRITE = Write(at=10.0, user="a", status=200, **PATCH)
 LEASE = replace(WRITE, resource="leases", name="lease", verb="update")
 
 
-def test_a_write_at_rest_is_found_and_a_lease_is_none() -> None:
+def test_a_write_in_steady_state_is_found_and_a_lease_is_none() -> None:
     assert oracles.rest_problems([LEASE], seconds=60) == []
     (found,) = oracles.rest_problems([LEASE, WRITE], seconds=60)
     assert "1 writes in 60 s" in found.text

@@ -1,4 +1,4 @@
-"""Whatever the manifests let a program write has a crash test: nobody adds a write without one."""
+"""Whatever the manifests let a program write has a crash test: no write is added without one."""
 
 from pathlib import Path
 

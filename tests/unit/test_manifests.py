@@ -129,7 +129,7 @@ def test_the_image_is_of_this_release(overlay: str) -> None:
     assert {container["image"] for _, container in containers(overlay)} == {f"resource-manager:v{version}"}
 
 
-def test_who_scales_webhooks_finds_their_containers_and_nobody_else_says_how_many(tmp_path: Path) -> None:
+def test_who_scales_webhooks_finds_their_containers_and_no_one_else_says_how_many(tmp_path: Path) -> None:
     found = with_component(tmp_path, "runtime", "horizontal-pod-autoscaler")
     (scaler,) = (obj for obj in found if obj["kind"] == "HorizontalPodAutoscaler")
     target = scaler["spec"]["scaleTargetRef"]
@@ -380,7 +380,7 @@ def assert_registered(overlay: str, wanted: list[Object]) -> None:
     assert by_kind == {obj["kind"]: obj for obj in wanted}
 
 
-def test_cert_manager_is_asked_for_the_names_of_the_service_and_told_where_its_ca_belongs() -> None:
+def test_cert_manager_is_asked_for_the_names_of_the_service_and_learns_where_its_ca_belongs() -> None:
     overlay = "runtime-cert-manager"
     certificate = one(overlay, "Certificate", "gardener-resource-manager")
     service = one(overlay, "Service", DNS)
@@ -492,7 +492,7 @@ IMPERSONATE = Right("", "serviceaccounts", "impersonate")
 
 
 @pytest.mark.parametrize("overlay", RECORDED)
-def test_nobody_may_be_impersonated_unless_a_component_is_added(overlay: str) -> None:
+def test_no_one_may_be_impersonated_unless_a_component_is_added(overlay: str) -> None:
     rules = [rule for obj in objects_in(recorded(overlay), "Role", "ClusterRole") for rule in obj["rules"]]
     assert rules
     assert [rule for rule in rules if {"impersonate", "*"} & set(rule["verbs"])] == []

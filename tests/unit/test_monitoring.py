@@ -63,10 +63,10 @@ def described() -> dict[str, set[str]]:
 
 def known() -> dict[str, set[str]]:
     of_process = {family.name: set[str]() for family in REGISTRY.collect() if family.name.startswith("process_")}
-    told = described()
+    labels_of = described()
     for prefix in ("controller_manager", "scheduler"):
-        told |= {f"{prefix}_{name}": told[f"resource_manager_{name}"] for name in OF_PROCESSES}
-    return told | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
+        labels_of |= {f"{prefix}_{name}": labels_of[f"resource_manager_{name}"] for name in OF_PROCESSES}
+    return labels_of | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
 
 
 KNOWN = known()
@@ -83,15 +83,15 @@ def test_what_queries_are_taken_apart_into() -> None:
 
 
 def test_labels_are_described_as_they_are() -> None:
-    told = described()
+    labels_of = described()
     for source in REGISTERED:
         assert source in REGISTRY._collector_to_names
     for family in (family for source in (*REGISTRY._collector_to_names, *COMPUTED) for family in source.collect()):
         names = [family.name, f"{family.name}_total", f"{family.name}_count"]
-        name = next((name for name in names if name in told), None)
+        name = next((name for name in names if name in labels_of), None)
         for sample in family.samples if name else ():
-            if sample.name in told:
-                assert set(sample.labels) == told[sample.name], sample.name
+            if sample.name in labels_of:
+                assert set(sample.labels) == labels_of[sample.name], sample.name
 
 
 @of_all_queries
@@ -119,13 +119,13 @@ def explained(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_tells_what_is_wrong_and_where_to_read_on(name: str) -> None:
+def test_an_alert_says_what_is_wrong_and_where_to_read_on(name: str) -> None:
     alert = ALERTS[name]
-    told = alert["annotations"]
+    notes = alert["annotations"]
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
-    assert told.keys() == {"summary", "description", "runbook_url"}
-    assert told["summary"].endswith(".")
-    assert told["runbook_url"] == f"https://example.com/docs/monitoring.md#{explained(name).lower()}"
+    assert notes.keys() == {"summary", "description", "runbook_url"}
+    assert notes["summary"].endswith(".")
+    assert notes["runbook_url"] == f"https://example.com/docs/monitoring.md#{explained(name).lower()}"
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_an_alert_shows_labels_that_it_has(asked: Query) -> None:
 
 
 def test_every_alert_is_explained_with_its_severity_in_the_order_of_the_rules() -> None:
-    told = dict(SECTIONS)
+    documented = dict(SECTIONS)
     assert [name for name, _ in SECTIONS] == [name for name in ALERTS if explained(name) == name]
     for name, alert in ALERTS.items():
-        assert told[explained(name)] == alert["labels"]["severity"].capitalize()
+        assert documented[explained(name)] == alert["labels"]["severity"].capitalize()
 
 
 @pytest.mark.parametrize("name", ALERTS)
@@ -163,7 +163,7 @@ def shown_panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_panels_are_told_apart_and_do_not_overlap(name: str) -> None:
+def test_panels_are_distinct_and_do_not_overlap(name: str) -> None:
     panels = DASHBOARDS[name]["panels"]
     ids = [panel["id"] for panel in panels]
     assert len(ids) == len(set(ids))
@@ -195,7 +195,7 @@ def test_the_data_source_is_the_one_that_is_chosen(name: str) -> None:
         assert asking["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
 
 
-def test_dashboards_can_be_told_apart_and_are_of_a_form_that_grafana_still_reads() -> None:
+def test_dashboards_are_distinct_and_are_of_a_form_that_grafana_still_reads() -> None:
     found = DASHBOARDS.values()
     assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 5
     assert all(each["schemaVersion"] >= 39 for each in found)

@@ -8,14 +8,14 @@ from webhooks.rules.registration import PODS, Instance
 from webhooks.rules.shapes import child, pod
 from webhooks.state import SharedListers
 
-_NOBODYS_CHOICE = (None, "", "default-scheduler")
+_NO_CHOICE = (None, "", "default-scheduler")
 """The API server's default comes before webhooks are asked."""
 
 _SHAPE = pod({"spec": {"schedulerName": str}})
 
 
 def set_scheduler(obj: Object, name: str) -> None:
-    if (obj.get("spec") or {}).get("schedulerName") in _NOBODYS_CHOICE:
+    if (obj.get("spec") or {}).get("schedulerName") in _NO_CHOICE:
         child(obj, "spec")["schedulerName"] = name
 
 

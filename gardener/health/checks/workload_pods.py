@@ -119,7 +119,7 @@ def _causes(pod: Object) -> Iterator[str]:
 
 
 def _cause_of_container(status: Object, *, is_probed: bool) -> str:
-    """The same while a container that fails again and again waits, runs and ends: it is not told anew each time."""
+    """The same while a container that fails again and again waits, runs and ends: it is not reported anew each time."""
     state, last = mapping(status.get("state")), mapping(mapping(status.get("lastState")).get("terminated"))
     waiting, ended = mapping(state.get("waiting")), mapping(state.get("terminated"))
     reason = text(waiting.get("reason"))

@@ -16,7 +16,7 @@ from campaign.faults import clusters, network, processes, renewals
 from campaign.stage import Stage
 
 Note = str | Callable[[], str] | None
-"""What is worth telling, or what tells it afterwards."""
+"""What is worth reporting, or what reports it afterwards."""
 Inject = Callable[..., AbstractAsyncContextManager[Note]]
 """Of the stage and the settings of the strike."""
 

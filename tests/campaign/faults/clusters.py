@@ -63,7 +63,7 @@ async def etcd_restarted(stage: Stage, *, cluster: str, kill: bool) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def compacted(stage: Stage, *, cluster: str) -> AsyncIterator[str]:
-    """Etcd forgets the past, and with the API server's memory gone, nobody can watch on from where he was."""
+    """Etcd forgets the past, and with the API server's memory gone, no watch can go on from where it was."""
     try:
         revision = str(await asyncio.to_thread(stage.clusters[cluster].compact))
     except (OSError, LocalProcessError) as error:

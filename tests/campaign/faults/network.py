@@ -76,11 +76,11 @@ async def connections_dropped(stage: Stage, *, cluster: str) -> AsyncIterator[No
 
 
 @contextlib.asynccontextmanager
-async def watches_end(stage: Stage, *, cluster: str, ending: str) -> AsyncIterator[str]:
+async def watches_end(stage: Stage, *, cluster: str, how: str) -> AsyncIterator[str]:
     proxy = stage.proxies[cluster]
-    count = proxy.end_watches(WatchEnd(ending))
+    count = proxy.end_watches(WatchEnd(how))
     try:
         yield f"{count} watches"
     finally:
-        if ending in _SILENT:
+        if how in _SILENT:
             proxy.drop_all_connections()

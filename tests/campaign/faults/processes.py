@@ -16,7 +16,7 @@ from kube.resources import LEASES
 
 _READY_SECONDS = 60.0
 _REROUTE_SECONDS = 4.0
-"""Until nobody is sent to a server any more that was killed, or learns of one that came back."""
+"""Until no request is sent any more to a server that was killed, or learns of one that came back."""
 _LEASE_PATH = LEASES.path(namespace=NAMESPACE, name=LEASE)
 
 

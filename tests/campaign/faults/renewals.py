@@ -18,7 +18,7 @@ async def token_rotated(stage: Stage, *, cluster: str, replica: int) -> AsyncIte
 
 @contextlib.asynccontextmanager
 async def token_expired(stage: Stage, *, cluster: str, replica: int) -> AsyncIterator[None]:
-    """Nobody renews it until the end of the strike."""
+    """It is not renewed until the end of the strike."""
     account = stage.accounts[cluster, replica]
     await account.expire()
     try:

@@ -176,7 +176,7 @@ class _PeopleDumper(yaml.SafeDumper):
     def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
         node = super().represent_mapping(tag, mapping, flow_style)
         for name, _ in node.value:
-            if self.random.random() < 0.97:  # nearly nobody quotes the names of fields
+            if self.random.random() < 0.97:  # few authors quote the names of fields
                 name.style = None
         return node
 

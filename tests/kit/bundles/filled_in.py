@@ -92,7 +92,7 @@ def objects(namespace: str) -> list[Object]:
         ),
         # daemonset: nothing but status; its Pods are for all nodes, also for the one below
         placed("apps/v1", "DaemonSet", "everywhere", spec=workload("everywhere")),
-        # job: what tells its Pods from those of others
+        # job: what distinguishes its Pods from those of others
         placed("batch/v1", "Job", "once", spec={"template": {"spec": {**_POD, "restartPolicy": "Never"}}}),
         # endpoints: addresses of ready Pods
         placed("v1", "Service", "scaled", spec={"selector": {"app": "scaled"}, "ports": [{"port": 80}]}),

@@ -324,7 +324,7 @@ def _persistent_volume(world: World, name: str) -> Object:
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "capacity": {"storage": "2048Mi"},
-            "storageClassName": f"{world.prefix}-taken-by-nobody",
+            "storageClassName": f"{world.prefix}-unused",
             "persistentVolumeReclaimPolicy": "Retain",
             "hostPath": {"path": f"/data/{world.word()}"},
         }
@@ -417,7 +417,7 @@ def _priority_level(world: World, name: str) -> Object:
 
 @_kind("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", namespaced=False, is_light=False)
 def _flow_schema(world: World, name: str) -> Object:
-    subject = {"kind": "User", "user": {"name": f"{world.prefix}:nobody"}}
+    subject = {"kind": "User", "user": {"name": f"{world.prefix}:stranger"}}
     rule = {"verbs": ["get"], "apiGroups": [world.group], "resources": ["absent"], "clusterScope": True}
     return {
         "spec": {

@@ -37,7 +37,7 @@ _BACK_OFF = 0.1
 
 
 class Strangers(Death):
-    """Nobody dies: from the moment on, somebody else answers the first call of each sort."""
+    """No process dies: from the moment on, somebody else answers the first call of each sort."""
 
     def __init__(self, answer: Fault | None) -> None:
         super().__init__()

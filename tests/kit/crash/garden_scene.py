@@ -41,7 +41,7 @@ class GardenScene(Scene):
             yield lambda: not any(len(loop.queue) or loop.queue._running for loop in loops)
 
     def process(self, kubeconfig: Path) -> AgentProcess:
-        """With all controllers, as they are if nobody says anything."""
+        """With all controllers, with their default settings."""
         return AgentProcess({**_HEAD, "leaderElection": {"leaderElect": False}}, kubeconfig=kubeconfig)
 
 

@@ -64,7 +64,7 @@ class RecordedEvents(Command):
         writing = asyncio.create_task(recorder.run())
         try:
             for _ in range(3):
-                recorder.event(self._about, "Warning", "Told", "something")
+                recorder.event(self._about, "Warning", "Noted", "something")
                 await recorder.drain(60)
         finally:
             writing.cancel()
@@ -150,7 +150,7 @@ class Certificates(Command):
             await self.make_foreign(self._configuration(f"{self.mark}-other", "other"), kind)
 
     def _configuration(self, name: str, app: str) -> Object:
-        """For objects that nobody has."""
+        """For objects without an owner."""
         webhook = {
             "name": "nothing.example.com",
             "clientConfig": {"url": "https://127.0.0.1:1/"},

@@ -365,7 +365,7 @@ class VolumeClaims(ManagedScene):
     async def problem(self) -> str:
         claims = await self.list(VOLUME_CLAIMS)
         kept = {metadata(claim)["name"] for claim in claims if not is_deleting(claim)}
-        if len(self.world.wanted["a"]) > 1:  # nobody gives storage, so its pod never runs
+        if len(self.world.wanted["a"]) > 1:  # there is no storage, so its pod never runs
             problem, wanted = "; ".join(await self.world.problems()), {"foreign", "data-f-0"}
         else:
             problem, wanted = await super().problem(), {"foreign"}
@@ -412,8 +412,8 @@ class FinalizedNamespace(AgentScene):
 
     async def clean_up(self) -> None:
         with contextlib.suppress(NotFound):
-            nobody = {"metadata": {"finalizers": None}}
-            await self.patch("ConfigMap", "stuck", nobody, namespace=self._inner)
+            freed = {"metadata": {"finalizers": None}}
+            await self.patch("ConfigMap", "stuck", freed, namespace=self._inner)
         await self.remove("Namespace", self._inner)
         await super().clean_up()
 

@@ -53,7 +53,7 @@ class Token(AgentScene):
 
     is_real = True
     spare = 1
-    """A token that nobody got is asked for once more."""
+    """A token that was lost is asked for once more."""
     crosses = crossing("create serviceaccounts serviceaccounts/token", "patch secrets")
     data: ClassVar[dict[str, str] | None] = None
     lies_in: ClassVar[str] = "t"
@@ -84,7 +84,7 @@ class Token(AgentScene):
             )
 
     async def change_again(self) -> None:
-        """Whoever uses it has found a good token at any time; nobody takes the old one away before."""
+        """Whoever uses it has found a good token at any time; the old one is not taken away before."""
         if self._before:
             assert await self.world.is_accepted(self._before)
             assert await self.world.is_accepted(await self._token())
@@ -235,7 +235,7 @@ class TouchedWorkloads(AgentScene):
 
     is_real = True
     spare = 2
-    """Whoever starts can't tell what was looked at already."""
+    """Whoever starts does not know what was looked at already."""
     crosses = crossing("patch deployments.apps statefulsets.apps")
     sections: ClassVar[dict[str, Any]] = {"webhooks": {"highAvailabilityConfig": {"enabled": True}}}
 

@@ -90,7 +90,7 @@ class ReadyProjectScene(ProjectScene):
 
 
 class ProjectIsSetUp(ReadyProjectScene):
-    """In a namespace that nobody has chosen, so that it is known by the uid alone at first."""
+    """In a namespace of a generated name, so that it is known by the uid alone at first."""
 
     is_real = True
     crosses = crossing(

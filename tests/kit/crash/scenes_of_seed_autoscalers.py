@@ -1,4 +1,4 @@
-"""What the controller manager does with SeedAutoscalers; nobody looks after the set."""
+"""What the controller manager does with SeedAutoscalers; the set has no controller."""
 
 from typing import Any
 

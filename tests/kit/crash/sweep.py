@@ -2,13 +2,13 @@
 
 A `Scene` is something that a program does in a cluster: from a state before, by a change, to a state after. `Sweep`
 plays it again and again, each time in a place of its own and with a proxy between program and API server. At one write
-the program dies, with all that it had in memory: either the write is never sent, or it is carried out and nobody sees
+the program dies, with all that it had in memory: either the write is never sent, or it is carried out and no one sees
 the answer. Whatever it sends at that moment beside or after that write is lost. Then the program starts anew, and in
 the end
 
-    all that counts is as it is when nobody dies, so nothing is lost and nothing leaks
+    all that counts is as it is when no process dies, so nothing is lost and nothing leaks
     what belongs to somebody else is as it was
-    there were no more successful writes than when nobody dies, and those that the scene allows
+    there were no more successful writes than when no process dies, and those that the scene allows
 
 In most runs the program is its control loops, in this process: they are cancelled and their connections cut. A real
 process, killed by SIGKILL, takes their place once in each scene that `is_real`: one for each controller of the resource
@@ -59,7 +59,7 @@ _AT_ONCE = 8
 _MORE = 20
 """Writes that a run may take beyond those of the first one."""
 _QUIET_SECONDS = 0.25
-"""Without a write, until a program counts as being at rest."""
+"""Without a write, until a program counts as idle."""
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _REVIEWS = frozenset({"tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"})
 """They are created, but nothing is there afterwards."""
@@ -146,7 +146,7 @@ class Death(Rules):
 
 
 class Killed(Exception):
-    """Ends an incarnation as nobody ends one in order."""
+    """Ends an incarnation not in order."""
 
 
 class Incarnation:
@@ -168,7 +168,7 @@ class Incarnation:
     @property
     def is_struck(self) -> bool:
         """Whether the moment came, and whatever was to be carried out is."""
-        # Other writes that were under way meet silence at once, and tell nothing of the one that is carried out.
+        # Other writes that were under way meet silence at once, and say nothing of the one that is carried out.
         return bool(self.proxy.injected[Silence(carried_out=self.death.carries_out).name])
 
     @property
@@ -231,7 +231,7 @@ class Scene(World):
         """What others would see. Namespaces stay as long as the cluster: a hundred calls to remove one are many."""
 
     def at_work(self, client: Client) -> AbstractAsyncContextManager[Callable[[], bool]]:
-        """The program in this process; gives what tells whether it has nothing to do."""
+        """The program in this process; gives what says whether it has nothing to do."""
         raise NotImplementedError
 
     def process(self, kubeconfig: Path) -> AgentProcess:
@@ -245,7 +245,7 @@ class Scene(World):
         await self.create(obj("Namespace", name or self.mark, labels=marks))
 
     async def make_foreign(self, obj: Object, kind: Kind = "") -> None:
-        """Something that nobody may touch."""
+        """Something that no one may touch."""
         self.foreign.append((kind or obj["kind"], await self.create(obj, kind)))
 
     async def touched(self) -> list[str]:

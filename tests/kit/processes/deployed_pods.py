@@ -93,7 +93,7 @@ class DeployedPod:
                 return self._secret(name)
             case {"emptyDir": _}:
                 return {}
-        raise AssertionError(f"nobody mounts {volume}")
+        raise AssertionError(f"no container mounts {volume}")
 
     def _projected(self, source: Object) -> dict[str, bytes]:
         match source:
@@ -105,7 +105,7 @@ class DeployedPod:
                 return _chosen(self._secret(name), items)
             case {"downwardAPI": {"items": items}}:
                 return {item["path"]: key(self._pod).namespace.encode() for item in items}
-        raise AssertionError(f"nobody projects {source}")
+        raise AssertionError(f"no volume projects {source}")
 
     def _token(self, seconds: int) -> str:
         pod = {"apiVersion": "v1", "kind": "Pod", "name": key(self._pod).name, "uid": metadata(self._pod)["uid"]}

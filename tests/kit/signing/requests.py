@@ -1,4 +1,4 @@
-"""Certificate requests as kubelets make them, and as nobody should make them.
+"""Certificate requests as kubelets make them, and as no one should make them.
 
     signing_request(user="system:node:n1", dns=["n1"], ips=["10.0.0.1"])
 
