@@ -269,7 +269,7 @@ async def until_in_message(world: HealthWorld, condition_type: str, text: str) -
 
 
 async def test_a_workload_is_reported_with_what_its_pods_say(world: HealthWorld) -> None:
-    await world.managed(deployment("web", replicas=1, pod={"schedulerName": "nobody"}))
+    await world.managed(deployment("web", replicas=1, pod={"schedulerName": "none"}))
     await world.until("ResourcesHealthy", "False", "DeploymentUnhealthy")
 
     async def pod() -> str:
