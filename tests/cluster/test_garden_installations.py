@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from agent.controller_manager.controller_registration.installations import controller as installations
+from agent.controller_manager.controller_registration.installations.desired import hash_of
 from agent.controller_manager.seed import secrets
 from gardener.api.garden import (
     BACKUP_BUCKETS,
@@ -108,12 +109,35 @@ async def test_a_seed_has_what_its_provider_and_its_labels_call_for(watched: Wat
 
     async def follows() -> bool:
         present = (await watched.of(seed))[""]
-        assert labels(present)["seed-spec-hash"] != labels(found)["seed-spec-hash"]
+        # A list, which the hash leaves out.
         assert at(present, "spec", "seedRef", "resourceVersion") != versions["seedRef"]["resourceVersion"]
+        assert labels(present) == labels(found)
         assert at(present, "spec", "registrationRef") == versions["registrationRef"]
         return True
 
     await soon(follows, "the new version of the Seed")
+
+
+async def test_an_installation_that_the_original_has_left_is_not_written(watched: Watched) -> None:
+    """Its hashes are right, and its versions are those of the last pass but for the Seed's, which has heartbeats."""
+    name = f"{watched.place.name}-left"
+    watched.register("-left", deployment=watched.always())
+    registration = watched.place.get(CONTROLLER_REGISTRATIONS, name)
+    seed = watched.place.seed()
+    hashes = {
+        "seed-spec-hash": hash_of(watched.place.get(SEEDS, seed)["spec"]),
+        "registration-spec-hash": hash_of(registration["spec"]),
+    }
+    references = {
+        "seedRef": {"name": seed, "resourceVersion": "1"},
+        "registrationRef": {"name": name, "resourceVersion": metadata(registration)["resourceVersion"]},
+    }
+    watched.place.create(CONTROLLER_INSTALLATIONS, f"{name}-qvf5f", metadata={"labels": hashes}, spec=references)
+    left = (await watched.of(seed))["-left"]
+    watched.register("-later", deployment=watched.always())
+    watched.label(seed, watched.place.name)
+    found = await watched.has(seed, "", "-left", "-later")
+    assert metadata(found["-left"]) == metadata(left)
 
 
 async def test_what_is_changed_by_hand_is_corrected(watched: Watched) -> None:

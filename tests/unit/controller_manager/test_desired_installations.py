@@ -1,9 +1,12 @@
 """What ControllerInstallations are to be like: hashes, versions, names, and which one counts."""
 
 import copy
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,7 @@ from agent.controller_manager.controller_registration.installations.desired impo
     Deployment,
     Desired,
     chosen,
+    digest_of,
     hash_of,
     names_for,
 )
@@ -21,7 +25,8 @@ from kube.objects import Key, Object, key
 from kube.paths import with_value
 from kube.runtime.cache import Change
 
-SEED: Object = {"metadata": {"name": "seed", "resourceVersion": "5"}, "spec": {"a": 1}}
+RECORDED = Path(__file__).parents[2] / "conformance" / "gardenlet"
+SEED: Object = {"metadata": {"name": "seed", "resourceVersion": "5"}, "spec": {"a": "1", "zones": ["a"]}}
 REGISTRATION: Object = {"metadata": {"name": "r", "resourceVersion": "6"}, "spec": {"resources": []}}
 DEPLOYMENT = Deployment.of({"metadata": {"name": "d", "resourceVersion": "7"}, "helm": {"rawChart": "YQ=="}})
 DESIRED = Desired(SEED, REGISTRATION, ("d", DEPLOYMENT))
@@ -58,7 +63,7 @@ def test_a_new_one() -> None:
     }
     labels = new["metadata"]["labels"]
     assert labels == {
-        "seed-spec-hash": hash_of({"a": 1}),
+        "seed-spec-hash": hash_of({"a": "1"}),
         "registration-spec-hash": hash_of({"resources": []}),
         "deployment-hash": DEPLOYMENT.hash,
     }
@@ -67,14 +72,86 @@ def test_a_new_one() -> None:
     assert DESIRED.patch(stored()) is None
 
 
-def test_versions_move_with_hashes_only() -> None:
-    newer = with_value(SEED, ("metadata", "resourceVersion"), "50")
-    assert another(DESIRED, seed=newer).patch(stored()) is None
-    changed = with_value(newer, ("spec", "a"), 2)
+NEWER_SEED: Object = with_value(SEED, ("metadata", "resourceVersion"), "50")
+NEWER_REGISTRATION: Object = with_value(REGISTRATION, ("metadata", "resourceVersion"), "60")
+OTHER_LIST = [{"kind": "Extension", "type": "x"}]
+SEED_REF = {"seedRef": {"name": "seed", "resourceVersion": "50"}}
+REGISTRATION_REF = {"registrationRef": {"name": "r", "resourceVersion": "60"}}
+
+
+def test_versions_move_with_the_content_only() -> None:
+    assert another(DESIRED, seed=NEWER_SEED).patch(stored()) is None
+    changed = with_value(NEWER_SEED, ("spec", "a"), "2")
     assert another(DESIRED, seed=changed).patch(stored()) == {
-        "metadata": {"resourceVersion": "100", "labels": {"seed-spec-hash": hash_of({"a": 2})}},
-        "spec": {"seedRef": {"name": "seed", "resourceVersion": "50"}},
+        "metadata": {"resourceVersion": "100", "labels": {"seed-spec-hash": hash_of({"a": "2"})}},
+        "spec": SEED_REF,
     }
+
+
+@pytest.mark.parametrize(
+    ("seed", "registration", "is_known", "changes"),
+    [
+        (SEED, NEWER_REGISTRATION, True, None),  # only its metadata
+        (SEED, NEWER_REGISTRATION, False, REGISTRATION_REF),  # its content may be another
+        (SEED, with_value(NEWER_REGISTRATION, ("spec", "resources"), OTHER_LIST), True, REGISTRATION_REF),
+        (NEWER_SEED, REGISTRATION, False, None),  # a heartbeat
+        (with_value(NEWER_SEED, ("spec", "zones"), ["a", "b"]), REGISTRATION, True, SEED_REF),
+    ],
+)
+def test_what_the_hashes_leave_out_is_found_by_what_was_seen(
+    seed: Object, registration: Object, is_known: bool, changes: Object | None
+) -> None:
+    seen = DESIRED.digests() if is_known else {}
+    patch = Desired(seed, registration, DESIRED.deployment, seen).patch(stored())
+    assert patch == (changes and {"metadata": {"resourceVersion": "100"}, "spec": changes})
+
+
+def test_numbers_in_the_values_of_a_chart_count() -> None:
+    def deployment(replicas: int, version: str) -> Deployment:
+        helm = {"rawChart": "YQ==", "values": {"replicas": replicas}}
+        return Deployment.of({"metadata": {"name": "d", "resourceVersion": version}, "helm": helm})
+
+    before = Desired(SEED, REGISTRATION, ("d", deployment(1, "7")))
+    after = Desired(SEED, REGISTRATION, ("d", deployment(2, "70")), before.digests())
+    assert after.patch(stored(before)) == {
+        "metadata": {"resourceVersion": "100"},
+        "spec": {"deploymentRef": {"name": "d", "resourceVersion": "70"}},
+    }
+
+
+def test_an_installation_of_the_original_is_not_written() -> None:
+    """Recorded of release v1.104.3; the hash of the ControllerDeployment is of a chart that is not recorded."""
+    recorded = yaml.safe_load((RECORDED / "installation.yaml").read_text())
+    deployment = Deployment(recorded["labels"]["deployment-hash"], "", "302")
+    desired = Desired(recorded["seed"], recorded["registration"], ("provider-local", deployment))
+    installation = desired.new("provider-local-qvf5f")
+    assert installation["metadata"]["labels"] == recorded["labels"]
+    meta = {**installation["metadata"], "resourceVersion": "551"}
+    assert desired.patch({**installation, "metadata": meta}) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "as_if"),
+    [
+        ({"a": "x", "b": "y"}, {"b": "y", "a": "x"}),
+        ({"a": "x", "b": [1, "z"], "c": 7, "d": 1.5, "e": None}, {"a": "x"}),
+        ({"a": True}, {"a": "true"}),
+        ({"a": False}, {"a": "false"}),
+        ({"a": {}}, {"z": {"q": [1]}}),  # names do not count
+    ],
+)
+def test_what_hashes_are_of(content: Object, as_if: Object) -> None:
+    assert hash_of(content) == hash_of(as_if)
+
+
+def test_hashes_of_hashes() -> None:
+    def sha256(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    inner = sha256(sha256("y") + sha256("true"))
+    assert hash_of({"b": {"c": "y", "d": True}, "a": "x"}) == sha256(sha256("x") + inner)[:16]
+    helm, absent = sha256(sha256("YQ==")), sha256("")  # of type and providerConfig
+    assert DEPLOYMENT.hash == sha256(helm + absent + absent)[:16]
 
 
 def test_a_deployment_goes_and_comes() -> None:
@@ -155,4 +232,5 @@ def test_what_nests_deeply_has_a_hash_as_well(levels: int) -> None:
             value = {"a": value}
         return value
 
-    assert hash_of(nested(1)) == hash_of(nested(1)) != hash_of(nested(2))
+    assert hash_of(nested("x")) == hash_of(nested("x")) != hash_of(nested("y"))
+    assert digest_of(nested(1)) == digest_of(nested(1)) != digest_of(nested(2))

@@ -93,7 +93,7 @@ def declare(context: Context) -> ControlLoop:
     loop.watch(caches, _ENTRIES_VIEW, enqueue_mapped(lambda change: _keys(requirements.entry_changed(change))))
     loop.watch(caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(partial(_all, known), when=_registration_triggers))
     loop.watch(
-        caches, _DEPLOYMENTS_VIEW, enqueue_mapped(partial(_of_deployment, known), when=changed(attrgetter("hash")))
+        caches, _DEPLOYMENTS_VIEW, enqueue_mapped(partial(_of_deployment, known), when=changed(attrgetter("digest")))
     )
     loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(partial(_of_bucket, requirements), when=changed("spec")))
     return loop.reconciled_by(Reconciler(client=context.garden.client, known=known, requirements=requirements))

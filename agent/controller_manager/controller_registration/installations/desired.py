@@ -1,13 +1,15 @@
 """What a ControllerInstallation is to be like.
 
-Its labels hold hashes of the Seed, the ControllerRegistration and the ControllerDeployment that it was made from, and
-its references the versions that they had when their hash last changed: whoever installs extensions does so anew when
-one of these versions changes, and a status that changes must not make it do so.
+Its labels hold hashes of the Seed, the ControllerRegistration and the ControllerDeployment that it was made from: those
+of the original, so that neither writes the installations of the other again. Its references hold the versions that
+these objects had when their content last changed: whoever installs extensions does so anew when one of these versions
+changes, and a status that changes must not make it do so. The hashes leave out lists and numbers; their changes are
+found by digests of all content, which a process remembers.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -30,11 +32,16 @@ _NAME_DIGITS = 5
 _LONGEST_NAME = 253
 
 
+Digests = Mapping[str, str]
+"""By the field of an installation that refers to it, the content when the installation was last written or correct."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """What is kept of a ControllerDeployment: its charts are large."""
 
     hash: str
+    digest: str
     version: str
 
     @classmethod
@@ -42,28 +49,53 @@ class Deployment:
         said = annotations(deployment)
         content = {
             "helm": deployment.get("helm"),
-            "type": said.get(f"{_CONVERTED}type"),
-            "providerConfig": said.get(f"{_CONVERTED}providerConfig"),
+            "type": said.get(f"{_CONVERTED}type", ""),
+            "providerConfig": said.get(f"{_CONVERTED}providerConfig", ""),
         }
-        return cls(hash_of(content), text(metadata(deployment).get("resourceVersion")))
+        return cls(hash_of(content), digest_of(content), text(metadata(deployment).get("resourceVersion")))
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class Source:
     """What an installation refers to."""
 
     field: str
     label: str
     name: str
     hash: str
+    digest: str
     version: str
 
-    def reference(self, installation: Object | None) -> Object:
-        """The version that is known stays as long as the hash does."""
-        present = mapping_at(installation or {}, "spec", self.field)
-        is_same = present.get("name") == self.name and labels(installation or {}).get(self.label) == self.hash
-        version = present.get("resourceVersion") if is_same else self.version
+    @classmethod
+    def of(cls, field: str, label: str, obj: Object) -> "Source":
+        meta, content = metadata(obj), spec(obj)
+        name, version = text(meta.get("name")), text(meta.get("resourceVersion"))
+        return cls(field, label, name, hash_of(content), digest_of(content), version)
+
+    def reference(self, installation: Object, seen: Digests) -> Object:
+        """The version that is known stays as long as the content does."""
+        is_same = not self.has_changed(installation, seen)
+        version = mapping_at(installation, "spec", self.field).get("resourceVersion") if is_same else self.version
         return {"name": self.name, "resourceVersion": version} if version else {"name": self.name}
+
+    def has_changed(self, installation: Object, seen: Digests) -> bool:
+        """Whether the content may be another than when the installation was written.
+
+        Where the content has not been seen, the version decides. That of a Seed changes with each of its heartbeats, so
+        there the hash does.
+        """
+        present = mapping_at(installation, "spec", self.field)
+        if present.get("name") != self.name or labels(installation).get(self.label) != self.hash:
+            return True
+        if present.get("resourceVersion") == self.version:
+            return False
+        if self.field in seen:
+            return seen[self.field] != self.digest
+        return self.label != SEED_HASH
+
+
+def registration_source(registration: Object) -> Source:
+    return Source.of("registrationRef", REGISTRATION_HASH, registration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +105,7 @@ class Desired:
     seed: Object
     registration: Object
     deployment: tuple[str, Deployment] | None
+    seen: Digests = field(default_factory=dict)
 
     def new(self, name: str) -> Object:
         pod_security = self._pod_security
@@ -83,38 +116,37 @@ class Desired:
                 "labels": self._labels(),
                 **({"annotations": {POD_SECURITY: pod_security}} if pod_security is not None else {}),
             },
-            "spec": {source.field: source.reference(None) for source in self._sources()},
+            "spec": {source.field: source.reference({}, {}) for source in self._sources()},
         }
 
     def patch(self, installation: Object) -> Object | None:
         """A merge patch for the present one; None: it is as it should be."""
-        references: Object = {source.field: source.reference(installation) for source in self._sources()}
+        references: Object = {s.field: s.reference(installation, self.seen) for s in self._sources()}
         present = spec(installation)
         changes = {
             "labels": _changes(labels(installation), {DEPLOYMENT_HASH: None, **self._labels()}),
             "annotations": _changes(annotations(installation), {POD_SECURITY: self._pod_security}),
             "spec": {
-                field: references.get(field)
-                for field in _REFERENCES
-                if _identity(present.get(field)) != _identity(references.get(field))
+                name: references.get(name)
+                for name in _REFERENCES
+                if _identity(present.get(name)) != _identity(references.get(name))
             },
         }
         if not any(changes.values()):
             return None
         meta: Object = {"resourceVersion": metadata(installation)["resourceVersion"]}
-        meta |= {field: changes[field] for field in ("labels", "annotations") if changes[field]}
+        meta |= {name: changes[name] for name in ("labels", "annotations") if changes[name]}
         return {"metadata": meta, **({"spec": changes["spec"]} if changes["spec"] else {})}
 
-    def _sources(self) -> Iterable[_Source]:
-        for field, label, obj in (
-            ("seedRef", SEED_HASH, self.seed),
-            ("registrationRef", REGISTRATION_HASH, self.registration),
-        ):
-            meta = metadata(obj)
-            yield _Source(field, label, text(meta.get("name")), hash_of(spec(obj)), text(meta.get("resourceVersion")))
+    def _sources(self) -> Iterable[Source]:
+        yield Source.of("seedRef", SEED_HASH, self.seed)
+        yield registration_source(self.registration)
         if self.deployment is not None:
             name, content = self.deployment
-            yield _Source("deploymentRef", DEPLOYMENT_HASH, name, content.hash, content.version)
+            yield Source("deploymentRef", DEPLOYMENT_HASH, name, content.hash, content.digest, content.version)
+
+    def digests(self) -> Digests:
+        return {source.field: source.digest for source in self._sources()}
 
     def _labels(self) -> dict[str, str]:
         return {source.label: source.hash for source in self._sources()}
@@ -134,7 +166,36 @@ def _identity(reference: Any) -> tuple[Any, Any]:
     return mapping(reference).get("name"), mapping(reference).get("resourceVersion")
 
 
-def hash_of(content: Any) -> str:
+def hash_of(content: Mapping[str, Any]) -> str:
+    """As the original's: of the hashes of all texts, booleans and objects in the order of their names, nothing else."""
+    levels: list[tuple[Iterator[Any], list[str]]] = [(_values(content), [])]
+    while True:
+        values, hashes = levels[-1]
+        for value in values:
+            if isinstance(value, Mapping):
+                levels.append((_values(value), []))
+                break
+            if isinstance(value, bool):
+                hashes.append(_sha256(str(value).lower()))
+            elif isinstance(value, str):
+                hashes.append(_sha256(value))
+        else:
+            found = _sha256("".join(hashes))
+            levels.pop()
+            if not levels:
+                return found[:_HASH_DIGITS]
+            levels[-1][1].append(found)
+
+
+def _values(content: Mapping[str, Any]) -> Iterator[Any]:
+    return (content[name] for name in sorted(content))
+
+
+def _sha256(value: str) -> str:
+    return hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()
+
+
+def digest_of(content: Any) -> str:
     try:
         body = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:

@@ -13,14 +13,14 @@ import structlog
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.controller_registration.installations.desired import (
-    REGISTRATION_HASH,
     Deployment,
     Desired,
+    Digests,
     chosen,
     deployment_of,
-    hash_of,
     names_for,
     registration_of,
+    registration_source,
     seed_of,
 )
 from agent.controller_manager.controller_registration.installations.requirements import (
@@ -36,7 +36,7 @@ from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.shoots import seeds_of
 from kube.errors import AlreadyExists, KubeError, NotFound
-from kube.objects import Key, Object, is_deleting, key, labels, metadata, spec, text, uid
+from kube.objects import Key, Object, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.client import Client, Selection
@@ -63,16 +63,20 @@ class Reconciler:
         self._client = client
         self._known = known
         self._requirements = requirements
+        self._seen: dict[str, dict[str, Digests]] = {}
+        """By Seed and installation."""
 
     async def reconcile(self, key: Key) -> Result:
         seed = self._known.seeds.get(key)
         if seed is None:
+            self._seen.pop(key.name, None)
             return Done()
         if not is_prepared(key.name, namespaces=self._known.namespaces, secrets=self._known.secrets):
             log.debug("The namespace of the Seed is not prepared yet")
             return Done()  # what is missing leads to a pass when it comes
         registrations = {found.name: registration for found, registration in self._known.registrations.items()}
         installations = self._known.installations.values_by_index(BY_SEED, key)
+        self._forget_all_but(key.name, installations)
         shoots, buckets = self._requirements.of_shoots(key.name), self._requirements.buckets_of_entries(key.name)
         wanted = self._wanted(seed, registrations, installations, shoots=shoots, buckets=buckets)
         errors: list[Exception] = [ReconcileError(problem) for problem in wanted.problems]
@@ -145,11 +149,12 @@ class Reconciler:
         return errors
 
     async def _deploy_one(self, seed: Object, registration: Object, installation: Object | None) -> None:
-        desired = Desired(seed, registration, self._deployment(registration))
+        seen = self._seen[key(seed).name]
+        name = key(installation).name if installation is not None else ""
+        desired = Desired(seed, registration, self._deployment(registration), seen.get(name, {}))
         if installation is None:
             await self._create(desired)
             return
-        name = key(installation).name
         if is_deleting(installation):
             raise ReconcileError(
                 f'cannot deploy new ControllerInstallation for "{key(registration).name}" because the deletion of the'
@@ -158,6 +163,11 @@ class Reconciler:
         patch = desired.patch(installation)
         if patch is not None:
             self._known.installations.observe(await self._client.patch(CONTROLLER_INSTALLATIONS, name, patch))
+        seen[name] = desired.digests()
+
+    def _forget_all_but(self, seed: str, installations: Iterable[Object]) -> None:
+        seen, present = self._seen.get(seed, {}), {key(installation).name for installation in installations}
+        self._seen[seed] = {name: digests for name, digests in seen.items() if name in present}
 
     def _deployment(self, registration: Object) -> tuple[str, Deployment] | None:
         name = deployment_of(registration)
@@ -182,6 +192,7 @@ class Reconciler:
                 self._known.installations.observe(
                     await self._client.create(CONTROLLER_INSTALLATIONS, desired.new(name))
                 )
+                self._seen[seed][name] = desired.digests()
                 return
             except AlreadyExists:
                 present = await self._client.find(CONTROLLER_INSTALLATIONS, name)
@@ -214,7 +225,9 @@ class Reconciler:
             return [error]
         for installation in unwanted:
             name = registration_of(installation)
-            if name in wanted.registrations or _may_have_provided(registrations[name], installation, wanted):
+            if name in wanted.registrations:
+                continue
+            if not wanted.is_complete and self._may_have_provided(registrations[name], seed, installation):
                 continue
             meta = metadata(installation)
             try:
@@ -229,6 +242,11 @@ class Reconciler:
             except KubeError as error:
                 errors.append(error)
         return errors
+
+    def _may_have_provided(self, registration: Object, seed: Object, installation: Object) -> bool:
+        """Whether this one may have provided, before it was changed, what is needed and none provides any more."""
+        seen = self._seen[key(seed).name].get(key(installation).name, {})
+        return registration_source(registration).has_changed(installation, seen)
 
     async def _wanted_now(self, seed: Object, registrations: Mapping[str, Object]) -> ChosenRegistrations:
         """The same as from caches, from what the API server has."""
@@ -256,11 +274,6 @@ def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSe
         return False
     copies = {copy.name for copy in secrets.keys_by_index(BY_NAMESPACE, namespace)}
     return all(source.name in copies for source in secrets.keys_by_index(BY_NAMESPACE, NAMESPACE))
-
-
-def _may_have_provided(registration: Object, installation: Object, wanted: ChosenRegistrations) -> bool:
-    """Whether something is needed that none provides any more, and this one may have, before it was changed."""
-    return not wanted.is_complete and labels(installation).get(REGISTRATION_HASH) != hash_of(spec(registration))
 
 
 def _provider(bucket: Object) -> str:
