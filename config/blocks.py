@@ -7,7 +7,7 @@ Where programs differ in a default, the configuration of a program has the block
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 from config.checks import (
     at_least,
@@ -202,6 +202,8 @@ class Configuration:
     log_level: LogLevel = "info"
     log_format: LogFormat = "json"
     graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
+    cache_sync_timeout_path: ClassVar[str] = "cacheSyncTimeout"
+    """Where the file has it, for messages."""
 
     @property
     def cache_sync_timeout(self) -> float:
@@ -223,6 +225,8 @@ class _Election:
 @dataclass(frozen=True, kw_only=True)
 class ElectingConfiguration(Configuration, _Election):
     """The configuration of a program with control loops, which one replica runs."""
+
+    cache_sync_timeout_path: ClassVar[str] = "controllers.cacheSyncTimeout"
 
     @property
     def controllers(self) -> Controllers:

@@ -22,13 +22,16 @@ class CachesNotSynced(StartError):
     """Caches that are needed were not filled in time."""
 
 
-async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, timeout: float) -> None:
+async def fill(
+    filling: Awaitable[object], clusters: Mapping[str, Cluster], *, timeout: float, path: str = "cacheSyncTimeout"
+) -> None:
     """Wait for `filling`, then for all stores that are needed at the start.
 
     Args:
         filling: what acquires the stores, and may wait for them itself.
         clusters: by what they are called in messages.
         timeout: seconds for all of it.
+        path: of the timeout in the program's configuration, for the message.
 
     Raises: CachesNotSynced: that took longer than the timeout.
     """
@@ -44,7 +47,7 @@ async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, t
             raise
         period = format_duration(timeout)
         raise CachesNotSynced(
-            f"failed to wait for caches to sync within {period} (controllers.cacheSyncTimeout): {missing(clusters)}"
+            f"failed to wait for caches to sync within {period} ({path}): {missing(clusters)}"
         ) from None
 
 

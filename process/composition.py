@@ -135,7 +135,7 @@ class Composition(Generic[C]):
                 AtStop("sessions", self.clusters.close_all),
             ],
             [Metrics([caches_behind, *parts.metrics]), *servers, MemoryReturn()],
-            [ReadyCaches(self.clusters, timeout=config.cache_sync_timeout, users=parts.caches), *parts.ready],
+            [ReadyCaches(self.clusters, config, users=parts.caches), *parts.ready],
             [AtStop("events", self.clusters.drain)],
             parts.serving,
             [Election(self._elector)] if self._elector else [],
@@ -218,13 +218,14 @@ class ReadyCaches:
 
     name = "caches"
 
-    def __init__(self, clusters: Clusters, *, timeout: float, users: Sequence[CacheUser] = ()) -> None:
+    def __init__(self, clusters: Clusters, config: Configuration, *, users: Sequence[CacheUser] = ()) -> None:
         self._clusters = clusters
-        self._timeout = timeout
+        self._config = config
         self._users = users
 
     async def start(self) -> None:
-        await fill(self._start_users(), self._clusters, timeout=self._timeout)
+        timeout, path = self._config.cache_sync_timeout, self._config.cache_sync_timeout_path
+        await fill(self._start_users(), self._clusters, timeout=timeout, path=path)
 
     async def wait(self) -> None:
         pass

@@ -65,7 +65,8 @@ class Controllers:
         self._connections_changed()
         await asyncio.gather(*(kinds.tried(timeout=_KINDS_SECONDS) for kinds in self._kinds))
         self._loops = await self._compose()
-        await fill(self._start_loops(), self._clusters, timeout=self._config.cache_sync_timeout)
+        timeout, path = self._config.cache_sync_timeout, self._config.cache_sync_timeout_path
+        await fill(self._start_loops(), self._clusters, timeout=timeout, path=path)
         self._running = [asyncio.create_task(loop.controller.run(), name=loop.controller.name) for loop in self._loops]
 
     async def wait(self) -> None:

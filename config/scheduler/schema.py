@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
 from config.checks import lasts_at_least, one_of
@@ -62,6 +62,7 @@ class SchedulerConfiguration(ElectingConfiguration, _Connections):
         field(default_factory=dict)
     )
     schedulers: Annotated[Schedulers, setting("The control loops.")] = field(default_factory=Schedulers)
+    cache_sync_timeout_path: ClassVar[str] = "schedulers.cacheSyncTimeout"
 
     @property
     def controllers(self) -> Schedulers:

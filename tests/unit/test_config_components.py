@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Never
 
@@ -11,7 +12,7 @@ from config.blocks import ClientConnection, HTTPServer, LeaderElection
 from config.component import Component, load
 from config.decode import Decoder
 from config.errors import ConfigError
-from config.fields import setting
+from config.fields import is_block, join, members, setting
 from config.overrides import Overrides
 from config.reference import reference
 from config.resource_manager import COMPONENT
@@ -76,3 +77,15 @@ def test_the_reference_has_the_defaults_of_the_component() -> None:
     assert "- `qps` (number, `50`*): " in text
     assert '- `resourceName` (`"own"`*): ' in text
     assert "- `port` (`2719`*): " in text
+
+
+@pytest.mark.parametrize("program", ["resource_manager", "controller_manager", "scheduler", "webhooks"])
+def test_messages_name_the_timeout_of_caches_as_the_programs_own_file_does(program: str) -> None:
+    configuration = import_module(f"config.{program}").COMPONENT.configuration()
+    found = {
+        join(path, name)
+        for path, block in [("", configuration), *((each.name, each.kind) for each in members(configuration))]
+        for name in (each.name for each in (members(block) if is_block(block) else []))
+        if name == "cacheSyncTimeout"
+    }
+    assert found == {configuration.cache_sync_timeout_path}
