@@ -151,11 +151,11 @@ class Container:
             give(directory)
             mode = "ro" if mount.get("readOnly") else "rw"
             arguments.append(f"--volume={directory}:{mount['mountPath']}:{mode}")
-        entry, *command = spec["command"]
+        entry, *command = spec.get("command") or [""]
+        if entry:  # else that of the image
+            arguments.append(f"--entrypoint={entry}")
         self.name = f"{name}-{uuid.uuid4().hex[:8]}"
-        podman(
-            "run", "--detach", "--name", self.name, *arguments, f"--entrypoint={entry}", image, *command, *spec["args"]
-        )
+        podman("run", "--detach", "--name", self.name, *arguments, image, *command, *spec["args"])
 
     def __enter__(self) -> Self:
         return self
@@ -213,15 +213,31 @@ def pod_of(cluster: Cluster, app: str) -> Object:
     return found[0]
 
 
+SMALL = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
+TOOLS = """
+import importlib.util, json, os
+modules = ["pip", "setuptools", "devcluster", "localprocesses", "kubectl"]
+scripts = [name for name in os.listdir("/app/bin") if "kubectl" in name or "devcluster" in name]
+print(json.dumps([name for name in modules if importlib.util.find_spec(name)] + scripts))
+"""
+
+
 def test_the_image_runs_as_nonroot_and_holds_no_tools(image: str) -> None:
     (found,) = json.loads(podman("image", "inspect", image))
     assert found["Config"]["User"] == f"{NONROOT}:{NONROOT}"
     assert found["Config"]["Labels"]["org.opencontainers.image.title"] == "resource-manager"
     (below,) = json.loads(podman("image", "inspect", base()))
     print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {below['Size'] / 1e6:.0f} MB")
-    limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
-    missing = "import importlib.util as u; print([m for m in ('pip', 'setuptools', 'devcluster', 'localprocesses') if u.find_spec(m)])"
-    assert podman("run", "--rm", "--network=none", *limits, "--entrypoint=python", image, "-I", "-c", missing) == "[]"
+    assert (
+        json.loads(podman("run", "--rm", "--network=none", *SMALL, "--entrypoint=python", image, "-I", "-c", TOOLS))
+        == []
+    )
+
+
+def test_its_entry_point_is_every_program(image: str) -> None:
+    usage = podman("run", "--rm", "--network=none", *SMALL, image, "--help")
+    for program in ("ResourceManager", "ControllerManager", "Scheduler", "GardenWebhooks"):
+        assert f"{program}Configuration: " in usage
 
 
 def test_another_build_of_the_same_files_is_the_same_to_the_byte(image: str) -> None:
