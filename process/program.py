@@ -83,8 +83,11 @@ class Exit(Exception):
     def show(self) -> int:
         """Prints the texts and returns the exit code."""
         for stream, text in ((sys.stderr, self.stderr), (sys.stdout, self.stdout)):
-            if text:
-                print(printable(text.rstrip("\n"), keep=LINES), file=stream, flush=True)
+            try:
+                if text:
+                    print(printable(text.rstrip("\n"), keep=LINES), file=stream, flush=True)
+            except BrokenPipeError:  # as by `--help | head`: the reader has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return self.code
 
 

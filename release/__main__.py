@@ -67,8 +67,7 @@ def run(options: argparse.Namespace) -> None:
     if options.publish:
         _check_publishing(release)
     output: Path = options.output.resolve()
-    shutil.rmtree(output, ignore_errors=True)
-    output.mkdir(parents=True)
+    _clear(output)
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
         _check_out(source)
@@ -89,6 +88,15 @@ def run(options: argparse.Namespace) -> None:
         print(f"{path.stat().st_size:>12,}  {path.name}")
     for what, why in left_out.items():
         print(f"left out: {what}: {why}")
+
+
+def _clear(output: Path) -> None:
+    """Remove an earlier release, and nothing else. Raises ReleaseError."""
+    is_ours = output == PROJECT / "dist" or (output / CHECKSUMS).is_file()
+    if output.exists() and not is_ours and (not output.is_dir() or any(output.iterdir())):
+        raise ReleaseError(f"{output} holds no earlier release, so it is not replaced; name an empty directory")
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
 
 
 def _release(options: argparse.Namespace) -> Release:

@@ -123,6 +123,13 @@ def test_what_is_missing_is_said(
     assert capsys.readouterr().err.startswith(message)
 
 
+def test_a_directory_with_other_files_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis.txt").write_text("")
+    assert program.main(["--output", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path} holds no earlier release, so it is not replaced")
+    assert (tmp_path / "thesis.txt").exists()
+
+
 def test_publishing_needs_programs_that_push_and_sign(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,8 @@
 """Reading the command line: what is accepted, what is printed, which exit code follows."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -118,3 +121,13 @@ def test_an_error_of_the_start_goes_to_standard_output_and_with_the_usage_to_sta
     assert printed.out == "error reading config file: gone\n"
     assert printed.err.startswith("usage: prog")
     assert printed.err.endswith("Error: error reading config file: gone\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    """As with `--help | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        command = [sys.executable, "-m", "agent", "--help"]
+        done = subprocess.run(command, check=False, stdout=closed, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
