@@ -1,5 +1,6 @@
 """Texts for conditions: stable, so that nothing is written when nothing is new, and of bounded length."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from gardener import keys
@@ -145,6 +146,15 @@ def dependants_message(dependants: Sequence[str]) -> str:
         f"{_joined(sorted(dependants), ', ')}; "
         f"delete these, or take this one out of their annotation {keys.DEPENDS_ON}"
     )
+
+
+_WAITING = re.compile(r'deletion of old resource ("[^"]+") is still pending: (waits for [^,;\]]+)')
+
+
+def dependant_text(name: str, message: str) -> str:
+    """Of a ManagedResource that is waited for, with what the message of its own condition says that it waits for."""
+    found = _WAITING.search(message)
+    return f"{name} (there, {found[1]} {found[2]})" if found else name
 
 
 def refusal_message(problems: Iterable[object]) -> str:

@@ -172,7 +172,7 @@ def test_the_order_holds_among_those_that_dependencies_join(depends_on: str, rig
         rig.delete("ManagedResource", name)
     until_going(rig, bucket, "data")
     rig.until_failed("objects", f"waits for {_HOLD}", reason="DeletionPending")
-    message = rig.until_failed("operator", f"{rig.namespace}/objects", reason="DeletionPending")
+    message = rig.until_failed("operator", f"{rig.namespace}/objects", f"waits for {_HOLD}", reason="DeletionPending")
     if depends_on == "base":
         assert f'Bucket/{rig.namespace}/data" of ManagedResource {rig.namespace}/objects is gone' in message
     assert [each["kind"] for each in [*operator(), definition(bucket)] if not is_kept(rig, each)] == []

@@ -18,11 +18,12 @@ from agent.resource_manager.managed_resource.rules.permissions import may_depend
 from agent.resource_manager.managed_resource.source import Source
 from config.resource_manager.restrictions import Restrictions
 from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource import dependencies as rules
 from gardener.managed_resource.dependencies import state_of, unmet
-from gardener.managed_resource.messages import cycle_message, refusal_message
+from gardener.managed_resource.messages import cycle_message, dependant_text, refusal_message
 from gardener.responsibility import belongs_to_class
-from kube.objects import Key, Object, annotations, key
+from kube.objects import Key, Object, annotations, condition, is_deleting, key
 from kube.runtime.cache import Change
 
 
@@ -71,13 +72,15 @@ class Dependencies:
         return reasons
 
     def dependants(self, name: Key) -> list[str]:
-        """The ManagedResources that keep this one from removing its objects."""
+        """The ManagedResources that keep this one from removing its objects, and what these wait for."""
         self._kept.discard(name)
         found = []
         for each in self._graph.dependants_of(name):
             dependant = self.source.managed_resources.get(each)
             if dependant is not None and not self._graph.is_cycle(name, each) and rules.has_objects(dependant):
-                found.append(str(each))
+                applied = condition(dependant, RESOURCES_APPLIED) or {}
+                message = applied.get("message") or "" if is_deleting(dependant) else ""
+                found.append(dependant_text(str(each), message))
         if found:
             self._kept.add(name)
         return found

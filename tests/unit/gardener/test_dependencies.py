@@ -14,7 +14,14 @@ from gardener.managed_resource.dependencies import (
     state_of,
     unmet,
 )
-from gardener.managed_resource.messages import cycle_message, dependants_message, dependencies_message
+from gardener.managed_resource.messages import (
+    cycle_message,
+    dependant_text,
+    dependants_message,
+    dependencies_message,
+    pending_message,
+    pending_text,
+)
 from kit.objects import conditions, managed_resource, reference
 from kube.objects import Key, Object
 
@@ -192,3 +199,12 @@ def test_messages() -> None:
         "nothing is written or deleted: ManagedResources depend on each other: n/a -> n/b -> n/a; "
         f"take one of them out of an annotation {DEPENDS_ON}"
     )
+
+
+def test_what_a_dependant_waits_for_is_named() -> None:
+    held = [
+        ("a", pending_text("v1/Secret/n/s")),
+        ("b", pending_text("v1/Secret/n/t", reason="waits for example.com/a")),
+    ]
+    assert dependant_text("n/a", pending_message(held)) == 'n/a (there, "v1/Secret/n/t" waits for example.com/a)'
+    assert dependant_text("n/a", "All resources are applied.") == "n/a"
