@@ -380,6 +380,11 @@ class Rules:
     def clear(self) -> None:
         self._standing.clear()
 
+    @property
+    def hits(self) -> int:
+        """How many requests have met a fault of the rules in force."""
+        return sum(standing.hits for standing in self._standing)
+
     def __iter__(self) -> Iterator[Rule]:
         return (standing.rule for standing in self._standing)
 

@@ -173,6 +173,10 @@ class FaultProxy:
         """Of clients."""
         return len(self._server.connections)
 
+    @property
+    def open_watches(self) -> int:
+        return len(self._watches)
+
     def drop_all_connections(self) -> None:
         """Reset every connection of a client, idle or not."""
         for connection in self._server.connections:

@@ -210,6 +210,11 @@ class WorkQueue(Generic[K]):
         """How many keys wait for a worker."""
         return sum(map(len, self._ready.values()))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no key is due, and none is in work."""
+        return not self._running and not len(self)
+
     # --- adding
 
     def add(self, key: K, priority: Priority = CHANGE) -> None:

@@ -31,23 +31,23 @@ class Place(World):
         super().__init__(world.client, world.namespace)
         self.own = own
         self.changed: list[str] = []
-        self._caches: Caches
+        self.caches: Caches
         self.sets: ObjectSets
 
     def start(self) -> None:
         marks = Marks(label="example.com/of", value=self.namespace, owner=OWNER, digest=DIGEST, field_manager=PROGRAM)
-        self._caches = Caches(self.own, namespaces=[self.namespace])
+        self.caches = Caches(self.own, namespaces=[self.namespace])
         self.sets = ObjectSets(
             client=self.own,
             discovery=Discovery(self.own),
-            caches=self._caches,
+            caches=self.caches,
             marks=marks,
             on_change=self.changed.append,
         )
 
     async def stop(self) -> None:
         await self.sets.close()
-        await self._caches.close()
+        await self.caches.close()
 
     async def apply(self, *objects: Object, owner: str = "one", previous: Any = ()) -> ChangeSet:
         return await self.sets.apply([placed(obj, self.namespace) for obj in objects], owner=owner, previous=previous)
@@ -213,7 +213,7 @@ async def test_two_owners_have_sets_of_their_own(place: Place) -> None:
 async def test_an_object_that_is_given_to_another_owner_at_the_last_moment_is_not_removed(place: Place) -> None:
     """The deletion has the version that was looked at as its precondition; what it finds instead is another's."""
     await place.apply(config_map("a"))
-    await place._caches.close()  # so that what follows is not seen
+    await place.caches.close()  # so that what follows is not seen
     await place.patch("ConfigMap", "a", {"metadata": {"annotations": {OWNER: "another"}}})
     await place.apply()
     assert annotations(await place.get("ConfigMap", "a"))[OWNER] == "another"
@@ -237,7 +237,7 @@ async def test_what_is_desired_is_not_removed_when_its_kind_can_not_be_found(pla
 async def test_a_conflict_is_resolved_by_looking_again(place: Place) -> None:
     """The watch is behind: what is known is old."""
     await place.apply(config_map("a", {"k": "v"}))
-    await place._caches.close()
+    await place.caches.close()
     await place.patch("ConfigMap", "a", {"metadata": {"labels": {"theirs": "1"}}})
     changes = await place.apply(config_map("a", {"k": "w"}))
     assert (changes.errors, kinds_in(changes.updated)) == ({}, ["ConfigMap"])

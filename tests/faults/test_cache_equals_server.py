@@ -177,12 +177,12 @@ async def test_the_last_user_of_a_view_ends_its_watch(cluster: Cluster, namespac
         assert first is second
         await first.synced.wait()
         async with asyncio.timeout(60):
-            while not proxy._watches:
+            while not proxy.open_watches:
                 await asyncio.sleep(0.05)
         await caches.release(view)
         assert list(caches.stores()) == [first]
         await caches.release(view)
         assert list(caches.stores()) == []
         async with asyncio.timeout(60):
-            while proxy._watches:
+            while proxy.open_watches:
                 await asyncio.sleep(0.05)

@@ -36,7 +36,7 @@ async def test_a_drift_is_repaired_while_many_are_deleted(
             if known == "since a change":
                 await world.want(wanted)
             await world.settle()
-            await soon(lambda: not len(loop.controller.queue) and not loop.controller.queue._running)
+            await soon(lambda: loop.controller.queue.is_idle)
             proxy.rules.add(Rule(fault=Delay(seconds=10.0), methods=("DELETE",)))
             await world.want(dict.fromkeys(leaving))
             await soon(lambda: deletions(proxy) > 0 and len(loop.controller.queue) > COUNT / 2)

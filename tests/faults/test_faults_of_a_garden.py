@@ -144,7 +144,7 @@ async def live(garden: Garden, directory: Path, *rules: Rule, like: Life | None 
 
         async def is_at_its_end() -> bool:
             if like is None:
-                return not any(len(loop.queue) or loop.queue._running for loop in loops)
+                return all(loop.queue.is_idle for loop in loops)
             assert await projects.state() == like.changed
             return True
 

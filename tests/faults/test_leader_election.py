@@ -193,7 +193,7 @@ async def test_where_the_lease_can_not_be_watched_looking_is_enough(
     first = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(first.is_leading.wait(), 30)
     second = Candidate(proxied_client, settings, "pod-b_2")
-    await soon(lambda: proxy.rules._standing[0].hits > 0)
+    await soon(lambda: proxy.rules.hits > 0)
     await asyncio.sleep(0.5)
     assert not second.is_leading.is_set()
     await first.stop()

@@ -415,8 +415,8 @@ async def test_a_client_that_gives_up_frees_its_connection(
     if how is not None:
         proxy.rules.add(Rule(fault=EndWatch(how=how)))
     async with client.watch():
-        assert proxy._server.connections
-    await soon(lambda: not proxy._server.connections and not proxy._watches)
+        assert proxy.open_connections
+    await soon(lambda: not proxy.open_connections and not proxy.open_watches)
 
 
 async def test_the_kubeconfig_leads_through_the_proxy(proxy: FaultProxy, cluster: Cluster, tmp_path: Path) -> None:

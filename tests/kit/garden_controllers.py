@@ -93,4 +93,4 @@ async def looked_at(loop: ControlLoop, resource: Resource, obj: Object) -> None:
 
 async def until_idle(loop: ControlLoop) -> None:
     """Returns when all that is in the queue of the loop has been looked at."""
-    await soon(lambda: not len(loop.queue) and not loop.queue._running, "the passes to end")
+    await soon(lambda: loop.queue.is_idle, "the passes to end")

@@ -144,7 +144,7 @@ async def until_idle(loop: ControlLoop) -> None:
     quiet = 0
     while quiet < 15:
         await asyncio.sleep(0.02)
-        quiet = 0 if len(loop.controller.queue) or loop.controller.queue._running else quiet + 1
+        quiet = quiet + 1 if loop.controller.queue.is_idle else 0
         assert time.monotonic() < deadline, "it is never idle"
 
 

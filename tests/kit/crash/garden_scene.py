@@ -38,7 +38,7 @@ class GardenScene(Scene):
         async with running as loops:
             for loop in loops:
                 loop.queue._max_backoff = min(loop.queue._max_backoff, self.longest_back_off)
-            yield lambda: not any(len(loop.queue) or loop.queue._running for loop in loops)
+            yield lambda: all(loop.queue.is_idle for loop in loops)
 
     def process(self, kubeconfig: Path) -> AgentProcess:
         """With all controllers, with their default settings."""

@@ -27,7 +27,7 @@ class ShootIsScheduled(Scene):
     @asynccontextmanager
     async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
         async with run_scheduler(client, self.namespace) as loop:
-            yield lambda: not len(loop.queue) and not loop.queue._running
+            yield lambda: loop.queue.is_idle
 
     async def prepare(self) -> None:
         self.seed = usable_seed(self.place, room=0)

@@ -305,7 +305,7 @@ class AgentScene(Scene):
             queue = loop.controller.queue
             queue._max_backoff = min(queue._max_backoff, self.longest_back_off)
         async with at_work(context, *loops):
-            yield lambda: not any(len(loop.controller.queue) or loop.controller.queue._running for loop in loops)
+            yield lambda: all(loop.controller.queue.is_idle for loop in loops)
 
     def process(self, kubeconfig: Path) -> AgentProcess:
         return AgentProcess(self.configuration(), kubeconfig=kubeconfig)

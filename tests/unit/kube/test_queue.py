@@ -212,6 +212,17 @@ async def test_a_key_in_work_is_not_handed_out_until_it_is_done(queue: WorkQueue
     assert await waiter == "a"
 
 
+async def test_a_queue_is_idle_when_no_key_is_due_or_in_work(queue: WorkQueue[str]) -> None:
+    seen = [queue.is_idle]
+    queue.add("a")
+    seen.append(queue.is_idle)
+    await queue.get()
+    seen.append(queue.is_idle)
+    queue.done("a")
+    seen.append(queue.is_idle)
+    assert seen == [True, False, False, True]
+
+
 @pytest.mark.parametrize(
     ("added", "expected"),
     [
