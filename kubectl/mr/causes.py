@@ -33,7 +33,7 @@ async def explained(cluster: Cluster, found: Sequence[Live]) -> list[Live]:
 
 
 def _with(live: Live, cause: str) -> Live:
-    if not cause:
+    if not cause or cause in live.status.message:
         return live
     message = f"{live.status.message}; {cause}" if live.status.message else cause
     return replace(live, status=replace(live.status, message=message))

@@ -138,6 +138,13 @@ async def test_objects_are_a_tree_below_their_secrets() -> None:
     assert "look at Deployment/shop/api" in page
 
 
+async def test_an_object_says_what_is_left_to_a_person_and_a_failed_job_is_not_completed() -> None:
+    obj = managed("a", resources=[reference("by-hand"), reference("over")])
+    page = words(one_page(lister(obj, leading=leading({"over": "it has failed"})), obj, now=NOW))
+    assert "Deployment shop/by-hand ✓ Healthy delete pods" in page
+    assert "Deployment shop/over ! Unhealthy it has failed" in page
+
+
 async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
     obj = managed("a", resources=[reference("web")], secret="other")
     page = words(one_page(lister(obj), obj, now=NOW))
