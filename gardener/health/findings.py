@@ -21,9 +21,7 @@ _WORKLOADS = frozenset(
     }
 )
 """Groups and kinds of what selects pods, which may say why it is not as it should be."""
-NO_LOAD_BALANCER = (
-    "nothing has provided a load balancer: check that the cluster runs a controller for Services of type LoadBalancer"
-)
+NO_LOAD_BALANCER = "no load balancer has been made for it: see whether the cluster has a controller for that"
 
 
 @dataclass(frozen=True, slots=True)

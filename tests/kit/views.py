@@ -264,7 +264,7 @@ def of_the_source() -> list[View[Any]]:
 
 
 MADE_AT_WORK = {
-    "kube.apply.kinds: keep": of_managed_kinds(),
+    "kube.apply.kinds: partial(self._kept, resource)": of_managed_kinds(),
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
     "agent.shared.network_policy.istio: GatewayPod.of": [View(PODS, istio.GatewayPod.of)],

@@ -1,6 +1,6 @@
 """A Job is healthy until it has failed, and in progress until it has completed or failed.
 
-So what depends on it waits for its work. One that is suspended has not done that either.
+So what depends on it waits for its work. One that is suspended does nothing until a person resumes it.
 """
 
 from gardener.health.checks.rule import Rule, condition, field, integer, optional_condition, optional_integer
@@ -12,14 +12,25 @@ def health(job: Object) -> str | None:
 
 
 def progress(job: Object) -> str | None:
-    if any((found := condition(job, each)) and found.status == "True" for each in ("Complete", "Failed")):
+    if _has_ended(job) or _is_suspended(job):
         return None
-    if field(job, "spec.suspend") is True:
-        return "it is suspended: set spec.suspend to false to run it"
     succeeded, completions = integer(job, "status.succeeded"), optional_integer(job, "spec.completions")
     done = f"{succeeded} of {completions}" if completions is not None else str(succeeded)
     active, failed = integer(job, "status.active"), integer(job, "status.failed")
     return f"it has not completed yet ({done} pod(s) succeeded, {active} active, {failed} failed)"
 
 
-RULE = Rule(group="batch", kind="Job", health=health, progress=progress)
+def manual(job: Object) -> str | None:
+    is_left = _is_suspended(job) and not _has_ended(job)
+    return "it has not completed, since spec.suspend is true: set it to false to run it" if is_left else None
+
+
+def _has_ended(job: Object) -> bool:
+    return any((found := condition(job, each)) and found.status == "True" for each in ("Complete", "Failed"))
+
+
+def _is_suspended(job: Object) -> bool:
+    return field(job, "spec.suspend") is True
+
+
+RULE = Rule(group="batch", kind="Job", health=health, progress=progress, manual=manual)

@@ -126,7 +126,8 @@ JOB: list[Row] = [
         job(spec={"completions": 3}, succeeded=1, active=2, failed=1),
         "it has not completed yet (1 of 3 pod(s) succeeded, 2 active, 1 failed)",
     ),
-    (job(spec={"suspend": True}), "it is suspended: set spec.suspend to false to run it"),
+    # A person has to resume it.
+    (job(spec={"suspend": True}), None),
     (
         job(spec={"completions": 1}, finished="Complete", status="False", active=1),
         "it has not completed yet (0 of 1 pod(s) succeeded, 1 active, 0 failed)",
@@ -193,6 +194,12 @@ OF_PAUSE = "since spec.paused is true: set it to false to"
         ("apps/v1", "DaemonSet", scheduled(1), None),
         ("apps/v1", "Deployment", paused(1), f"1 of 2 replica(s) have been updated, {OF_PAUSE} update the others"),
         ("apps/v1", "Deployment", paused(2), None),
+        (
+            *("batch/v1", "Job", job(spec={"suspend": True})),
+            f"it has not completed, {OF_PAUSE.replace('paused', 'suspend')} run it",
+        ),
+        ("batch/v1", "Job", job(spec={"suspend": True}, finished="Complete"), None),
+        ("batch/v1", "Job", job(), None),
         ("apps/v1", "Deployment", paused(0, available="False"), None),
         (
             "monitoring.coreos.com/v1",
