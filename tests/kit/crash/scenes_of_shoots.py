@@ -14,12 +14,12 @@ from agent.controller_manager.shoot.retry import declare as declare_retry
 from agent.controller_manager.shoot.status_label import declare as declare_status_label
 from config.controller_manager.controllers import Controllers, Event, ShootRetry
 from gardener import keys
-from gardener.api.garden import BASTIONS, CLOUD_PROFILES, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import BASTIONS, CLOUD_PROFILES, CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.crash.garden_scene import PlaceScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden_objects import garden_object
 from kube.clock import format_time
-from kube.objects import Object, annotations, finalizers, labels
+from kube.objects import Object, annotations, finalizers, labels, text
 from kube.paths import at
 from kube.resources import EVENTS, SECRETS
 
@@ -59,6 +59,25 @@ class ShootIsMaintained(ShootScene):
 
     async def state(self) -> Any:
         return comparable(self.shoot, self.mark)
+
+
+class ShootGetsCredentialsBinding(ShootIsMaintained):
+    """Its version has expired, and the next one has no SecretBindings."""
+
+    crosses = ShootIsMaintained.crosses | crossing("create credentialsbindings.security.gardener.cloud")
+
+    async def prepare(self) -> None:
+        offered = [{"version": "1.33.1", "expirationDate": "2099-01-01T00:00:00Z"}, {"version": "1.34.0"}]
+        self.place.patch(CLOUD_PROFILES, self.mark, {"spec": {"kubernetes": {"versions": offered}}})
+        window = {"begin": "110000+0000", "end": "140000+0000"}
+        wanted = {"kubernetesVersion": False, "machineImageVersion": False}
+        maintenance = {"autoUpdate": wanted, "timeWindow": window}
+        self.place.shoot(kubernetes={"version": "1.33.1"}, maintenance=maintenance)
+
+    async def problem(self) -> str:
+        name = text(self.shoot["spec"].get("credentialsBindingName"))
+        found = self.place.find(CREDENTIALS_BINDINGS, name) if name else None
+        return await super().problem() if found is not None else "it has no CredentialsBinding"
 
 
 class ShootGoesToSleep(ShootScene):
