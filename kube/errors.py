@@ -252,3 +252,24 @@ def from_status(
     if retry_after is None and isinstance(seconds, int) and seconds > 0:
         retry_after = float(seconds)
     return cls(code, message=message, reason=reason, details=details, retry_after=retry_after)
+
+
+def remedy(error: Exception, rights: str, *, namespace: str = "") -> str:
+    """What a person can do about a request that can't succeed before; empty: nothing that is known.
+
+    Args:
+        error: of the request.
+        rights: that the request needs, such as "list and watch secrets".
+        namespace: which has to be there for it.
+    """
+    match error:
+        case Forbidden():
+            return f"give this user the rights to {rights}, as the roles of the installation do"
+        case Unauthorized():
+            return "see whether the kubeconfig or the token is of this cluster, and has not expired"
+        case Unreachable() | TimeoutError():
+            return "see whether the API server runs, and whether the kubeconfig has its address and authority"
+        case NotFound() if namespace:
+            return f"create the namespace {namespace}"
+        case _:
+            return ""

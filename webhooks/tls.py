@@ -118,7 +118,8 @@ class ServingCertificate:
         if problem != self._problem:
             self._problem = problem
             certwatcher_read_certificate_errors_total.inc()
-            self._log.error("Could not read the TLS certificate, keeping the one in use", error=problem)
+            what_now = "keeping the one in use" if self._current is not None else "waiting for one"
+            self._log.error(f"Could not read the TLS certificate, {what_now}", error=problem)
 
 
 def _read(path: Path, setting: str = SETTING) -> bytes:

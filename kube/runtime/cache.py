@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 import structlog
 
-from kube.errors import ApiError, Forbidden, HistoryRewound, KindNotServed, KubeError, Unreachable
+from kube.errors import ApiError, Forbidden, HistoryRewound, KindNotServed, KubeError, Unauthorized, Unreachable, remedy
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.packing import Packed, bounded
 from kube.resources import Resource
@@ -472,13 +472,17 @@ class Caches:
         if isinstance(error, Unreachable):
             if not self._is_away_reported:
                 self._is_away_reported = True
-                remedy = "see whether the API server runs, and whether the kubeconfig has its address and authority"
-                log.error("The API server can't be reached; trying again", error=str(error), remedy=remedy)
+                log.error("The API server can't be reached; trying again", error=str(error), remedy=remedy(error, ""))
+        elif isinstance(error, Unauthorized):
+            if not self._is_away_reported:
+                self._is_away_reported = True
+                message = "The API server does not accept the credentials; trying again"
+                log.error(message, error=str(error), remedy=remedy(error, ""))
         elif isinstance(error, Forbidden):
             resource = watcher.resource
             name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-            remedy = f"give this user the rights to list and watch {name}, as the roles of the installation do"
-            log.error("Objects may not be read; trying again", resource=name, error=str(error), remedy=remedy)
+            advice = remedy(error, f"list and watch {name}")
+            log.error("Objects may not be read; trying again", resource=name, error=str(error), remedy=advice)
 
     # --- stores
 

@@ -28,7 +28,7 @@ from typing import Any
 import structlog
 
 from kube.clock import format_micro_time
-from kube.errors import ApiError, Conflict, Forbidden, KubeError
+from kube.errors import ApiError, Conflict, Forbidden, KubeError, remedy
 from kube.objects import Object, annotations, metadata, resource_version
 from kube.resources import LEASES
 from kube.runtime.client import Client, Selection
@@ -340,7 +340,9 @@ class LeaderElector:
             return False
         except (KubeError, TimeoutError) as error:
             text = str(error) or "no answer in time"
-            log.error("The leader lease could not be read or written", lease=str(self._settings), error=text)
+            advice = remedy(error, "get, create and update leases", namespace=self._settings.namespace)
+            hint = {"remedy": advice} if advice else {}
+            log.error("The leader lease could not be read or written", lease=str(self._settings), error=text, **hint)
             return False
         except Exception:
             log.exception("The leader election met something unexpected", lease=str(self._settings))

@@ -92,7 +92,7 @@ async def test_reviews_are_not_logged_one_by_one(server: WebhookProcess) -> None
 async def test_a_certificate_that_comes_late_is_waited_for(cluster: Cluster) -> None:
     late = make_certificate("late")
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as server:
-        message = "Could not read the TLS certificate, keeping the one in use"
+        message = "Could not read the TLS certificate, waiting for one"
         entry = await asyncio.to_thread(server.wait_for_log, message)
         assert "tls.crt of server.webhooks.tls.serverCertDir: No such file or directory" in entry["error"]
         server.secret.write(*late)
