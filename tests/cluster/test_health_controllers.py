@@ -425,6 +425,21 @@ async def test_nothing_is_asked_and_nothing_written_in_steady_state(
         assert await asyncio.to_thread(audit.calls, since=mark, user_agent=agent, watches=True) == []
 
 
+async def test_nothing_is_looked_at_while_objects_are_applied(prompt_world: HealthWorld) -> None:
+    world = prompt_world
+    await world.managed(config_map("c"))
+    await world.healthy()
+    await world.rolled_out()
+    await look_again(world)
+    before = [passes(loop.controller.name) for loop in world.loops]
+    await world.set_status({"conditions": [applied("Progressing")]})
+    await world.delete("ConfigMap", "c")
+    await asyncio.sleep(1)
+    assert [passes(loop.controller.name) for loop in world.loops] == before
+    await world.set_status({"conditions": [applied("True")]})
+    await world.until("ResourcesHealthy", "False", "ConfigMapMissing")
+
+
 async def test_a_kind_is_watched_as_long_as_somebody_needs_it(world: HealthWorld) -> None:
     await world.managed(config_map("c"), web(replicas=0))
     await world.healthy()

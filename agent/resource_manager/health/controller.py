@@ -59,18 +59,21 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
     rules = context.health_rules
     project = partial(project_health, cluster_id=context.cluster_id, rules=rules)
     part: Part[ObjectHealth]
+    declared: Declared[HealthCheck]
 
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
         _note_origins(inputs, change)
         # What the first list of a kind holds is no change: its users have waited for it.
         if part.is_listed(resource):
-            _enqueue_origin(loop.queue, status, change, counts_existence=True)
+            _enqueue_origin(declared, status, change, counts_existence=True)
 
     part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
     pods = _pods(context, loop, part, inputs)
     objects = Objects(part=part, project=project, form=partial(health_form, rules=rules), cluster=context.target)
     check = HealthCheck(objects=objects, pods=pods, warnings=Warnings(context.target.client))
-    return _declared(context, loop, objects, check, status, inputs=inputs, lasting=LastingProblems(context.recorder))
+    lasting = LastingProblems(context.recorder)
+    declared = _declared(context, loop, objects, check, status, inputs=inputs, lasting=lasting)
+    return declared
 
 
 def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[ProgressCheck]:
@@ -79,17 +82,20 @@ def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter
     rules = context.health_rules
     project = partial(project_progress, cluster_id=context.cluster_id, rules=rules)
     part: Part[ObjectHealth]
+    declared: Declared[ProgressCheck]
 
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
         _note_origins(inputs, change)
         if part.is_listed(resource):
-            _enqueue_origin(loop.queue, status, change, counts_existence=False)
+            _enqueue_origin(declared, status, change, counts_existence=False)
 
     part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
     pods = _pods(context, loop, part, inputs)
     objects = Objects(part=part, project=project, form=partial(progress_form, rules=rules), cluster=context.target)
-    check = ProgressCheck(objects=objects, pods=pods, warnings=Warnings(context.target.client), rules=rules)
-    return _declared(context, loop, objects, check, status, inputs=inputs)
+    warnings = Warnings(context.target.client)
+    check = ProgressCheck(objects=objects, pods=pods, warnings=warnings, rules=rules)
+    declared = _declared(context, loop, objects, check, status, inputs=inputs)
+    return declared
 
 
 def _pods(context: Context, loop: ControlLoop, part: Part[ObjectHealth], inputs: Inputs) -> Pods:
@@ -135,7 +141,8 @@ def _declared(
 
     def changed(queue: Queue, change: Change[Object]) -> None:
         inputs.changed(change.key)
-        enqueue_relevant(queue, change)
+        if change.new is None or not reconciler.is_waiting(change.new):
+            enqueue_relevant(queue, change)
 
     def kinds_changed(group: str) -> None:
         inputs.all_changed()
@@ -165,12 +172,13 @@ def _note_origins(inputs: Inputs, change: Change[ObjectHealth]) -> None:
 
 
 def _enqueue_origin(
-    queue: Queue, status: StatusWriter, change: Change[ObjectHealth], *, counts_existence: bool
+    declared: Declared[C], status: StatusWriter, change: Change[ObjectHealth], *, counts_existence: bool
 ) -> None:
     seconds = delay(change.old, change.new, counts_existence=counts_existence)
     if seconds is None:
         return
     for kept in (change.old, change.new):
         if kept is not None and kept.origin is not None:
-            queue.add_after(kept.origin, max(seconds, status.patience), CHANGE)
+            if not declared.reconciler.waits(kept.origin):
+                declared.loop.queue.add_after(kept.origin, max(seconds, status.patience), CHANGE)
             status.reconsider(kept.origin)

@@ -20,7 +20,7 @@ class Eligibility(Enum):
     CHECK_APPLIED = auto()
     """Some objects can't be applied; the others are looked at."""
     WAIT = auto()
-    """Not applied yet; look again after the sync period, and an event will come as well."""
+    """Not applied yet: until an event says that it is, nothing but the regular look takes place."""
     STOP = auto()
     """Nothing to do here until an event brings it back."""
 
