@@ -58,6 +58,7 @@ _PAGE = 500
 _SMALLER_PAGE = 8
 """The divisor of the page size after a page that was too long."""
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_ANY_KIND = contextlib.nullcontext()
 
 
 class Form(Enum):
@@ -305,35 +306,40 @@ class Client:
     ) -> bytes:
         if kind is not None:
             self._shares.demand(kind)
-        await self._wait_for_token()
-        async with self._turn(verified=method in _WRITES), self._share(kind):
-            seconds = timeout or _REQUEST_SECONDS
-            if self._write_guard is not None and method in _WRITES:
-                # Asked last, when the request is about to go out; it must not outlive the permission either.
-                seconds = min(seconds, self._write_guard())
-            async with self.transport.send(
-                method, path, headers=headers, params=params, body=data, timeout=Timeout(total=seconds)
-            ) as response:
-                if not 200 <= response.status < 300:
-                    raise await answers.error_of(response)
-                if warnings is not None:
-                    warnings += warning_texts(response.headers.getall("Warning", ()))
-                return await answers.whole(method, path, response)
+        is_write = method in _WRITES
+        if self._limiter is not None:
+            await self._limiter.acquire()
+        await self._take_turn(verified=is_write)
+        try:
+            async with self._share(kind):
+                seconds = timeout or _REQUEST_SECONDS
+                if is_write and self._write_guard is not None:
+                    # Asked last, when the request is about to go out; it must not outlive the permission either.
+                    seconds = min(seconds, self._write_guard())
+                async with self.transport.send(
+                    method, path, headers=headers, params=params, body=data, timeout=Timeout(total=seconds)
+                ) as response:
+                    if not 200 <= response.status < 300:
+                        raise await answers.error_of(response)
+                    if warnings is not None:
+                        warnings += warning_texts(response.headers.getall("Warning", ()))
+                    return await answers.whole(method, path, response)
+        finally:
+            self._in_flight.release()
 
-    @contextlib.asynccontextmanager
-    async def _turn(self, *, verified: bool) -> AsyncIterator[None]:
+    async def _take_turn(self, *, verified: bool) -> None:
         """One of the requests in flight; `verified`: not before the caches are known to be true."""
         while True:
             if verified and self.consistency is not None and self.consistency.unverified:
                 await self.consistency.verify()
-            async with self._in_flight:
-                # It may have waited for as long as an outage took.
-                if not verified or self.consistency is None or not self.consistency.unverified:
-                    yield
-                    return
+            await self._in_flight.acquire()
+            # It may have waited for as long as an outage took.
+            if not verified or self.consistency is None or not self.consistency.unverified:
+                return
+            self._in_flight.release()
 
     def _share(self, kind: Resource | None) -> AbstractAsyncContextManager[None]:
-        return contextlib.nullcontext() if kind is None else self._shares.hold(kind)
+        return _ANY_KIND if kind is None else self._shares.hold(kind)
 
     async def _is_answering(self) -> bool:
         """Whether the API server, with its etcd, answers at all just now."""

@@ -9,10 +9,11 @@ import heapq
 import io
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
+from urllib.parse import urlencode
 
 import structlog
 from multidict import CIMultiDict
@@ -89,19 +90,12 @@ class Transport:
         while self._watches:
             self._watches.pop().close()
 
-    @contextlib.contextmanager
-    def _session_for(self, *, lasting: bool) -> Iterator[aiohttp.ClientSession]:
-        if lasting:
-            yield self._session(_OF_WATCHES)
-            return
+    def _number(self) -> int:
+        """The lowest that no request in flight has; to be given back to `_free`."""
         if self._free:
-            number = heapq.heappop(self._free)
-        else:
-            number, self._numbers = self._numbers, self._numbers + 1
-        try:
-            yield self._session((number + 1).bit_length())
-        finally:
-            heapq.heappush(self._free, number)
+            return heapq.heappop(self._free)
+        self._numbers += 1
+        return self._numbers - 1
 
     def _session(self, which: int) -> aiohttp.ClientSession:
         if which not in self._sessions:
@@ -137,45 +131,22 @@ class Transport:
         timeout: Timeout,
         lasting: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """See `kube.runtime.client.RoundTripper`. What lasts is neither numbered nor traced."""
+        """See `kube.runtime.client.RoundTripper`. What lasts is neither numbered nor traced.
+
+        In one piece: as contexts within contexts, here and in the client, a request took 123 us of CPU instead of 106.
+        """
+        connection = self.connection
+        watch: aiohttp.ClientResponse | None = None
         with tracing.NOTHING if lasting else tracing.api_call(method, path, host=self.host) as call:
             headers = tracing.outgoing(call, headers)
-            async with self._send(
-                method, path, headers=headers, params=params, body=body, timeout=timeout, lasting=lasting
-            ) as response:
-                call.set_attribute("http.response.status_code", response.status)
-                is_open_watch = lasting and response.status == 200
-                with metrics.rest_client_open_watches.track_inprogress() if is_open_watch else contextlib.nullcontext():
-                    yield response
-
-    @contextlib.asynccontextmanager
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        headers: Mapping[str, str],
-        params: Mapping[str, str] | None,
-        body: bytes | None,
-        timeout: Timeout,
-        lasting: bool,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        connection = self.connection
-        try:
-            authorization = await connection.credentials.authorization()
-        except ConfigurationError as error:
-            # At work it is one more reason why nothing comes through; it may be mended meanwhile.
-            raise errors.Unreachable(f'{method} "{connection.server}{path}": {error}') from error
-        if authorization:
-            headers = CIMultiDict(headers, Authorization=authorization)
-        code = "<error>"
-        watch: aiohttp.ClientResponse | None = None
-        try:
-            with self._session_for(lasting=lasting) as session:
-                async with session.request(
+            if authorization := await self._authorization(method, path):
+                headers = CIMultiDict(headers, Authorization=authorization)
+            number, code = None if lasting else self._number(), "<error>"
+            try:
+                async with self._session(_OF_WATCHES if number is None else (number + 1).bit_length()).request(
                     method,
-                    URL(connection.server + path, encoded=True),
-                    params=params,
+                    # Paths and their few parameters are the same again and again, and so are URLs, which are kept.
+                    URL(f"{connection.server}{path}{f'?{urlencode(params)}' if params else ''}", encoded=True),
                     data=io.BytesIO(body) if body is not None and len(body) > _PIECE else body,
                     headers=headers,
                     timeout=aiohttp.ClientTimeout(
@@ -188,19 +159,33 @@ class Transport:
                 ) as response:
                     code = str(response.status)
                     self.clock.note(response.headers.get("Date", ""))
-                    if lasting:
-                        watch = response
-                        self._watches.add(watch)
-                    yield response
-        except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
-            if watch is not None and watch not in self._watches:
-                return  # this is its end
-            text = f'{method} "{connection.server}{path}": {_reason(error)}'
-            raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
-        finally:
-            if watch is not None:
-                self._watches.discard(watch)
-            metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()
+                    call.set_attribute("http.response.status_code", response.status)
+                    if not lasting:
+                        yield response
+                        return
+                    watch = response
+                    self._watches.add(watch)
+                    is_open = response.status == 200
+                    with metrics.rest_client_open_watches.track_inprogress() if is_open else contextlib.nullcontext():
+                        yield response
+            except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
+                if watch is not None and watch not in self._watches:
+                    return  # this is its end
+                text = f'{method} "{connection.server}{path}": {_reason(error)}'
+                raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
+            finally:
+                if number is not None:
+                    heapq.heappush(self._free, number)
+                if watch is not None:
+                    self._watches.discard(watch)
+                metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()
+
+    async def _authorization(self, method: str, path: str) -> str | None:
+        try:
+            return await self.connection.credentials.authorization()
+        except ConfigurationError as error:
+            # At work it is one more reason why nothing comes through; it may be mended meanwhile.
+            raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {error}') from error
 
 
 def _reason(error: Exception) -> str:
