@@ -196,6 +196,8 @@ class Application(ABC):
 
 async def for_each(step: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
     """The results, in order; by a few tasks only, since to start thousands would hold the event loop."""
+    if len(items) == 1:
+        return [await step(items[0])]
     results: dict[int, R] = {}
     waiting: Iterable[tuple[int, T]] = iter(enumerate(items))
 
