@@ -167,19 +167,25 @@ class ObjectSets:
     async def _remove(self, owner: str, changes: ChangeSet, unwanted: tuple[Resource, Key, Observed]) -> None:
         resource, name, observed = unwanted
         text = f"{resource.kind} {name}"
+        was_deleting = observed.deleting
         try:
-            is_there = observed.deleting or await self._delete(resource, name, owner, observed.uid, observed.version)
+            is_there = was_deleting or await self._delete(resource, name, owner, observed.uid, observed.version)
+        except _BeingDeletedError:
+            is_there = was_deleting = True  # the watch is behind
         except KubeError as error:
             changes.errors[text] = str(error)
             return
         self._applied.get(owner, {}).pop(id_of(resource, name), None)
-        if not observed.deleting and is_there:
+        if not was_deleting and is_there:
             changes.removed.append(text)
         if self._live.observed(resource, name) is not None and is_there:
             changes.pending.append(text)
 
     async def _delete(self, resource: Resource, name: Key, owner: str, uid_: str, version: int) -> bool:
-        """Delete exactly the object that was looked at, if it is still the owner's; False: it is not there, or not."""
+        """Delete exactly the object that was looked at, if it is still the owner's; False: it is not there, or not.
+
+        Raises: _BeingDeletedError: it is deleted already.
+        """
         for _ in range(_ATTEMPTS - 1):
             try:
                 await self._delete_once(resource, name, uid_, version)
@@ -190,7 +196,7 @@ class ObjectSets:
                 if live is None or annotations(live).get(self._marks.owner) != owner:
                     return False
                 if is_deleting(live):
-                    return True
+                    raise _BeingDeletedError from None
                 uid_, version = uid(live), resource_version(live)
             else:
                 return True
