@@ -25,6 +25,7 @@ from kit.objects import config_map, managed_resource, secret
 from kit.processes.agent import AgentProcess, configuration
 from kit.world import Place
 from kube.errors import NotFound
+from kube.objects import is_deleting
 from kube.resources import NAMESPACES
 from kubectl.mr.__main__ import app
 
@@ -88,7 +89,7 @@ class Reader:
             "kubectl mr get -n garden --status failed": self._break_something,
             "kubectl mr diff shop -n garden": self._change_by_hand,
             "kubectl mr delete shop -n garden --no-wait": self._hold_an_object,
-            "kubectl mr wait shop -n garden --for deleted --timeout 3s": self._until_the_rest_is_gone,
+            "kubectl mr wait shop -n garden --for deleted --timeout 3s": self._until_the_held_object_is_deleted,
             "kubectl mr create banner -n garden -f banner.yaml --wait": self._create_by_hand,
             "kubectl mr events shop -n garden": self._until_repair_is_reported,
             "kubectl mr create shop -n garden -f next.yaml --update --wait": self._keep_versions,
@@ -137,9 +138,8 @@ class Reader:
     def _hold_an_object(self) -> None:
         self.shop.patch("ConfigMap", "storefront", {"metadata": {"finalizers": ["example.com/hold"]}})
 
-    def _until_the_rest_is_gone(self) -> None:
-        eventually(lambda: not self.shop.find("Deployment", "storefront"), "the Deployment to be gone")
-        eventually(lambda: not self.shop.find("Secret", "payment"), "the Secret to be gone")
+    def _until_the_held_object_is_deleted(self) -> None:
+        eventually(lambda: is_deleting(self.shop.get("ConfigMap", "storefront")), "its deletion to begin")
 
     def release(self) -> None:
         with contextlib.suppress(NotFound):
