@@ -141,7 +141,6 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
     "no apiVersion": (lambda: [{"kind": "ConfigMap", "metadata": {"name": "x"}}], "the manifest has no apiVersion"),
     "no name": (lambda: [{"apiVersion": "v1", "kind": "ConfigMap"}], "metadata.name: Required value"),
     "a name to be made": (lambda: [config_map(generateName="x-")], "metadata.generateName is not supported"),
-    "a list": (lambda: [obj("v1 List", "x", items=[config_map("x")])], "is unsupported"),
     "a name with a path": (lambda: [{**config_map("x"), "metadata": {"name": "../../secrets/x"}}], "is invalid"),
     "data of a wrong type": (lambda: [config_map("x", data={"k": 1})], "cannot unmarshal number"),
     "too much data": (lambda: [config_map("x", {"k": "x" * 3 * _MIB})], "API servers accept 3145728 at most"),
