@@ -5,6 +5,8 @@ kill -9 at any write (see `kit.crash.sweep`), and answers that no API server gav
 
 import pytest
 
+from agent.controller_manager import bootstrap
+from gardenapi.api import recognized
 from kit.crash import (
     scenes_of_a_garden,
     scenes_of_projects,
@@ -16,6 +18,8 @@ from kit.crash import (
 from kit.crash.answers import ANSWERS, Answers
 from kit.crash.sweep import FULL, Scene, Sweep
 from kit.garden import Garden
+from kit.world import connected
+from kube.clock import utc_now
 
 SCENES: list[type[Scene]] = [
     *scenes_of_projects.SCENES,  # first, since the others share the Project `garden`
@@ -27,6 +31,13 @@ SCENES: list[type[Scene]] = [
 ]
 _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""
+
+
+@pytest.fixture(autouse=True)
+async def nothing_is_lacking(garden: Garden) -> None:
+    """What a process makes at its start is no write of a scene."""
+    async with connected(garden.cluster) as client:
+        await bootstrap.prepare(client, await recognized(client), now=utc_now())
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
