@@ -80,6 +80,10 @@ BETTER: dict[str, tuple[str, Observations]] = {
         "the role of members of whom there are none any more is removed",
         {"then": {f"{_ROLE}:foo": "absent", f"{_ROLE}:bar": "absent"}},
     ),
+    "seed-lifecycle/shoot-status-seed-only": (
+        "the Seed that a Shoot leaves is the one that reports for it, as in the newest release",
+        {"then": {f"{_SHOOT} s": {"status": {"conditions": [{"type": "APIServerAvailable", "status": "Unknown"}]}}}},
+    ),
 }
 """By the scenario: the reason, and the part of the observations that is right."""
 

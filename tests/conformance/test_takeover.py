@@ -82,6 +82,9 @@ IN_OTHER_WORDS = Due("the decoding error is told in other words", (STATUS,))
 RETRIED = "the original failed here and would try again, so does the successor"
 OTHERS_APPLIED = f"{RETRIED}; what comes after the object that fails is applied, too"
 ROLLED_OUT = Due("a pod that has failed is no old pod that is still there; so says the newest release", (STATUS,))
+NOT_WRITTEN = Due("what the manifest asks for and is not written is a warning", (STATUS,))
+RUNNING_JOB = Due("a Job that runs is in progress", (STATUS,))
+NO_BALANCER = Due("the message says that the load balancer is missing", (STATUS,))
 NEEDS_NO_PODS = (
     "policies are written for Services without pods; the newest release waits for pods (`requireMatchingPods`)"
 )
@@ -104,8 +107,16 @@ DUE: dict[str, Due] = {
     "apply/bad-in-the-middle seed": Due(OTHERS_APPLIED, ("update secrets", "update services")),
     "apply/finalize-after-soon seed": Due(
         "an object that goes slowly holds up nothing else",
-        ("create configmaps", "delete configmaps", STATUS, STATUS, STATUS),
+        ("create configmaps", "delete configmaps", STATUS, STATUS, STATUS, STATUS),
     ),
+    "apply/list-kind seed": Due("lists are taken apart", ("create configmaps",)),
+    "apply/finalizers-later seed": NOT_WRITTEN,
+    "kinds/statefulset-vct seed": NOT_WRITTEN,
+    "labels/inject-job seed": RUNNING_JOB,
+    "health/job-running seed": RUNNING_JOB,
+    "kinds/service-lb-local seed": NO_BALANCER,
+    "kinds/service-lb-drift seed": NO_BALANCER,
+    "health/service-lb seed": NO_BALANCER,
     "apply/two-with-finalizer seed": Due("the finalizer that holds an object is named", (STATUS,)),
     "labels/non-string-label seed": Due("all labels were dropped for one that is no string; now it is told", (STATUS,)),
     "labels/null-annotation seed": Due(

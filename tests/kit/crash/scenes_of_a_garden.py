@@ -216,7 +216,7 @@ class ExtensionsChange(ExtensionScene):
     async def change(self) -> None:
         (installation,) = (each for name, each in (await self.installations()).items() if name == self.mark)
         self.deployed = labels(installation)["deployment-hash"]
-        self.place.patch(CONTROLLER_DEPLOYMENTS, self.mark, {"helm": {"values": {"b": 2}}})
+        self.place.patch(CONTROLLER_DEPLOYMENTS, self.mark, {"helm": {"values": {"b": "two"}}})
         self.place.delete(CONTROLLER_REGISTRATIONS, self.other)
 
     async def problem(self) -> str:

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from kit.eventually import eventually
+from kit.processes.agent import free_port
 from kube.errors import Conflict, Forbidden, NotFound, Unauthorized, Unreachable, remedy
 
-SERVERS = {"healthProbes": {"port": 0}, "metrics": {"port": 0}}
 KUBECONFIG = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -27,17 +27,15 @@ RESOURCE_MANAGER = {
     "kind": "ResourceManagerConfiguration",
     "leaderElection": {"resourceNamespace": "garden"},
     "webhooks": {"projectedTokenMount": {"enabled": True}},
-    "server": {**SERVERS, "webhooks": {"port": 0, "tls": {"serverCertDir": "/nonexistent"}}},
+    "server": {"webhooks": {"tls": {"serverCertDir": "/nonexistent"}}},
 }
 CONTROLLER_MANAGER = {
     "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
     "kind": "ControllerManagerConfiguration",
-    "server": SERVERS,
 }
 SCHEDULER = {
     "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
     "kind": "SchedulerConfiguration",
-    "server": SERVERS,
 }
 
 
@@ -56,7 +54,9 @@ SCHEDULER = {
 def test_an_api_server_that_is_not_there_is_an_error_with_a_remedy(
     program: str, config: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    names = ("healthProbes", "metrics", "webhooks") if "webhooks" in config else ("healthProbes", "metrics")
+    servers = {name: {**config.get("server", {}).get(name, {}), "port": free_port()} for name in names}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({**config, "server": servers}))
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
     command = [sys.executable, "-m", program, f"--config={tmp_path / 'config.yaml'}"]
     environment = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig")}
