@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from kube.objects import Object, annotations, group_of, metadata
+from kube.objects import Object, annotations, group_of, mapping, mappings, metadata
 from kube.packing import digest
 from kube.resources import BUILT_IN_GROUPS
 
@@ -210,6 +210,14 @@ class _Fields:
             for step in node:
                 if step.startswith("k:"):
                     yield step, json.loads(step[2:])
+
+
+def own_fields(live: Object, field_manager: str) -> Iterator[Object]:
+    """Which fields this field manager has set, as `fieldsV1` records them; without subresources such as the status."""
+    for entry in mappings(metadata(live).get("managedFields")):
+        is_own = (entry.get("manager"), entry.get("operation")) == (field_manager, "Update")
+        if is_own and not entry.get("subresource"):
+            yield mapping(entry.get("fieldsV1"))
 
 
 def _managed_fields(live: Object, field_manager: str) -> _Fields | None:

@@ -23,7 +23,7 @@ import orjson
 from kube.apply.application import Application, Desired, for_each
 from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects, Observed, id_of
-from kube.differences import is_drifted
+from kube.differences import is_drifted, own_fields
 from kube.errors import Conflict, KubeError, NotFound
 from kube.objects import (
     Key,
@@ -34,7 +34,6 @@ from kube.objects import (
     key,
     labels,
     mapping,
-    mappings,
     metadata,
     object_key,
     resource_version,
@@ -286,9 +285,7 @@ def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
 def _own_metadata(live: Object, field_manager: str) -> Mapping[str, Mapping[str, Any]]:
     """Which fields of the metadata we have set, as `fieldsV1` has them."""
     own: dict[str, dict[str, Any]] = {}
-    for entry in mappings(metadata(live).get("managedFields")):
-        if entry.get("subresource") or (entry.get("manager"), entry.get("operation")) != (field_manager, "Update"):
-            continue
-        for name, fields in mapping(mapping(entry.get("fieldsV1")).get("f:metadata")).items():
+    for recorded in own_fields(live, field_manager):
+        for name, fields in mapping(recorded.get("f:metadata")).items():
             own.setdefault(name, {}).update(mapping(fields))
     return own

@@ -8,6 +8,7 @@ import json
 
 from gardener.keys import FIELD_MANAGER
 from gardener.managed_resource.merge.options import MergeOptions
+from kube.differences import own_fields
 from kube.objects import Object
 from kube.paths import at, mapping_at, mappings_at, with_value
 
@@ -25,11 +26,7 @@ def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
 
 def written_by_agent(live: Object, *steps: str) -> bool:
     """Whether a field is recorded as the agent's; steps as in `fieldsV1`, such as `f:data`."""
-    return any(
-        isinstance(at(entry, "fieldsV1", *steps), dict)
-        for entry in mappings_at(live, "metadata", "managedFields")
-        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Update" and not entry.get("subresource")
-    )
+    return any(isinstance(at(fields, *steps), dict) for fields in own_fields(live, FIELD_MANAGER))
 
 
 def kept_if_of_others(result: Object, live: Object, name: str) -> Object:
