@@ -1,0 +1,1 @@
+"""The gardenlet: the agent of a garden on a seed cluster."""

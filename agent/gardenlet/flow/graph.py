@@ -1,0 +1,178 @@
+"""A flow, and one walk through it. Pure: `run` carries it out.
+
+    FLOW = Graph("Seed reconciliation", [
+        Task("crds", "Deploying custom resource definitions", deploy_crds),
+        Task("system", "Deploying system resources", deploy_system, after=["crds"], unless=is_left_out),
+    ])
+
+A graph is made when its module is imported, so a wrong table ends the program at its start. Which tasks are left out is
+decided once, from the operation, before the first of them starts.
+
+A task that is left out is done as soon as all before it are, so order holds across it. A task that fails stops only
+those that come after it, directly or not.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Generic, TypeVar
+
+O = TypeVar("O")  # noqa: E741 - the operation: all that the tasks of a flow read
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Of a task that failed. Only pauses count: the time that an attempt takes is its own."""
+
+    every: float = 5.0
+    within: float = 30.0
+
+    @property
+    def pauses(self) -> int:
+        return int(self.within // self.every)
+
+
+ONCE = Retry(within=0.0)
+"""For tasks that wait, with times of their own."""
+
+
+@dataclass(frozen=True)  # with slots, Python could not note the types on it
+class Task(Generic[O]):
+    id: str
+    """By which others of the table name it."""
+    name: str
+    """What users read: in descriptions, in errors, and as `taskID`."""
+    run: Callable[[O], Awaitable[None]]
+    after: Collection[str] = ()
+    unless: Callable[[O], bool] | None = None
+    """Whether it is left out."""
+    retry: Retry = Retry()
+
+
+class GraphError(ValueError):
+    """The table of a flow is wrong."""
+
+
+class Graph(Generic[O]):
+    """Args: name: what users read. Raises GraphError, with all that is wrong."""
+
+    def __init__(self, name: str, tasks: Sequence[Task[O]]) -> None:
+        problems = list(_problems(tasks))
+        if problems:
+            raise GraphError(f"flow {name!r}: {'; '.join(problems)}")
+        self.name = name
+        self.tasks = {task.id: task for task in tasks}
+        self.order = tuple(TopologicalSorter({task.id: task.after for task in tasks}).static_order())
+        """Each after all that come before it."""
+
+    def left_out(self, operation: O) -> frozenset[str]:
+        return frozenset(each.id for each in self.tasks.values() if each.unless is not None and each.unless(operation))
+
+
+def _problems(tasks: Sequence[Task[O]]) -> Iterator[str]:
+    ids, names = [task.id for task in tasks], [task.name for task in tasks]
+    for what, texts in (("ID", ids), ("name", names)):
+        for each in sorted({each for each in texts if texts.count(each) > 1}):
+            yield f"several tasks have the {what} {each!r}"
+    is_complete = True
+    for task in tasks:
+        for each in sorted(set(task.after).difference(ids)):
+            is_complete = False
+            yield f"task {task.id!r} comes after {each!r}, which is no task"
+    if is_complete:
+        try:
+            TopologicalSorter({task.id: task.after for task in tasks}).prepare()
+        except CycleError as error:
+            yield f"tasks wait for each other: {' -> '.join(reversed(error.args[1]))}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    task: str
+    """Its name."""
+    error: Exception
+    text: str
+
+    def __str__(self) -> str:
+        return f'task "{self.task}" failed: {self.text}'
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How far a flow is; tasks by name."""
+
+    flow: str
+    total: int
+    succeeded: frozenset[str]
+    running: frozenset[str]
+    failures: tuple[TaskFailure, ...]
+    """In the order of the table."""
+    failed_before: frozenset[str]
+    """Tasks that failed in the run before, and have not succeeded since."""
+
+    @property
+    def progress(self) -> int:
+        return 100 * len(self.succeeded) // self.total if self.total else 100
+
+    @property
+    def description(self) -> str:
+        """Never empty: when nothing runs any more, it is what failed."""
+        if len(self.succeeded) == self.total:
+            return f"{self.flow} finished"
+        names = self.running or {each.task for each in self.failures}
+        return ", ".join(sorted(names)) or f"Starting {self.flow}"
+
+
+class Walk(Generic[O]):
+    """One run of a graph: which tasks may start, and what came of those that ran.
+
+    Args:
+        left_out: IDs of tasks.
+        failed_before: names of tasks that failed in the run before.
+    """
+
+    def __init__(self, graph: Graph[O], *, left_out: Collection[str] = (), failed_before: Collection[str] = ()) -> None:
+        self._graph = graph
+        self._left_out = frozenset(left_out)
+        self._failed_before = frozenset(failed_before)
+        self._waiting = dict.fromkeys(graph.order)
+        self._done = set[str]()
+        self._running = set[str]()
+        self._failures: dict[str, TaskFailure] = {}
+
+    def start(self) -> list[Task[O]]:
+        """The tasks that may start now; they count as running."""
+        startable = []
+        for each in list(self._waiting):
+            task = self._graph.tasks[each]
+            if not self._done.issuperset(task.after):
+                continue
+            del self._waiting[each]
+            if each in self._left_out:
+                self._done.add(each)
+            else:
+                self._running.add(each)
+                startable.append(task)
+        return startable
+
+    def end(self, task: Task[O], failure: TaskFailure | None = None) -> None:
+        """What came of a running task."""
+        self._running.remove(task.id)
+        if failure is None:
+            self._done.add(task.id)
+        else:
+            self._failures[task.id] = failure
+
+    def snapshot(self) -> Snapshot:
+        succeeded = self._names(self._done - self._left_out)
+        return Snapshot(
+            flow=self._graph.name,
+            total=len(self._graph.tasks.keys() - self._left_out),
+            succeeded=succeeded,
+            running=self._names(self._running),
+            failures=tuple(self._failures[each] for each in self._graph.tasks if each in self._failures),
+            failed_before=self._failed_before - succeeded,
+        )
+
+    def _names(self, ids: Collection[str]) -> frozenset[str]:
+        return frozenset(self._graph.tasks[each].name for each in ids)

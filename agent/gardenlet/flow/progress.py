@@ -1,0 +1,105 @@
+"""Saying in a status how far a flow is, while it runs; nothing else writes the last operation meanwhile.
+
+    async with Progress(write) as progress:
+        await run(FLOW, operation, on_change=progress.report)
+
+Only the newest snapshot is written, at most once a period, and only if it says something else than the one before. A
+flow that is done sooner writes none. But that an error of the run before is gone is written at once, since others
+decide by it. A write that fails is made up for by the next one, and is no failure of the flow.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Self
+
+import structlog
+
+from agent.gardenlet.flow.graph import Snapshot
+from agent.gardenlet.flow.run import Sleep
+from kube.errors import KubeError
+
+_SHORTEST_PERIOD = 1.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Progress:
+    """Args: period: seconds between writes, at least; the first one comes after one period."""
+
+    def __init__(
+        self,
+        write: Callable[[Snapshot], Awaitable[None]],
+        *,
+        period: float = _SHORTEST_PERIOD,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._write = write
+        self._period = max(period, _SHORTEST_PERIOD)
+        self._now = now
+        self._sleep = sleep
+        self._latest: Snapshot | None = None
+        self._written: Snapshot | None = None
+        self._news, self._urgent = asyncio.Event(), asyncio.Event()
+
+    def report(self, snapshot: Snapshot) -> None:
+        before = self._latest
+        self._latest = snapshot
+        if before is not None and before.failed_before != snapshot.failed_before:
+            self._urgent.set()
+        self._news.set()
+
+    async def __aenter__(self) -> Self:
+        self._due = self._now() + self._period
+        self._writing: asyncio.Task[None] | None = None
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """What is not written yet is left to what follows, which comes after a write that is under way."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if self._writing is not None:
+            if error is not None and issubclass(error, asyncio.CancelledError):
+                self._writing.cancel()
+            await asyncio.wait([self._writing])
+
+    async def _run(self) -> None:
+        while True:
+            await self._news.wait()
+            await self._until_due()
+            self._news.clear()
+            self._urgent.clear()
+            snapshot = self._latest
+            if snapshot is None or (self._written is not None and _said(snapshot) == _said(self._written)):
+                continue
+            self._writing = asyncio.create_task(self._try(snapshot))
+            await asyncio.shield(self._writing)
+            self._due = self._now() + self._period
+
+    async def _until_due(self) -> None:
+        remaining = self._due - self._now()
+        if remaining <= 0 or self._urgent.is_set():
+            return
+        waits = [asyncio.ensure_future(self._sleep(remaining)), asyncio.ensure_future(self._urgent.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+
+    async def _try(self, snapshot: Snapshot) -> None:
+        try:
+            await self._write(snapshot)
+        except KubeError as error:
+            log.info("The progress could not be written", error=str(error))
+            self._news.set()
+        except Exception:
+            log.exception("The progress could not be written")
+        else:
+            self._written = snapshot
+
+
+def _said(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.progress, snapshot.description, snapshot.failed_before

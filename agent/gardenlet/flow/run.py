@@ -1,0 +1,135 @@
+"""Carrying out a flow.
+
+    await run(FLOW, operation, on_change=progress.report)
+
+Any number of tasks run side by side. One that fails is tried again, if that may help: only pauses count towards its
+limit, since an attempt may make keys, wait for its turn at the client, or for something with a limit of its own. A
+request that was not answered in its own time has waited longer than all attempts may, so it is not repeated.
+
+However a flow ends, none of its tasks goes on: they are cancelled, and get some seconds to unwind.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+
+import structlog
+
+from agent.gardenlet.flow.graph import Graph, O, Snapshot, Task, TaskFailure, Walk
+from kube.clock import format_duration
+from kube.errors import KubeError, TimedOut
+from kube.runtime.controller import ReconcileError, TerminalError, failure_of
+
+_UNWIND_SECONDS = 4.0
+"""Less than a controller has for its passes when it stops."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class FlowFailed(ReconcileError):
+    """Tasks failed, and those after them did not run."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__(f'flow "{snapshot.flow}" encountered task errors: [{", ".join(map(str, snapshot.failures))}]')
+        self.snapshot = snapshot
+
+    @property
+    def as_list(self) -> str:
+        """The errors as a list of lines, which ends with an empty one."""
+        failures = self.snapshot.failures
+        head = "1 error occurred:" if len(failures) == 1 else f"{len(failures)} errors occurred:"
+        return "\n".join([head, *(f"\t* {each}" for each in failures), "\n"])
+
+
+class FlowCanceled(ReconcileError):
+    """It ran out of time."""
+
+    def __init__(self, snapshot: Snapshot, *, limit: float) -> None:
+        super().__init__(
+            f'flow "{snapshot.flow}" was canceled: it took longer than {format_duration(limit)}; '
+            f"not ended: {snapshot.description}"
+        )
+        self.snapshot = snapshot
+
+
+async def run(
+    graph: Graph[O],
+    operation: O,
+    *,
+    on_change: Callable[[Snapshot], None] = lambda _: None,
+    failed_before: Collection[str] = (),
+    limit: float | None = None,
+    sleep: Sleep = asyncio.sleep,
+) -> None:
+    """Returns when all tasks have succeeded; `on_change` is called whenever some have started or ended.
+
+    `failed_before` has the names of the tasks that failed in the run before, `limit` the seconds that all may take.
+
+    Raises: FlowFailed, FlowCanceled.
+    """
+    walk = Walk(graph, left_out=graph.left_out(operation), failed_before=failed_before)
+    try:
+        async with asyncio.timeout(limit):
+            await _walk(walk, operation, on_change=on_change, sleep=sleep)
+    except TimeoutError:
+        if limit is None:
+            raise
+        raise FlowCanceled(walk.snapshot(), limit=limit) from None
+    snapshot = walk.snapshot()
+    if snapshot.failures:
+        raise FlowFailed(snapshot)
+
+
+async def _walk(walk: Walk[O], operation: O, *, on_change: Callable[[Snapshot], None], sleep: Sleep) -> None:
+    running: dict[asyncio.Task[None], Task[O]] = {}
+    try:
+        while True:
+            for task in walk.start():
+                running[asyncio.create_task(_attempt(task, operation, sleep=sleep), name=task.name)] = task
+            on_change(walk.snapshot())
+            if not running:
+                return
+            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for each in ended:
+                task = running.pop(each)
+                walk.end(task, _failure(task, each))
+    finally:
+        await _cancel(running)
+
+
+async def _attempt(task: Task[O], operation: O, *, sleep: Sleep) -> None:
+    """Run the task, again and again if that may help. Raises what the last attempt raised."""
+    for _ in range(task.retry.pauses):
+        try:
+            return await task.run(operation)
+        except (KubeError, ReconcileError, OSError) as error:
+            if isinstance(error, TerminalError | TimedOut):
+                raise
+            log.info("A task is tried again", task=task.name, error=str(error))
+        await sleep(task.retry.every)
+    return await task.run(operation)
+
+
+def _failure(task: Task[O], ended: asyncio.Task[None]) -> TaskFailure | None:
+    if ended.cancelled():
+        error: BaseException | None = RuntimeError("cancelled from within")
+    else:
+        error = ended.exception()
+    if error is None:
+        return None
+    if not isinstance(error, Exception):
+        raise error
+    failure = failure_of(error)
+    log.error("A task failed", task=task.name, error=failure.text, exc_info=error if failure.is_panic else None)
+    return TaskFailure(task.name, error, failure.text)
+
+
+async def _cancel(running: Collection[asyncio.Task[None]]) -> None:
+    if not running:
+        return
+    for each in running:
+        each.cancel()
+    _, stuck = await asyncio.wait(running, timeout=_UNWIND_SECONDS)
+    if stuck:
+        log.error("Tasks did not stop in time", tasks=sorted(each.get_name() for each in stuck))

@@ -1,0 +1,229 @@
+"""Flows that are carried out: any graph, any failures, any cancellation."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Snapshot, Task
+from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
+from kit.clock import FakeClock, settle, skip
+from kube.errors import KubeError, TimedOut
+from kube.runtime.controller import ReconcileError, TerminalError
+
+
+@dataclass
+class World:
+    """What the tasks of a flow do, and did."""
+
+    errors: dict[str, Exception] = field(default_factory=dict)
+    turns: dict[str, int] = field(default_factory=dict)
+    """For how many turns of the event loop a task runs."""
+    left_out: frozenset[str] = frozenset()
+    events: list[tuple[str, str]] = field(default_factory=list)
+
+    def ids(self, what: str) -> list[str]:
+        return [each for kind, each in self.events if kind == what]
+
+
+def _task(name: str, after: frozenset[str] = frozenset()) -> Task[World]:
+    async def act(world: World) -> None:
+        world.events.append(("start", name))
+        try:
+            for _ in range(world.turns.get(name, 0)):
+                await asyncio.sleep(0)
+            if name in world.errors:
+                raise world.errors[name]
+            world.events.append(("success", name))
+        finally:
+            world.events.append(("end", name))
+
+    return Task(name, f"Task {name}", act, after=after, unless=lambda world: name in world.left_out, retry=ONCE)
+
+
+@st.composite
+def _graphs(draw: st.DrawFn) -> Graph[World]:
+    names = [f"t{number}" for number in range(draw(st.integers(1, 8)))]
+    tasks = [
+        _task(name, draw(st.frozensets(st.sampled_from(names[:number])) if number else st.just(frozenset())))
+        for number, name in enumerate(names)
+    ]
+    return Graph("Test", draw(st.permutations(tasks)))
+
+
+@st.composite
+def _cases(draw: st.DrawFn) -> tuple[Graph[World], World]:
+    graph = draw(_graphs())
+    some = st.frozensets(st.sampled_from(sorted(graph.tasks)))
+    errors: dict[str, Exception] = {each: KubeError(each) for each in draw(some)}
+    turns = draw(st.dictionaries(st.sampled_from(sorted(graph.tasks)), st.integers(1, 3)))
+    return graph, World(errors=errors, turns=turns, left_out=draw(some))
+
+
+def _stopped(graph: Graph[World], world: World) -> set[str]:
+    """Tasks that can't run, since one before them fails."""
+    stopped = set[str]()
+    for each in graph.order:
+        before = graph.tasks[each].after
+        if any(other in stopped or (other in world.errors and other not in world.left_out) for other in before):
+            stopped.add(each)
+    return stopped
+
+
+def _assert_order(graph: Graph[World], world: World) -> None:
+    done = set[str]()
+    for what, name in world.events:
+        if what == "start":
+            awaited = set(graph.tasks[name].after)
+            while left_out := awaited & world.left_out:
+                awaited -= left_out
+                awaited |= {each for other in left_out for each in graph.tasks[other].after}
+            assert awaited <= done
+        elif what == "success":
+            done.add(name)
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=_cases())
+def test_whatever_fails_all_else_runs_once_and_in_order(case: tuple[Graph[World], World]) -> None:
+    graph, world = case
+    snapshots: list[Snapshot] = []
+    stopped = _stopped(graph, world)
+    expected = graph.tasks.keys() - world.left_out - stopped
+    failed = {each for each in expected if each in world.errors}
+    try:
+        asyncio.run(run(graph, world, on_change=snapshots.append))
+    except FlowFailed as error:
+        assert {each.task for each in error.snapshot.failures} == {f"Task {each}" for each in failed}
+        assert error.snapshot == snapshots[-1]
+    else:
+        assert not failed
+        assert (snapshots[-1].progress, snapshots[-1].description) == (100, "Test finished")
+    assert sorted(world.ids("start")) == sorted(world.ids("end")) == sorted(expected)
+    _assert_order(graph, world)
+    assert all(each.description for each in snapshots)
+    assert [each.progress for each in snapshots] == sorted(each.progress for each in snapshots)
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=_cases(), turns=st.integers(0, 25))
+def test_no_task_goes_on_when_a_flow_is_cancelled(case: tuple[Graph[World], World], turns: int) -> None:
+    graph, world = case
+
+    async def cancelled() -> bool:
+        flow = asyncio.create_task(run(graph, world))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        flow.cancel()
+        await asyncio.wait([flow])
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        flow.cancelled() or flow.exception()
+        return flow.cancelled()
+
+    was_cancelled = asyncio.run(cancelled())
+    assert sorted(world.ids("start")) == sorted(world.ids("end"))
+    _assert_order(graph, world)
+    if not was_cancelled:
+        assert set(world.ids("start")) == graph.tasks.keys() - world.left_out - _stopped(graph, world)
+
+
+async def test_a_task_that_refuses_to_be_cancelled_holds_no_one_up() -> None:
+    release = asyncio.Event()
+
+    async def stubborn(_: None) -> None:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", stubborn)]), None))
+    await settle()
+    flow.cancel()
+    await settle()
+    assert not flow.done()
+    skip(4.0)
+    await asyncio.wait([flow], timeout=1.0)
+    assert flow.cancelled()
+    release.set()
+    await settle()
+
+
+def _failing(times: float, error: Exception, calls: list[float], now: Callable[[], float]) -> Callable[[None], object]:
+    async def act(_: None) -> None:
+        calls.append(now())
+        if len(calls) <= times:
+            raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("error", "times", "calls"),
+    [
+        pytest.param(KubeError("not now"), 2, [0, 5, 10], id="until-it-succeeds"),
+        pytest.param(ReconcileError("no"), 99, [0, 5, 10, 15, 20, 25, 30], id="for-half-a-minute"),
+        pytest.param(TerminalError("never"), 99, [0], id="not-if-it-is-final"),
+        pytest.param(TimedOut("no answer"), 99, [0], id="not-if-a-request-took-longer-than-that"),
+        pytest.param(TypeError("a bug"), 99, [0], id="not-if-it-is-a-bug"),
+    ],
+)
+async def test_a_failed_task_is_tried_again(error: Exception, times: int, calls: list[float]) -> None:
+    clock, made = FakeClock(0.0), list[float]()
+    task = Task("a", "A", _failing(times, error, made, clock))  # type: ignore[arg-type]
+    flow = asyncio.create_task(run(Graph("Test", [task]), None, sleep=clock.sleep))
+    for _ in range(8):
+        await settle()
+        clock.advance(5)
+    await asyncio.wait([flow])
+    assert made == calls
+    assert isinstance(flow.exception(), FlowFailed) == (times == 99)
+
+
+async def test_time_within_an_attempt_does_not_count() -> None:
+    clock, calls = FakeClock(0.0), list[float]()
+
+    async def slow(_: None) -> None:
+        await clock.sleep(60)  # as making keys may take
+        calls.append(clock())
+        if len(calls) == 1:
+            raise KubeError("not now")
+
+    task = Task("a", "A", slow, retry=Retry(every=5.0, within=5.0))
+    flow = asyncio.create_task(run(Graph("Test", [task]), None, sleep=clock.sleep))
+    for _ in range(30):
+        await settle()
+        clock.advance(5)
+    await flow
+    assert calls == [60, 125]
+
+
+async def test_a_bug_fails_its_task_and_says_what_it_is() -> None:
+    async def act(_: None) -> None:
+        raise TypeError("oops")
+
+    with pytest.raises(FlowFailed, match=r'\[task "A" failed: panic: TypeError: oops'):
+        await run(Graph("Test", [Task("a", "A", act)]), None)
+
+
+async def test_a_task_that_is_cancelled_from_within_has_failed() -> None:
+    async def act(_: None) -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(FlowFailed, match="cancelled from within"):
+        await run(Graph("Test", [Task("a", "A", act)]), None)
+
+
+async def test_a_flow_that_takes_too_long_says_what_has_not_ended() -> None:
+    async def act(_: None) -> None:
+        await asyncio.Event().wait()
+
+    flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", act)]), None, limit=600.0))
+    await settle()
+    skip(601.0)
+    text = r'^flow "Test" was canceled: it took longer than 10m0s; not ended: A$'
+    with pytest.raises(FlowCanceled, match=text):
+        await flow
