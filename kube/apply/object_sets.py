@@ -5,11 +5,14 @@
 
 What differs is written, and what carries the owner's annotation and is not among the objects is removed. There is no
 inventory: each object says whose it is, and which manifest was written to it last. So a process that starts anew finds
-both by its watches, and writes nothing where nothing has changed. An object of another owner, or without one, is
-neither written nor removed; it is an error of that object alone.
+both by its watches, and writes nothing where nothing has changed. An object of another owner is neither written nor
+removed; it is an error of that object alone. One without an owner is taken over if `Marks.adopts` says so.
 
 In metadata the live object stays, save for what the manifest says and for labels and annotations that our field manager
-has set before. Everything else but the status is the manifest's.
+has set before. Everything else but the status is the manifest's, with what `kube.merge` keeps of the kind.
+
+An object may carry a label by which something else removes it once it is not used (`Marks.collected`). It is written
+like all others, and never removed here: pods that run may use it still.
 """
 
 import hashlib
@@ -25,6 +28,7 @@ from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects, Observed, id_of
 from kube.differences import is_drifted, own_fields
 from kube.errors import Conflict, KubeError, NotFound
+from kube.merge import MergeError, MergeOptions, with_kept_fields
 from kube.objects import (
     Key,
     Object,
@@ -60,6 +64,10 @@ class Marks:
     """The annotation with the digest of the manifest that was written last."""
     field_manager: str
     """As the API server calls the client: the first part of its user agent."""
+    collected: str = ""
+    """The label of objects that others remove."""
+    adopts: bool = False
+    """Whether objects that exist without an owner are taken over."""
 
 
 @dataclass(slots=True)
@@ -107,6 +115,7 @@ class ObjectSets:
             discovery=discovery,
             kinds=self._kinds,
             origin=marks.owner,
+            marks=(marks.collected,) if marks.collected else (),
             on_change=on_change,
             finds_by_owner=True,
         )
@@ -159,7 +168,7 @@ class ObjectSets:
             if not self._live.is_listed(resource):
                 changes.errors[resource.kind] = "what is not desired any more can't be removed: there is no list yet"
                 continue
-            owned = self._live.owned(resource, owner)
+            owned = [(name, each) for name, each in self._live.owned(resource, owner) if not each.has_marks]
             unwanted += [(resource, name, each) for name, each in owned if id_of(resource, name) not in desired]
         await for_each(partial(self._remove, owner, changes), unwanted)
 
@@ -218,7 +227,7 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
         written = await application.write()
     except _BeingDeletedError:
         changes.pending.append(application.text)
-    except (KubeError, _NotOursError) as error:
+    except (KubeError, MergeError, _NotOursError) as error:
         changes.errors[application.text] = str(error)
     else:
         if written.before is None:
@@ -247,7 +256,7 @@ class _Application(Application):
 
     async def check(self, live: Object) -> None:
         found = annotations(live).get(self._marks.owner)
-        if found != self._owner:
+        if found != self._owner and (found or not self._marks.adopts):
             whose = f'it is the one of "{found}"' if found else f"it exists without the annotation {self._marks.owner}"
             raise _NotOursError(f'{whose}, so it is not written for "{self._owner}"; delete it, or set its annotation')
         if is_deleting(live):
@@ -269,7 +278,10 @@ def _marked(obj: Object, *, labels: Mapping[str, str], notes: Mapping[str, str])
 
 
 def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
-    """The body of the PUT; see the module."""
+    """The body of the PUT; see the module.
+
+    Raises: MergeError: the kind has a rule that this manifest does not allow for.
+    """
     meta = {name: value for name, value in metadata(live).items() if name != "managedFields"}
     own = _own_metadata(live, field_manager)
     for name, present in (("labels", labels(live)), ("annotations", annotations(live))):
@@ -279,7 +291,8 @@ def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
     if "ownerReferences" in metadata(manifest):
         meta["ownerReferences"] = metadata(manifest)["ownerReferences"]
     body = {name: value for name, value in manifest.items() if name != "status"} | {"metadata": meta}
-    return body | ({"status": live["status"]} if "status" in live else {})
+    body |= {"status": live["status"]} if "status" in live else {}
+    return with_kept_fields(body, live, MergeOptions(field_manager=field_manager))
 
 
 def _own_metadata(live: Object, field_manager: str) -> Mapping[str, Mapping[str, Any]]:

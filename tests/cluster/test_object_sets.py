@@ -21,7 +21,7 @@ from kube.runtime.transport import Transport
 PROGRAM = "object-sets"
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
 KINDS = (CONFIG_MAPS, DEPLOYMENTS, SERVICES, ROLES)
-OWNER, DIGEST = "example.com/owner", "example.com/digest"
+OWNER, DIGEST, COLLECTED = "example.com/owner", "example.com/digest", "example.com/collected"
 
 
 class Place(World):
@@ -34,8 +34,16 @@ class Place(World):
         self.caches: Caches
         self.sets: ObjectSets
 
-    def start(self) -> None:
-        marks = Marks(label="example.com/of", value=self.namespace, owner=OWNER, digest=DIGEST, field_manager=PROGRAM)
+    def start(self, **options: Any) -> None:
+        marks = Marks(
+            label="example.com/of",
+            value=self.namespace,
+            owner=OWNER,
+            digest=DIGEST,
+            field_manager=PROGRAM,
+            collected=COLLECTED,
+            **options,
+        )
         self.caches = Caches(self.own, namespaces=[self.namespace])
         self.sets = ObjectSets(
             client=self.own,
@@ -200,6 +208,49 @@ async def test_a_foreign_object_is_not_touched(notes: dict[str, str], place: Pla
     assert kinds_in(changes.created) == NAMES[1:]
     await place.apply(previous=KINDS)
     assert await place.get("ConfigMap", "a") == before
+
+
+async def test_an_object_without_an_owner_is_taken_over_if_that_is_asked_for(place: Place) -> None:
+    """It is the same object afterwards; what its manifest lacks goes, save for the metadata of others."""
+    before = await place.create(config_map("a", {"k": "old", "more": "data"}, labels={"theirs": "1"}))
+    await place.create(config_map("b", annotations={OWNER: "another"}))
+    await place.stop()
+    place.start(adopts=True)
+    changes = await place.apply(config_map("a", {"k": "v"}), config_map("b"))
+    assert (kinds_in(changes.updated), kinds_in(list(changes.errors))) == (["ConfigMap"], ["ConfigMap"])
+    live = await place.get("ConfigMap", "a")
+    assert (uid(live), live["data"], labels(live)["theirs"]) == (uid(before), {"k": "v"}, "1")
+    assert kinds_in((await place.apply()).removed) == ["ConfigMap"]
+
+
+async def test_what_others_remove_once_it_is_not_used_stays_when_it_left_the_set(place: Place) -> None:
+    old = config_map("old", labels={COLLECTED: "true"})
+    await place.apply(old, SET[1])
+    changes = await place.apply(config_map("new", labels={COLLECTED: "true"}))
+    assert (kinds_in(changes.created), kinds_in(changes.removed)) == (["ConfigMap"], ["Service"])
+    assert (await place.apply()).is_complete
+    assert await place.find("ConfigMap", "old")
+    assert await place.find("ConfigMap", "new")
+
+
+async def test_what_others_fill_in_stays_when_an_object_changes(place: Place) -> None:
+    """An address, a restart that somebody asked for, and replicas that the manifest leaves to a scaler."""
+    scaled = deployment("d")
+    scaled["spec"].pop("replicas", None)
+    await place.apply(service("b"), scaled)
+    address = (await place.get("Service", "b"))["spec"]["clusterIP"]
+    restart = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2024-05-01T00:00:00Z"}}}
+    await place.patch("Deployment", "d", {"spec": {"replicas": 3, "template": restart}})
+    changed = {**scaled, "spec": {**scaled["spec"], "revisionHistoryLimit": 2}}
+    await soon(lambda: "one" in place.changed, "the change to be seen")
+    assert kinds_in((await place.apply(service("b", ports=[{"port": 81}]), changed)).updated) == [
+        "Deployment",
+        "Service",
+    ]
+    live = (await place.get("Deployment", "d"))["spec"]
+    assert (live["replicas"], live["revisionHistoryLimit"]) == (3, 2)
+    assert annotations(live["template"]) == restart["metadata"]["annotations"]
+    assert (await place.get("Service", "b"))["spec"]["clusterIP"] == address
 
 
 async def test_two_owners_have_sets_of_their_own(place: Place) -> None:

@@ -2,52 +2,22 @@
 
 Everything outside metadata and status is the manifest's; a field that it lacks goes away or gets its default. In
 metadata the live object stays, save for labels, annotations and owners. Beyond that some kinds have fields that other
-controllers or the API server fill in; the modules here say which.
+controllers or the API server fill in; `kube.merge` says which.
 
 Arguments are never changed. What is returned shares parts with them: only the mappings along a changed path are new.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gardener import keys
 from gardener.managed_resource.ignored_fields import Pointer, with_live_fields
-from gardener.managed_resource.merge import filled_in, injected, node, pod, service, workloads
-from gardener.managed_resource.merge.options import MergeError, MergeOptions
+from kube.merge import MergeError, MergeOptions, with_kept_fields
 from kube.objects import Object, annotations, group_of, is_truthy, labels, metadata
 from kube.paths import at, mappings_at
 
 __all__ = ["MergeError", "MergeOptions", "Overwrite", "merge", "merge_ignored", "three_way"]
-
-_KINDS: dict[tuple[str, str], Callable[[Object, Object, MergeOptions], Object]] = {
-    ("apps", "Deployment"): workloads.merge_deployment,
-    ("extensions", "Deployment"): workloads.merge_deployment,
-    ("apps", "StatefulSet"): workloads.merge_stateful_set,
-    ("extensions", "StatefulSet"): workloads.merge_stateful_set,
-    ("apps", "DaemonSet"): workloads.merge_pod_template,
-    ("batch", "Job"): workloads.merge_job,
-    ("batch", "CronJob"): workloads.merge_cron_job,
-    ("", "Service"): service.merge,
-    ("", "ServiceAccount"): filled_in.merge_service_account,
-    ("", "Pod"): pod.merge,
-    ("", "Node"): node.merge,
-    ("", "Secret"): filled_in.merge_secret,
-    ("", "ConfigMap"): filled_in.merge_config_map,
-    ("", "Endpoints"): filled_in.merge_endpoints,
-    ("", "PersistentVolume"): filled_in.merge_persistent_volume,
-    ("", "PersistentVolumeClaim"): filled_in.merge_persistent_volume_claim,
-    ("coordination.k8s.io", "Lease"): filled_in.merge_lease,
-    ("discovery.k8s.io", "EndpointSlice"): filled_in.merge_endpoint_slice,
-    ("rbac.authorization.k8s.io", "Role"): filled_in.merge_role,
-    ("rbac.authorization.k8s.io", "ClusterRole"): filled_in.merge_cluster_role,
-    ("rbac.authorization.k8s.io", "RoleBinding"): filled_in.merge_role_binding,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): filled_in.merge_role_binding,
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): injected.merge_webhook_configuration,
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): injected.merge_webhook_configuration,
-    ("apiregistration.k8s.io", "APIService"): injected.merge_api_service,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): injected.merge_custom_resource_definition,
-}
 
 _ADOPTERS = frozenset(
     {
@@ -115,21 +85,16 @@ def merge(
     _set(result["metadata"]["annotations"], keys.CLAIMED_BY, None if claimant == origin else claimant)
     if basis.get("status"):
         result["status"] = basis["status"]
-    rule = _rule_of(manifest)
-    if rule is not None:
-        options = merge_options(manifest, horizontally_scaled=horizontally_scaled, vertically_scaled=vertically_scaled)
-        result = rule(result, basis, options)
+    options = merge_options(manifest, horizontally_scaled=horizontally_scaled, vertically_scaled=vertically_scaled)
+    result = with_kept_fields(result, basis, options)
     return result if live is None else with_live_fields(result, live, ignored)
-
-
-def _rule_of(manifest: Object) -> Callable[[Object, Object, MergeOptions], Object] | None:
-    return _KINDS.get((group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""))
 
 
 def merge_options(manifest: Object, *, horizontally_scaled: bool, vertically_scaled: bool) -> MergeOptions:
     """Args: see `merge`."""
     asked = annotations(manifest)
     return MergeOptions(
+        field_manager=keys.FIELD_MANAGER,
         preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
         preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
     )

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gardener.managed_resource.ignored_fields import Pointer, with_live_fields
-from gardener.managed_resource.merge.filled_in import written_by_agent
-from gardener.managed_resource.merge.options import MergeOptions
-from gardener.managed_resource.merge.workloads import RESTARTED_AT
 from kube.differences import path_text
+from kube.merge.filled_in import written_by
+from kube.merge.options import MergeOptions
+from kube.merge.workloads import RESTARTED_AT
 from kube.objects import Object, finalizers, is_deleting
 from kube.paths import at, mappings_at
 from kube.quantities import parse_quantity
@@ -48,7 +48,7 @@ def not_written(
     if kind == "StatefulSet" and not at(manifest, *_CLAIMS) and at(merged, *_CLAIMS):
         paths["spec.volumeClaimTemplates"] = None
     texts = [f'field "{path}{NOT_CHANGED}{_REMEDIES.get((kind, path), _OTHERS)}' for path in paths]
-    return [*texts, *_of_finalizers(manifest, live), *_of_pull_secrets(kind, wanted, merged, live)]
+    return [*texts, *_of_finalizers(manifest, live), *_of_pull_secrets(kind, wanted, merged, live, options)]
 
 
 def _field(kind: str, path: str) -> str:
@@ -101,9 +101,9 @@ def _of_finalizers(manifest: Object, live: Object) -> Iterator[str]:
         yield f'field "metadata.finalizers{NOT_CHANGED}{reason}'
 
 
-def _of_pull_secrets(kind: str, wanted: Object, merged: Object, live: Object) -> Iterator[str]:
+def _of_pull_secrets(kind: str, wanted: Object, merged: Object, live: Object, options: MergeOptions) -> Iterator[str]:
     """The API server does not record who added which, so none is taken away."""
-    if kind != "ServiceAccount" or not written_by_agent(live, "f:imagePullSecrets"):
+    if kind != "ServiceAccount" or not written_by(options.field_manager, live, "f:imagePullSecrets"):
         return
     names = {each.get("name") for each in mappings_at(wanted, "imagePullSecrets")}
     more = [str(each.get("name")) for each in mappings_at(merged, "imagePullSecrets") if each.get("name") not in names]

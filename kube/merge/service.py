@@ -7,7 +7,7 @@ type ExternalName.
 from collections.abc import Callable
 from typing import Any
 
-from gardener.managed_resource.merge.options import MergeOptions
+from kube.merge.options import MergeOptions
 from kube.objects import Object
 from kube.paths import at, mapping_at, mappings_at, with_value
 

@@ -1,14 +1,13 @@
 """Kinds into which controllers of Kubernetes, or applications, fill in what the manifest leaves out: it stays.
 
-What an application fills in stays only as long as it is the application's: a field that the agent wrote, and that the
+What an application fills in stays only as long as it is the application's: a field that we wrote, and that the
 manifest has no longer, goes. The API server records in `metadata.managedFields` whose it is.
 """
 
 import json
 
-from gardener.keys import FIELD_MANAGER
-from gardener.managed_resource.merge.options import MergeOptions
 from kube.differences import own_fields
+from kube.merge.options import MergeOptions
 from kube.objects import Object
 from kube.paths import at, mapping_at, mappings_at, with_value
 
@@ -24,38 +23,38 @@ def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
     return result if value is None or at(result, *path) is not None else with_value(result, path, value)
 
 
-def written_by_agent(live: Object, *steps: str) -> bool:
-    """Whether a field is recorded as the agent's; steps as in `fieldsV1`, such as `f:data`."""
-    return any(isinstance(at(fields, *steps), dict) for fields in own_fields(live, FIELD_MANAGER))
+def written_by(field_manager: str, live: Object, *steps: str) -> bool:
+    """Whether a field is recorded as this manager's; steps as in `fieldsV1`, such as `f:data`."""
+    return any(isinstance(at(fields, *steps), dict) for fields in own_fields(live, field_manager))
 
 
-def kept_if_of_others(result: Object, live: Object, name: str) -> Object:
-    """The result with a field of the live object that it does not mention, unless the agent wrote it."""
-    if result.get(name) is not None or name not in live or written_by_agent(live, f"f:{name}"):
+def kept_if_of_others(result: Object, live: Object, name: str, options: MergeOptions) -> Object:
+    """The result with a field of the live object that it does not mention, unless we wrote it."""
+    if result.get(name) is not None or name not in live or written_by(options.field_manager, live, f"f:{name}"):
         return result
     return {**result, name: live[name]}
 
 
-def merge_config_map(result: Object, live: Object, _options: MergeOptions) -> Object:
+def merge_config_map(result: Object, live: Object, options: MergeOptions) -> Object:
     """A manifest without any content leaves that to others; one with content owns all of it."""
     if any(result.get(name) is not None for name in _CONTENT):
         return result
     for name in _CONTENT:
-        result = kept_if_of_others(result, live, name)
+        result = kept_if_of_others(result, live, name, options)
     return result
 
 
-def merge_role(result: Object, live: Object, _options: MergeOptions) -> Object:
-    return kept_if_of_others(result, live, "rules")
+def merge_role(result: Object, live: Object, options: MergeOptions) -> Object:
+    return kept_if_of_others(result, live, "rules", options)
 
 
-def merge_role_binding(result: Object, live: Object, _options: MergeOptions) -> Object:
-    return kept_if_of_others(result, live, "subjects")
+def merge_role_binding(result: Object, live: Object, options: MergeOptions) -> Object:
+    return kept_if_of_others(result, live, "subjects", options)
 
 
-def merge_endpoint_slice(result: Object, live: Object, _options: MergeOptions) -> Object:
+def merge_endpoint_slice(result: Object, live: Object, options: MergeOptions) -> Object:
     for name in ("endpoints", "ports"):
-        result = kept_if_of_others(result, live, name)
+        result = kept_if_of_others(result, live, name, options)
     return result
 
 
@@ -102,8 +101,8 @@ def merge_secret(result: Object, live: Object, options: MergeOptions) -> Object:
     return merge_config_map(result, live, options)
 
 
-def merge_service_account(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """Who adds secrets to it is not undone. What the agent added goes with the manifest, as far as that is recorded."""
+def merge_service_account(result: Object, live: Object, options: MergeOptions) -> Object:
+    """Who adds secrets to it is not undone. What we added goes with the manifest, as far as that is recorded."""
     for name in ("secrets", "imagePullSecrets"):
         wanted = result.get(name)
         if wanted is not None and not isinstance(wanted, list):
@@ -112,7 +111,7 @@ def merge_service_account(result: Object, live: Object, _options: MergeOptions) 
         kept = [
             entries.pop(each["name"], each)
             for each in mappings_at(live, name)
-            if each.get("name") in entries or not _is_from_agent(live, name, each)
+            if each.get("name") in entries or not _is_ours(live, name, each, options)
         ]
         merged = [*kept, *entries.values()]
         if merged or wanted is not None:
@@ -120,7 +119,7 @@ def merge_service_account(result: Object, live: Object, _options: MergeOptions) 
     return result
 
 
-def _is_from_agent(live: Object, name: str, entry: Object) -> bool:
+def _is_ours(live: Object, name: str, entry: Object, options: MergeOptions) -> bool:
     """Of `imagePullSecrets`, which is one value to the API server, it is not known."""
     item = json.dumps({"name": entry.get("name")}, separators=(",", ":"))
-    return written_by_agent(live, f"f:{name}", f"k:{item}")
+    return written_by(options.field_manager, live, f"f:{name}", f"k:{item}")

@@ -6,7 +6,7 @@ mounts, containers, variables). The order is that of the live lists; new items c
 
 from typing import Any
 
-from gardener.managed_resource.merge.options import MergeOptions
+from kube.merge.options import MergeOptions
 from kube.objects import Object
 from kube.paths import at, with_value
 

@@ -5,8 +5,8 @@
 
 from typing import Any
 
-from gardener.managed_resource.merge.options import MergeError, MergeOptions
 from kube.clock import parse_time
+from kube.merge.options import MergeError, MergeOptions
 from kube.objects import Object, metadata
 from kube.paths import at, mapping_at, mappings_at, with_value
 

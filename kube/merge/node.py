@@ -1,7 +1,7 @@
 """Node: addresses of its Pods, its machine, and taints for its condition are filled in by Kubernetes."""
 
-from gardener.managed_resource.merge.filled_in import kept_if_omitted
-from gardener.managed_resource.merge.options import MergeOptions
+from kube.merge.filled_in import kept_if_omitted
+from kube.merge.options import MergeOptions
 from kube.objects import Object
 from kube.paths import at, mappings_at, with_value
 

@@ -11,7 +11,9 @@ class MergeError(ValueError):
     """The manifest can't be merged with a live object."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOptions:
+    field_manager: str
+    """Who writes: what it has set once, and the manifest does not have any more, goes."""
     preserve_replicas: bool = False
     preserve_resources: bool = False

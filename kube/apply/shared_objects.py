@@ -1,0 +1,37 @@
+"""Objects that others own as well: a Namespace that a person has made, and that has to have some labels.
+
+Of such an object only the labels and annotations of the manifest are set. It is created if it is not there, and never
+removed.
+"""
+
+from kube.errors import AlreadyExists
+from kube.objects import Object, annotations, key, labels, metadata
+from kube.resources import Resource
+from kube.runtime.client import Client
+
+
+def missing_metadata(manifest: Object, live: Object) -> Object | None:
+    """The merge patch of what the live object lacks; None if that is nothing."""
+    wanted = {
+        name: lacking
+        for name, of in (("labels", labels), ("annotations", annotations))
+        if (lacking := {each: text for each, text in of(manifest).items() if of(live).get(each) != text})
+    }
+    return {"metadata": wanted} if wanted else None
+
+
+async def share(client: Client, resource: Resource, manifest: Object) -> Object:
+    """The object, with the labels and annotations of the manifest. Raises KubeError."""
+    name = key(manifest)
+    live = await client.find(resource, name.name, namespace=name.namespace)
+    if live is None:
+        try:
+            return await client.create(resource, manifest)
+        except AlreadyExists:
+            live = await client.get(resource, name.name, namespace=name.namespace)
+    patch = missing_metadata(manifest, live)
+    if patch is None:
+        return live
+    # Not one that was made meanwhile in its place.
+    patch["metadata"]["uid"] = metadata(live).get("uid")
+    return await client.patch(resource, name.name, patch, namespace=name.namespace)

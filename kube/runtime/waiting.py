@@ -1,0 +1,175 @@
+"""Waiting for one object: until it is as something needs it, or gone.
+
+    waiting = Waiting(client=client, caches=caches, discovery=discovery)
+    deployment = await waiting.until_ready(DEPLOYMENTS, Key("shop", "front"), unready, seconds=300)
+    await waiting.until_gone(NAMESPACES, Key("", "shop"), seconds=600)
+
+The object is watched, alone, for as long as something waits for it. What is missing is a text, by which whoever waits
+can say for what (`report`). That an object is gone is asked of the API server: a watch may be behind. Where there is no
+such kind any more, all its objects are gone.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from kube.errors import KindGone, KindNotServed
+from kube.objects import Key, Object, held_by, is_deleting, uid
+from kube.resources import Resource
+from kube.runtime.cache import Caches, Change, Store, View, without_managed_fields
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+
+Unready = Callable[[Object | None], str]
+"""What is missing until an object, or None, is ready; empty: nothing. It may raise, which ends the waiting."""
+Report = Callable[[str], None]
+
+_UNKNOWN = "nothing is known of it yet"
+_BEHIND_SECONDS = 1.0
+"""Between two reads of an object that the watch says is gone, and the API server has."""
+
+
+class NotInTimeError(Exception):
+    """The time is over; the text names the object, and what is missing."""
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+class Waiting:
+    """Waits for objects of one cluster."""
+
+    def __init__(self, *, client: Client, caches: Caches, discovery: Discovery) -> None:
+        self._client = client
+        self._caches = caches
+        self._discovery = discovery
+
+    async def until_ready(
+        self,
+        resource: Resource,
+        wanted: Key,
+        unready: Unready,
+        *,
+        seconds: float,
+        since: int = 0,
+        report: Report = _silent,
+    ) -> Object:
+        """The object, once nothing is missing.
+
+        Args:
+            resource: its kind.
+            wanted: its name.
+            unready: says what is missing.
+            seconds: how long to wait at most.
+            since: the resourceVersion of what was written last; what is older is not looked at.
+            report: called with what is missing, each time that it changes.
+
+        Raises:
+            NotInTimeError: it is not ready in time.
+            Exception: what `unready` raises.
+        """
+
+        async def missing(store: Store[Object]) -> str:
+            if 0 < store.version(wanted) < since:
+                return _UNKNOWN
+            live = store.get(wanted)
+            return unready(live) or ("it does not exist" if live is None else "")
+
+        return await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="ready") or {}
+
+    async def until_gone(
+        self, resource: Resource, wanted: Key, *, seconds: float, its_uid: str = "", report: Report = _silent
+    ) -> None:
+        """Return once the API server says that it is not there, or that it is another one of that name.
+
+        Args:
+            resource: its kind.
+            wanted: its name.
+            seconds: how long to wait at most.
+            its_uid: of the object that is to go; empty: whichever has the name.
+            report: called with what it waits for, each time that it changes.
+
+        Raises:
+            NotInTimeError: it is not gone in time.
+            KubeError: the API server does not answer.
+        """
+
+        async def missing(store: Store[Object]) -> str:
+            live = store.get(wanted)
+            if live is None or its_uid not in ("", uid(live)):
+                live = await self._read(resource, wanted)
+            if live is None or its_uid not in ("", uid(live)):
+                return ""
+            return held_by(live) if is_deleting(live) else "it is not being deleted"
+
+        await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+
+    async def _read(self, resource: Resource, wanted: Key) -> Object | None:
+        try:
+            return await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+        except KindNotServed:
+            pass
+        try:
+            resource = await self._discovery.find_any_version(resource.api_version, resource.kind)
+        except KindGone:
+            return None
+        return await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+
+    async def _until(
+        self,
+        resource: Resource,
+        wanted: Key,
+        missing: Callable[[Store[Object]], Awaitable[str]],
+        *,
+        seconds: float,
+        report: Report,
+        aim: str,
+        every: float | None = None,
+    ) -> Object | None:
+        """What is known of the object when nothing is missing. Args: every: looks again although nothing changed."""
+        last = _UNKNOWN
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit, self._followed(resource, wanted) as (store, changed):
+                while reason := await missing(store):
+                    if reason != last:
+                        last = reason
+                        report(reason)
+                    await _either(changed, every)
+                    changed.clear()
+                return store.get(wanted)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise NotInTimeError(f"{resource.kind} {wanted} is not {aim} after {seconds:g} s: {last}")
+
+    @asynccontextmanager
+    async def _followed(self, resource: Resource, wanted: Key) -> AsyncIterator[tuple[Store[Object], asyncio.Event]]:
+        """What is known of the object, and an event that is set when that changes."""
+        changed = asyncio.Event()
+
+        def note(change: Change[Object]) -> None:
+            if change.key == wanted:
+                changed.set()
+
+        view = View(
+            resource,
+            without_managed_fields,
+            field_selector=f"metadata.name={wanted.name}",
+            namespace=wanted.namespace,
+        )
+        store = self._caches.acquire(view)
+        unsubscribe = store.subscribe(note)
+        try:
+            await store.synced.wait()
+            yield store, changed
+        finally:
+            unsubscribe()
+            await asyncio.shield(self._caches.release(view))
+
+
+async def _either(changed: asyncio.Event, seconds: float | None) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await changed.wait()

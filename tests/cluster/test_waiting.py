@@ -1,0 +1,105 @@
+"""Waiting for an object: until it is ready, with what is missing as text, or until the API server says that it is gone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from kit.objects import config_map, placed
+from kit.world import World
+from kube.objects import Key, Object, resource_version, uid
+from kube.resources import CONFIG_MAPS, Resource
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+from kube.runtime.waiting import NotInTimeError, Waiting
+
+PATIENCE = 30.0
+HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
+FREE = {"metadata": {"finalizers": None}}
+
+
+@pytest.fixture
+async def waiting(client: Client) -> AsyncIterator[Waiting]:
+    caches = Caches(client)
+    yield Waiting(client=client, caches=caches, discovery=Discovery(client))
+    assert not list(caches.stores())  # nothing is watched any more
+    await caches.close()
+
+
+def unready(obj: Object | None) -> str:
+    if obj is None:
+        return "not there"
+    state: str = (obj.get("data") or {}).get("state", "")
+    if state == "failed":
+        raise ValueError("it failed")
+    return "" if state == "ready" else f"state is {state}"
+
+
+def in_state(state: str) -> Object:
+    return config_map("a", {"state": state})
+
+
+async def test_an_object_is_awaited_and_what_is_missing_reported(world: World, waiting: Waiting) -> None:
+    name, reasons = Key(world.namespace, "a"), list[str]()
+    seen = {state: asyncio.Event() for state in ("not there", "state is starting")}
+
+    def report(reason: str) -> None:
+        reasons.append(reason)
+        seen[reason].set()
+
+    ready = asyncio.create_task(waiting.until_ready(CONFIG_MAPS, name, unready, seconds=PATIENCE, report=report))
+    await seen["not there"].wait()
+    await world.create(config_map("b"))  # of no interest
+    await world.create(in_state("starting"))
+    await seen["state is starting"].wait()
+    await world.patch("ConfigMap", "a", {"data": {"state": "ready"}})
+    assert (await ready)["data"] == {"state": "ready"}
+    assert reasons == ["not there", "state is starting"]
+
+
+async def test_what_is_ready_is_returned_at_once(world: World, waiting: Waiting) -> None:
+    written = await world.create(in_state("ready"))
+    found = await waiting.until_ready(
+        CONFIG_MAPS, Key(world.namespace, "a"), unready, seconds=PATIENCE, since=resource_version(written)
+    )
+    assert uid(found) == uid(written)
+
+
+async def test_a_failure_ends_the_waiting(world: World, waiting: Waiting) -> None:
+    await world.create(in_state("failed"))
+    with pytest.raises(ValueError, match="it failed"):
+        await waiting.until_ready(CONFIG_MAPS, Key(world.namespace, "a"), unready, seconds=PATIENCE)
+
+
+async def test_the_end_of_the_time_says_what_was_missing(world: World, waiting: Waiting) -> None:
+    await world.create(in_state("starting"))
+    with pytest.raises(NotInTimeError) as caught:
+        await waiting.until_ready(CONFIG_MAPS, Key(world.namespace, "a"), unready, seconds=0.5)
+    assert str(caught.value) == f"ConfigMap {world.namespace}/a is not ready after 0.5 s: state is starting"
+
+
+async def test_an_object_is_gone_when_its_finalizers_are(world: World, waiting: Waiting) -> None:
+    await world.create({**config_map("a"), "metadata": {"name": "a", **HELD["metadata"]}})
+    name, reported = Key(world.namespace, "a"), asyncio.Queue[str]()
+    gone = asyncio.create_task(waiting.until_gone(CONFIG_MAPS, name, seconds=PATIENCE, report=reported.put_nowait))
+    assert await reported.get() == "it is not being deleted"
+    await world.delete("ConfigMap", "a")
+    assert await reported.get() == "waits for example.com/wait"
+    await world.patch("ConfigMap", "a", FREE)
+    await gone
+
+
+async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: World, waiting: Waiting) -> None:
+    before = uid(await world.create(config_map("a")))
+    await world.delete("ConfigMap", "a")
+    name = Key(world.namespace, "a")
+    after = await world.create(placed(config_map("a"), world.namespace))
+    await waiting.until_gone(CONFIG_MAPS, name, seconds=PATIENCE, its_uid=before)
+    with pytest.raises(NotInTimeError, match="it is not being deleted"):
+        await waiting.until_gone(CONFIG_MAPS, name, seconds=0.5, its_uid=uid(after))
+
+
+async def test_of_a_kind_that_does_not_exist_nothing_is_left(world: World, waiting: Waiting) -> None:
+    unknown = Resource("nothing.example.com", "v1", "Nothing", "nothings", namespaced=True)
+    await waiting.until_gone(unknown, Key(world.namespace, "a"), seconds=PATIENCE)
