@@ -5,11 +5,12 @@ What a program consists of is imported only if it is the one: its schema, its co
 
 from typing import TYPE_CHECKING, Any
 
-from config import controller_manager, resource_manager, scheduler
+from config import controller_manager, gardenlet, resource_manager, scheduler
 from process.program import Program
 
 if TYPE_CHECKING:
     from config.controller_manager.schema import ControllerManagerConfiguration
+    from config.gardenlet.schema import GardenletConfiguration
     from config.resource_manager.schema import ResourceManagerConfiguration
     from config.scheduler.schema import SchedulerConfiguration
     from process.program import Compose
@@ -33,6 +34,12 @@ def _scheduler() -> "Compose[SchedulerConfiguration]":
     return compose
 
 
+def _gardenlet() -> "Compose[GardenletConfiguration]":
+    from agent.gardenlet.app import compose
+
+    return compose
+
+
 PROGRAMS: tuple[Program[Any], ...] = (
     Program(
         name="resource-manager-agent",
@@ -51,5 +58,11 @@ PROGRAMS: tuple[Program[Any], ...] = (
         summary="Chooses Seeds for the Shoots of the garden cluster.",
         component=scheduler.COMPONENT,
         compose=_scheduler,
+    ),
+    Program(
+        name="gardenlet",
+        summary="Registers a seed in the garden cluster and maintains what lives on it.",
+        component=gardenlet.COMPONENT,
+        compose=_gardenlet,
     ),
 )

@@ -4,8 +4,17 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from config.blocks import Enabled
-from config.checks import at_least, each, label_selector, label_value, namespace_if_given, one_of, required_value
-from config.fields import Setting, setting
+from config.checks import (
+    at_least,
+    each,
+    label_selector,
+    label_value,
+    longer_than_zero,
+    namespace_if_given,
+    one_of,
+    required_value,
+)
+from config.fields import Duration, Setting, setting
 from gardener import keys
 
 
@@ -27,6 +36,15 @@ class LabelSelector:
     match_expressions: Annotated[
         tuple[LabelSelectorRequirement, ...], setting("Requirements to meet, all of them.")
     ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionThreshold:
+    type: Annotated[str, setting("Type of the condition.", required_value())] = ""
+    duration: Annotated[
+        Duration,
+        setting("Time for which a condition that was true is progressing before it is false.", longer_than_zero),
+    ] = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

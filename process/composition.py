@@ -50,6 +50,7 @@ class Parts:
     """What a program has besides what all programs have. The sum of two is one process that is both.
 
     Attributes:
+        alive: checks of liveness, beside that the process answers.
         checks: of readiness, beside those of the caches.
         servers: started with those of metrics and probes.
         caches: what every replica watches beside what is watched already.
@@ -59,6 +60,7 @@ class Parts:
         work: only of the leader, if the program elects one.
     """
 
+    alive: Sequence[HealthCheck] = ()
     checks: Sequence[HealthCheck] = ()
     servers: Sequence[HttpServer] = ()
     caches: Sequence[CacheUser] = ()
@@ -69,6 +71,7 @@ class Parts:
 
     def __add__(self, other: Self) -> "Parts":
         return Parts(
+            alive=[*self.alive, *other.alive],
             checks=[*self.checks, *other.checks],
             servers=[*self.servers, *other.servers],
             caches=[*self.caches, *other.caches],
@@ -103,7 +106,7 @@ class Composition(Generic[C]):
         version: str,
         environment: Mapping[str, str],
     ) -> None:
-        self.config = config
+        self.config, self.version = config, version
         self._component, self._service = component, service
         self._user_agent = user_agent(component.name, version)
         self._elector: LeaderElector | None = None
@@ -126,7 +129,7 @@ class Composition(Generic[C]):
         """
         config, grace_period = self.config, self.config.graceful_shutdown_timeout
         caches_behind = CacheCollector(self.clusters, prefix=self._component.metrics_prefix)
-        servers = [self._metrics(), self._probes(parts.checks), *parts.servers]
+        servers = [self._metrics(), self._probes(parts), *parts.servers]
         for server in (*servers, *parts.serving):
             server.bind()
         return [
@@ -169,10 +172,15 @@ class Composition(Generic[C]):
         server, profiling = self.config.server.metrics, self.config.debugging.enable_profiling
         return metrics_server(host=server.bind_address, port=server.port, profiling=profiling)
 
-    def _probes(self, checks: Sequence[HealthCheck]) -> HttpServer:
+    def _probes(self, parts: Parts) -> HttpServer:
         configured = [cluster.name for cluster in self._component.clusters]
         informers, server = SyncChecks(self.clusters, configured=configured), self.config.server.health_probes
-        return probe_server(readyz=lambda: [*checks, *informers()], host=server.bind_address, port=server.port)
+        return probe_server(
+            healthz=parts.alive,
+            readyz=lambda: [*parts.checks, *informers()],
+            host=server.bind_address,
+            port=server.port,
+        )
 
 
 class AtStop:

@@ -6,8 +6,9 @@ in the log and in the answer for the single check.
 
 Probes must stay cheap and quick: a check has a time limit, and probes that arrive while it runs share its result.
 
-Liveness says only whether this process can answer. What a restart does not mend, an API server that is away above all,
-is no part of it: it would stop all replicas at once, and those of the webhooks are needed by another cluster.
+Liveness says whether this process can answer, and what its program adds. What a restart does not mend, an API server
+that is away above all, is no part of it: it would stop all replicas at once, and those of the webhooks are needed by
+another cluster.
 """
 
 import asyncio
@@ -195,7 +196,7 @@ def _plain(status: int, text: str) -> web.Response:
     return web.Response(status=status, text=text, content_type="text/plain", charset="utf-8", headers=headers)
 
 
-def probe_server(*, readyz: Checks, host: str, port: int) -> HttpServer:
+def probe_server(*, healthz: Sequence[HealthCheck] = (), readyz: Checks, host: str, port: int) -> HttpServer:
     """The health-probe server, not yet bound."""
-    handler = ProbeHandler({"/healthz": [PING], "/readyz": readyz})
+    handler = ProbeHandler({"/healthz": [PING, *healthz], "/readyz": readyz})
     return HttpServer("health probes", handler, host=host, port=port)

@@ -1,1 +1,1 @@
-"""The gardenlet: the agent of a garden on a seed cluster."""
+"""The gardenlet: the agent of a seed. It opens all connections itself, and nothing connects to it but probes."""

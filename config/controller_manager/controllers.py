@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from config.blocks import CacheSyncTimeout, Enabled
 from config.checks import at_least, http_url, label_selector, longer_than_zero, one_of, required_value
 from config.fields import Check, Duration, setting
-from config.shared import LabelSelector, workers
+from config.shared import ConditionThreshold, LabelSelector, workers
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 
 _RESOURCE_QUOTA = ("v1", "ResourceQuota")
@@ -172,15 +172,6 @@ class Seed:
     def patience_with_shoots(self) -> float:
         """Seconds from the loss of a Seed until its Shoots say so."""
         return 5 * self.monitor_period if self.shoot_monitor_period is None else self.shoot_monitor_period
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionThreshold:
-    type: Annotated[str, setting("Type of the condition.", required_value())] = ""
-    duration: Annotated[
-        Duration,
-        setting("Time for which a condition that was true is progressing before it is false.", longer_than_zero),
-    ] = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

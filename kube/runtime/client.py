@@ -199,6 +199,12 @@ class Client:
         )
         return view
 
+    def without_limit(self) -> Self:
+        """The same client, guard included, whose requests wait for no others: for heartbeats."""
+        view = type(self)(self.transport, user_agent="", write_guard=self._write_guard)
+        view.identity, view.consistency = self.identity, self.consistency
+        return view
+
     async def request(
         self,
         method: str,

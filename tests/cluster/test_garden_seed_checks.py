@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agent.controller_manager.seed import backup_buckets_check, extensions_check
-from config.controller_manager.controllers import ConditionThreshold, Controllers, SeedCheck
+from config.controller_manager.controllers import Controllers, SeedCheck
+from config.shared import ConditionThreshold
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS
 from kit.eventually import soon
 from kit.garden import Garden

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from agent.controller_manager.context import Context
-from config.controller_manager.controllers import ConditionThreshold
+from config.shared import ConditionThreshold
 from gardener.api.garden import SHOOTS
 from gardener.conditions import progressing_until, softened
 from gardener.garden.seeds import phase_of

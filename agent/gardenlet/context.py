@@ -1,0 +1,39 @@
+"""What control loops get: the seam between the process and the controllers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.gardenlet.health import HealthState
+from config.gardenlet.schema import GardenletConfiguration
+from gardenapi.api import GardenApi
+from kube.clock import utc_now
+from kube.objects import Object
+from kube.runtime.events import EventRecorder
+from process.clusters import Cluster, Clusters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What control loops are made from.
+
+    Attributes:
+        seed_name: of the own Seed.
+        clusters: to open and close connections to Shoots.
+        api: how the garden differs from others.
+        gardener: id, name and version of this gardenlet, for `status.gardener`.
+        garden_identity: of the garden cluster.
+    """
+
+    config: GardenletConfiguration
+    seed_name: str
+    seed: Cluster
+    garden: Cluster
+    clusters: Clusters
+    api: GardenApi
+    seed_recorder: EventRecorder
+    garden_recorder: EventRecorder
+    gardener: Object
+    garden_identity: str
+    health: HealthState
+    clock: Callable[[], datetime] = utc_now

@@ -1,0 +1,12 @@
+"""Which control loops there are: what a leader runs."""
+
+from agent.gardenlet.context import Context
+from agent.table import Table
+from config.gardenlet.schema import GardenletConfiguration
+
+CONTROLLERS = Table[GardenletConfiguration, Context](
+    "agent.gardenlet",
+    {
+        "seed.lease": lambda config: config.controllers.seed.enabled,
+    },
+)

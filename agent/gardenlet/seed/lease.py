@@ -1,0 +1,143 @@
+"""The controller `seed-lease`: the heartbeat of the Seed.
+
+Every few seconds the seed's API server is asked whether it is well, and the Seed's Lease in the garden is renewed: a
+request each. The condition GardenletReady is written when another client has written something else.
+
+The Lease is patched; it is made if the API server says that there is none. Without a Seed there is no Lease, and the
+process is healthy. A renewal that fails makes it not healthy at once: whoever probes it sees that the seed or the
+garden can't be reached, and for how long that may go on is the probe's business.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+import structlog
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.health import HealthState
+from agent.gardenlet.views import SEEDS_VIEW
+from gardener.api.garden import SEEDS
+from gardener.conditions import GARDENLET_READY
+from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
+from kube.clock import format_micro_time
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, key, uid
+from kube.resources import LEASES
+from kube.runtime.cache import Change, Store
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import all_of, any_of, came, listed
+from kube.runtime.status import StatusWriter
+
+READY = Condition(GARDENLET_READY, "True", "GardenletReady", "Gardenlet is posting ready status.")
+_MAX_BACKOFF = 2.0
+_GRACE_SECONDS = 1.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def renewal(seed: Object, *, seconds: int, now: datetime) -> Object:
+    """What is written into the Lease of a Seed."""
+    name = key(seed).name
+    return {
+        "metadata": {"ownerReferences": [SEEDS.reference(name=name, uid=uid(seed))]},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": format_micro_time(now)},
+    }
+
+
+def with_ready(status: Object, *, has_phase: bool, now: datetime) -> Object:
+    """The status of a Seed whose gardenlet renews its Lease."""
+    having = conditions_of({"status": status})
+    updated = with_conditions(having, [READY], now=now)
+    if updated == having:
+        return status
+    return {**status, "conditions": updated} | ({"phase": phase_of(updated)} if has_phase else {})
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, own = context.config.controllers.seed, Key("", context.seed_name)
+    seconds = settings.lease_resync_seconds
+    loop = ControlLoop(
+        "seed-lease",
+        kind=SEEDS,
+        max_backoff=_MAX_BACKOFF,
+        # The pass has a shorter limit of its own, so that it can report what took so long.
+        time_limit=seconds + _GRACE_SECONDS,
+        initial_keys=[own],
+    )
+    is_own: Callable[[Change[Object]], bool] = lambda change: change.key == own  # noqa: E731
+    seeds = loop.watch(context.garden.caches, SEEDS_VIEW, enqueue(when=all_of(is_own, any_of(came, listed))))
+    garden = context.garden.client.without_limit()
+    return loop.reconciled_by(
+        Reconciler(
+            seed=context.seed.client.without_limit(),
+            garden=garden,
+            seeds=seeds,
+            statuses=StatusWriter(garden, seeds),
+            has_phase=context.api.has_own_fields,
+            health=context.health,
+            seconds=seconds,
+            clock=context.clock,
+        )
+    )
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """Args:
+    seed, garden: clients without a limit of requests: a heartbeat waits for no others.
+    seconds: between two renewals, and for one of them.
+    """
+
+    seed: Client
+    garden: Client
+    seeds: Store[Object]
+    statuses: StatusWriter
+    has_phase: bool
+    health: HealthState
+    seconds: int
+    clock: Callable[[], datetime]
+    _is_missed: bool = False
+
+    async def reconcile(self, name: Key) -> Result:
+        try:
+            async with asyncio.timeout(self.seconds):
+                await self._renew(name)
+        except (KubeError, TimeoutError) as error:
+            problem = str(error) or f"not renewed within {self.seconds} seconds"
+            self.health.fail(f"the Lease {LEASE_NAMESPACE}/{name} in the garden can't be renewed: {problem}")
+            raise ReconcileError(f"heartbeat of seed {name}: {problem}") from error
+        self.health.confirm()
+        if (seed := self.seeds.get(name)) is not None:
+            await self._report(seed)
+        return RequeueAfter(self.seconds)
+
+    async def _renew(self, name: Key) -> None:
+        """Raises KubeError."""
+        await self.seed.request("GET", "/healthz")
+        seed = self.seeds.get(name)
+        if seed is None:
+            if not self._is_missed:
+                log.info("There is no Seed; its Lease is not renewed until there is one", seed=name.name)
+            self._is_missed = True
+            return
+        self._is_missed = False
+        body = renewal(seed, seconds=self.seconds, now=self.clock())
+        try:
+            await self.garden.patch(LEASES, name.name, body, namespace=LEASE_NAMESPACE)
+        except NotFound:
+            meta = body["metadata"] | {"name": name.name, "namespace": LEASE_NAMESPACE}
+            await self.garden.create(LEASES, {**LEASES.type_meta, **body, "metadata": meta})
+
+    async def _report(self, seed: Object) -> None:
+        compute = partial(with_ready, has_phase=self.has_phase, now=self.clock())
+        if compute(seed.get("status") or {}) != (seed.get("status") or {}):
+            try:
+                await self.statuses.update(seed, compute)
+            except NotFound:
+                return

@@ -1,0 +1,221 @@
+"""The `controllers` section of the schema.
+
+Every controller can be switched off. What belongs to what a controller does not do is accepted all the same, so that
+one file serves several releases.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from config.blocks import CacheSyncTimeout, Enabled
+from config.checks import at_least, each, label_selector, lasts_at_least, one_of
+from config.fields import Check, Duration, Setting, setting
+from config.shared import ConditionThreshold, LabelSelector
+from kube.validation import FieldError, forbidden, invalid
+
+NOT_NEGATIVE = "must be greater than or equal to 0"
+PURPOSES = ("evaluation", "testing", "development", "infrastructure", "production")
+HOUR = 3600.0
+
+
+def workers() -> Setting:
+    """How many objects a controller processes at once, which the references say above their fields."""
+    return setting("", at_least(0, NOT_NEGATIVE), zero_is_unset=True)
+
+
+def period(effect: str) -> Setting:
+    return setting(effect, lasts_at_least(0, NOT_NEGATIVE), zero_is_unset=True)
+
+
+def _ttl(path: str, value: int) -> Iterator[FieldError]:
+    if not 30 <= value <= 600:
+        yield invalid(path, value, "must be within [30,600]")
+
+
+Thresholds = Annotated[
+    tuple[ConditionThreshold, ...], setting("For how long a condition that was true is progressing before it is false.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """A controller without settings of its own."""
+
+    enabled: Enabled = True
+    concurrent_syncs: Annotated[int, workers()] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupEntry(Workers):
+    deletion_grace_period_hours: Annotated[
+        int,
+        setting("Hours for which the backups of deleted Shoots are kept; negative: 0."),
+    ] = 0
+    deletion_grace_period_shoot_purposes: Annotated[
+        tuple[str, ...],
+        setting("Purposes of the Shoots whose backups are kept; empty: all.", each(one_of(*PURPOSES))),
+    ] = ()
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.deletion_grace_period_shoot_purposes and self.deletion_grace_period_hours <= 0:
+            detail = "must specify grace period hours > 0 when specifying purposes"
+            yield forbidden(f"{path}.deletionGracePeriodShootPurposes", detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationCare(Workers):
+    sync_period: Annotated[Duration, period("Time between two checks of a ControllerInstallation.")] = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationRequired(Workers):
+    concurrent_syncs: Annotated[int, workers()] = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gardenlet:
+    enabled: Enabled = True
+    sync_period: Annotated[Duration, period("Time between two reconciliations of the Gardenlet.")] = HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedSeed(Workers):
+    sync_period: Annotated[Duration, period("Time between two reconciliations of a ManagedSeed.")] = HOUR
+    wait_sync_period: Annotated[
+        Duration, period("Time between two looks at a ManagedSeed whose Shoot is not ready.")
+    ] = 15.0
+    sync_jitter_period: Annotated[Duration, period("Time over which reconciliations of a start are spread.")] = 300.0
+    jitter_updates: Annotated[bool, setting("Spread reconciliations of changed ManagedSeeds, too.")] = False
+    max_concurrent_rollouts: Annotated[
+        int, setting("Gardenlets that are rolled out at once.", at_least(1), zero_is_unset=True)
+    ] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkPolicy(Workers):
+    concurrent_syncs: Annotated[int, workers()] = 5
+    additional_namespace_selectors: Annotated[
+        tuple[LabelSelector, ...],
+        setting("Further namespaces that get the policies, beside those of Gardener.", each(label_selector)),
+    ] = ()
+    namespaces_served_elsewhere: Annotated[
+        tuple[LabelSelector, ...],
+        setting("Namespaces whose policies another program makes.", each(label_selector)),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    enabled: Enabled = True
+    sync_period: Annotated[Duration, period("Time between two reconciliations of the Seed.")] = 60.0
+    lease_resync_seconds: Annotated[
+        int,
+        setting("Seconds between two renewals of the Seed's Lease.", at_least(0, NOT_NEGATIVE), zero_is_unset=True),
+    ] = 2
+    lease_resync_miss_threshold: Annotated[
+        int,
+        setting("Renewals that may fail until `/healthz` reports it.", at_least(0, NOT_NEGATIVE), zero_is_unset=True),
+    ] = 10
+
+    @property
+    def patience(self) -> float:
+        """Seconds without a renewal after which the process counts as not healthy."""
+        return float(self.lease_resync_seconds * self.lease_resync_miss_threshold)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedCare:
+    enabled: Enabled = True
+    sync_period: Annotated[Duration, period("Time between two checks of the seed's components.")] = 30.0
+    condition_thresholds: Thresholds = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shoot(Workers):
+    sync_period: Annotated[Duration, period("Time between two reconciliations of a Shoot.")] = HOUR
+    progress_report_period: Annotated[
+        Duration | None,
+        setting("Least time between two reports of an operation's progress.", lasts_at_least(0, NOT_NEGATIVE)),
+    ] = None
+    reconcile_in_maintenance_only: Annotated[
+        bool, setting("Reconcile unchanged Shoots only in their maintenance windows.")
+    ] = False
+    respect_sync_period_overwrite: Annotated[
+        bool, setting("Let annotations of Shoots change or switch off their reconciliation.")
+    ] = False
+    retry_duration: Annotated[Duration, period("Time after which an operation that fails is given up.")] = 12 * HOUR
+    dns_entry_ttl_seconds: Annotated[
+        int, setting("Lifetime of DNS records, in seconds.", Check("30 to 600", _ttl), name="dnsEntryTTLSeconds")
+    ] = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleExtensionHealthChecks:
+    enabled: Annotated[bool, setting("Conditions of extensions that are not updated any more do not count.")] = True
+    threshold: Annotated[Duration, period("Age at which they are not.")] = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootCare(Workers):
+    sync_period: Annotated[Duration, period("Time between two checks of a Shoot.")] = 60.0
+    stale_extension_health_checks: Annotated[
+        StaleExtensionHealthChecks, setting("Conditions of extensions that are not updated.")
+    ] = StaleExtensionHealthChecks()
+    managed_resource_progressing_threshold: Annotated[
+        Duration | None,
+        setting("Time for which a ManagedResource may be progressing.", lasts_at_least(0, NOT_NEGATIVE)),
+    ] = None
+    condition_thresholds: Thresholds = ()
+    webhook_remediator_enabled: Annotated[bool, setting("Correct webhooks of Shoots that keep them from working.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootState:
+    enabled: Enabled = True
+    concurrent_syncs: Annotated[
+        int, setting("Shoots whose state is saved at once; 0: none.", at_least(0, NOT_NEGATIVE))
+    ] = 5
+    sync_period: Annotated[Duration, period("Time between two saves of a Shoot's state.")] = 6 * HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewWorkers(Workers):
+    concurrent_syncs: Annotated[int, workers()] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadIdentityTokens(FewWorkers):
+    token_expiration_duration: Annotated[Duration, period("Lifetime of the tokens that are requested.")] = 6 * HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    cache_sync_timeout: CacheSyncTimeout = 120.0
+    backup_bucket: Annotated[Workers, setting("Mirrors BackupBuckets into the seed.")] = Workers()
+    backup_entry: Annotated[BackupEntry, setting("Mirrors BackupEntries into the seed.")] = BackupEntry()
+    bastion: Annotated[Workers, setting("Mirrors Bastions into the seed.")] = Workers()
+    controller_installation: Annotated[Workers, setting("Installs extensions.")] = Workers()
+    controller_installation_care: Annotated[InstallationCare, setting("Conditions of extensions.")] = InstallationCare()
+    controller_installation_required: Annotated[
+        InstallationRequired, setting("Whether objects of the seed need an extension.")
+    ] = InstallationRequired()
+    gardenlet: Annotated[Gardenlet, setting("Upgrades this gardenlet.")] = Gardenlet()
+    managed_seed: Annotated[ManagedSeed, setting("Makes seeds of Shoots.")] = ManagedSeed()
+    network_policy: Annotated[NetworkPolicy, setting("NetworkPolicies that every namespace of Gardener has.")] = (
+        NetworkPolicy()
+    )
+    seed: Annotated[Seed, setting("Reconciles the Seed and renews its Lease.")] = Seed()
+    seed_care: Annotated[SeedCare, setting("Conditions of the seed's components.")] = SeedCare()
+    shoot: Annotated[Shoot, setting("Reconciles Shoots.")] = Shoot()
+    shoot_care: Annotated[ShootCare, setting("Conditions of Shoots.")] = ShootCare()
+    shoot_state: Annotated[ShootState, setting("Saves the state of Shoots in the garden.")] = ShootState()
+    token_requestor: Annotated[FewWorkers, setting("Tokens for the garden, of ServiceAccounts.")] = FewWorkers()
+    token_requestor_workload_identity: Annotated[
+        WorkloadIdentityTokens, setting("Tokens for the garden, of WorkloadIdentities.")
+    ] = WorkloadIdentityTokens()
+    vpa_eviction_requirements: Annotated[FewWorkers, setting("Keeps etcds from being evicted in working hours.")] = (
+        FewWorkers()
+    )

@@ -1,0 +1,279 @@
+"""Every field of the gardenlet's configuration file, but for those of its controllers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
+from config.checks import at_least, lasts_at_least, object_name
+from config.checks import labels as valid_labels
+from config.checks import namespace as valid_namespace
+from config.fields import Check, Duration, join, setting
+from config.gardenlet.controllers import NOT_NEGATIVE, Controllers
+from gardener.garden.networks import cidr_errors, family_errors, overlap_errors
+from kube.addresses import ip_errors
+from kube.names import dns_label_problems
+from kube.objects import Object, mapping, text, texts
+from kube.paths import at, mapping_at
+from kube.quantities import parse_quantity
+from kube.validation import FieldError, forbidden, invalid, invalid_for, required
+
+_TEN_MINUTES = 600.0
+FEATURE_GATES: Mapping[str, bool] = {
+    "DefaultSeccompProfile": False,
+    "HVPA": False,
+    "HVPAForShootedSeed": False,
+    "IPv6SingleStack": False,
+    "NewVPN": False,
+    "NewWorkerPoolHash": False,
+    "ShootManagedIssuer": False,
+    "VPAAndHPAForAPIServer": True,
+    "VPAForETCD": True,
+}
+"""Those of the release, with their defaults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretReference:
+    name: Annotated[str, setting("Name of the Secret.", object_name)] = ""
+    namespace: Annotated[str, setting("Namespace of the Secret, in the seed cluster.", valid_namespace)] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeconfigValidity:
+    validity: Annotated[
+        Duration | None,
+        setting(
+            "Lifetime that is asked for; unset: what the garden grants.",
+            lasts_at_least(_TEN_MINUTES, "validity must be at least 10m"),
+        ),
+    ] = None
+    auto_rotation_jitter_percentage_min: Annotated[
+        int, setting("Percentage of its lifetime after which a certificate is replaced at the earliest.")
+    ] = 70
+    auto_rotation_jitter_percentage_max: Annotated[
+        int, setting("Percentage of its lifetime after which a certificate is replaced at the latest.")
+    ] = 90
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        least, most = self.auto_rotation_jitter_percentage_min, self.auto_rotation_jitter_percentage_max
+        where = f"{path}.autoRotationJitterPercentageMin"
+        if least < 1:
+            yield invalid(where, least, "minimum percentage must be at least 1")
+        if most > 100:
+            yield invalid(f"{path}.autoRotationJitterPercentageMax", most, "maximum percentage must be at most 100")
+        if least >= most:
+            yield invalid(where, least, "minimum percentage must be less than maximum percentage")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GardenClientConnection(ClientConnection):
+    qps: Annotated[
+        float, setting("Requests a second of the whole connection; negative: no limit.", zero_is_unset=True)
+    ] = 50.0
+    burst: Annotated[
+        int, setting("Requests beyond `qps` after idle time.", at_least(0, "must be non-negative"), zero_is_unset=True)
+    ] = 100
+    garden_cluster_address: Annotated[
+        str, setting("Address of the garden's API server, for extensions and the gardenlets of ManagedSeeds.")
+    ] = ""
+    garden_cluster_ca_cert: Annotated[
+        str,
+        setting(
+            "Certificate authority of the garden's API server, PEM in base64; `none`: those of the system.",
+            name="gardenClusterCACert",
+        ),
+    ] = ""
+    bootstrap_kubeconfig: Annotated[
+        SecretReference | None, setting("Secret with a kubeconfig that may ask for a certificate.")
+    ] = None
+    kubeconfig_secret: Annotated[
+        SecretReference | None, setting("Secret in which the kubeconfig with the certificate is kept.")
+    ] = None
+    kubeconfig_validity: Annotated[KubeconfigValidity, setting("Lifetime of the certificate.")] = KubeconfigValidity()
+
+
+def _quantities(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
+    for name, amount in value.items():
+        try:
+            if parse_quantity(str(amount)) < 0:
+                yield invalid(f"{path}.{name}", amount, NOT_NEGATIVE)
+        except ValueError as error:
+            yield invalid(f"{path}.{name}", amount, str(error))
+
+
+_AMOUNTS = Check("quantities by name", _quantities)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    capacity: Annotated[dict[str, Any], setting("What the seed holds at most, such as `shoots`.", _AMOUNTS)] = field(
+        default_factory=dict
+    )
+    reserved: Annotated[dict[str, Any], setting("The part of it that is not for Shoots.", _AMOUNTS)] = field(
+        default_factory=dict
+    )
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        for name, amount in self.reserved.items():
+            where = f"{path}.reserved.{name}"
+            if name not in self.capacity:
+                yield invalid(where, amount, "reserved without capacity")
+                continue
+            try:
+                if parse_quantity(str(amount)) > parse_quantity(str(self.capacity[name])):
+                    yield invalid(where, amount, "reserved must be lower or equal to capacity")
+            except ValueError:
+                continue  # said of the quantity itself
+
+
+def _seed_errors(path: str, value: dict[str, Any]) -> Iterator[FieldError]:
+    """What can't be right, whatever garden the Seed is for; the garden checks the rest when it is registered."""
+    meta = mapping(value.get("metadata"))
+    if name := text(meta.get("name")):
+        yield from invalid_for(f"{path}.metadata.name", name, dns_label_problems(name))
+    else:
+        yield required(f"{path}.metadata.name", "name or generateName is required")
+    yield from valid_labels.errors(f"{path}.metadata.labels", mapping(meta.get("labels")))
+    for field_path in (("provider", "type"), ("provider", "region")):
+        if not text(at(value, "spec", *field_path)):
+            yield required(".".join((path, "spec", *field_path)), "must provide it")
+    networks = mapping_at(value, "spec", "networks")
+    ranges = {name: text(networks.get(name)) for name in ("pods", "services", "nodes")}
+    for name in ("pods", "services"):
+        if not ranges[name]:
+            yield required(f"{path}.spec.networks.{name}", "must provide it")
+    given = {f"{path}.spec.networks.{name}": cidr for name, cidr in ranges.items() if cidr}
+    for where, cidr in given.items():
+        yield from cidr_errors(where, cidr)
+    yield from family_errors(given, texts(networks.get("ipFamilies")))
+    yield from overlap_errors(given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SNIIngress:
+    service_name: Annotated[str, setting("Service of the ingress gateway.", zero_is_unset=True)] = (
+        "istio-ingressgateway"
+    )
+    namespace: Annotated[str, setting("Namespace of the ingress gateway.", zero_is_unset=True)] = "istio-ingress"
+    labels: Annotated[dict[str, str], setting("Labels of its pods.", valid_labels, zero_is_unset=True)] = field(
+        default_factory=lambda: {"app": "istio-ingressgateway", "istio": "ingressgateway"}
+    )
+    service_external_ip: Annotated[str, setting("Address of its Service.", name="serviceExternalIP")] = ""
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.service_external_ip and any(ip_errors(path, self.service_external_ip)):
+            yield invalid(f"{path}.serviceExternalIP", self.service_external_ip, "external service ip is invalid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SNI:
+    ingress: Annotated[SNIIngress, setting("The ingress gateway.")] = field(default_factory=SNIIngress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadBalancerService:
+    annotations: Annotated[dict[str, str], setting("Annotations of the Service.")] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposureClassHandler:
+    name: Annotated[str, setting("Name of the handler.", valid_namespace)] = ""
+    load_balancer_service: Annotated[LoadBalancerService, setting("The Service of its ingress gateway.")] = field(
+        default_factory=LoadBalancerService
+    )
+    sni: Annotated[SNI | None, setting("Its ingress gateway, if that is not made here.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logging:
+    enabled: Annotated[bool, setting("Collect logs of control planes.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootMonitoring:
+    enabled: Annotated[bool, setting("Monitor Shoots.")] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitoring:
+    shoot: Annotated[ShootMonitoring, setting("Monitoring of Shoots.")] = ShootMonitoring()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeToleration:
+    default_not_ready_toleration_seconds: Annotated[
+        int | None, setting("Seconds for which pods tolerate nodes that are not ready.")
+    ] = None
+    default_unreachable_toleration_seconds: Annotated[
+        int | None, setting("Seconds for which pods tolerate nodes that can't be reached.")
+    ] = None
+
+
+def _known_gates(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
+    for gate in value:
+        if gate not in FEATURE_GATES:
+            yield forbidden(path, f"unrecognized feature gate: {gate}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Connections:
+    garden_client_connection: Annotated[GardenClientConnection, setting("Connection to the garden cluster.")] = (
+        GardenClientConnection()
+    )
+    seed_client_connection: Annotated[ClientConnection, setting("Connection to the seed cluster.")] = field(
+        default_factory=partial(ClientConnection, qps=50.0, burst=100)
+    )
+    shoot_client_connection: Annotated[ClientConnection, setting("Connections to the clusters of Shoots.")] = field(
+        default_factory=partial(ClientConnection, qps=50.0, burst=100)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GardenletConfiguration(ElectingConfiguration, _Connections):
+    leader_election: Annotated[
+        LeaderElection, setting("Leader election of the controllers, by a Lease in the seed cluster.")
+    ] = field(
+        default_factory=partial(LeaderElection, resource_name="gardenlet-leader-election", resource_namespace="garden")
+    )
+    server: Annotated[Server, setting("Servers of the program.")] = field(
+        default_factory=partial(Server, health_probes=HTTPServer(port=2728), metrics=HTTPServer(port=2729))
+    )
+    feature_gates: Annotated[
+        dict[str, bool], setting("Optional features by name, on or off.", Check("known names", _known_gates))
+    ] = field(default_factory=dict)
+    controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
+    resources: Annotated[Resources, setting("What the seed holds.")] = field(default_factory=Resources)
+    seed_config: Annotated[
+        dict[str, Any] | None,
+        setting("The Seed, with `metadata` and `spec`; required.", Check("a Seed", _seed_errors)),
+    ] = None
+    logging: Annotated[Logging, setting("Logs of control planes; not built.")] = Logging()
+    sni: Annotated[SNI, setting("How API servers of Shoots are exposed.")] = field(default_factory=SNI)
+    exposure_class_handlers: Annotated[
+        tuple[ExposureClassHandler, ...], setting("Further ways to expose API servers.")
+    ] = ()
+    etcd_config: Annotated[dict[str, Any] | None, setting("Settings of etcd-druid.")] = None
+    monitoring: Annotated[Monitoring, setting("Monitoring of Shoots.")] = Monitoring()
+    node_toleration: Annotated[NodeToleration, setting("How long pods stay on nodes that are not ready.")] = (
+        NodeToleration()
+    )
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.seed_config is None:
+            yield required(join(path, "seedConfig"), "seed config must be set")
+
+    def has_feature(self, gate: str) -> bool:
+        """Raises KeyError: there is no such feature gate."""
+        return self.feature_gates.get(gate, FEATURE_GATES[gate])
+
+    @property
+    def seed(self) -> Object:
+        """The Seed as it is configured, with `metadata` and `spec`."""
+        assert self.seed_config is not None  # validated
+        return self.seed_config
+
+    @property
+    def seed_name(self) -> str:
+        return text(mapping_at(self.seed, "metadata")["name"])
