@@ -20,7 +20,7 @@ from kube.quantities import parse_quantity
 from kube.validation import FieldError, forbidden, invalid, invalid_for, required
 
 _TEN_MINUTES = 600.0
-FEATURE_GATES: Mapping[str, bool] = {
+FEATURES: Mapping[str, bool] = {
     "DefaultSeccompProfile": False,
     "HVPA": False,
     "HVPAForShootedSeed": False,
@@ -211,10 +211,10 @@ class NodeToleration:
     ] = None
 
 
-def _known_gates(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
-    for gate in value:
-        if gate not in FEATURE_GATES:
-            yield forbidden(path, f"unrecognized feature gate: {gate}")
+def _known_features(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
+    for name in value:
+        if name not in FEATURES:
+            yield forbidden(path, f"unrecognized feature gate: {name}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +241,7 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
         default_factory=partial(Server, health_probes=HTTPServer(port=2728), metrics=HTTPServer(port=2729))
     )
     feature_gates: Annotated[
-        dict[str, bool], setting("Optional features by name, on or off.", Check("known names", _known_gates))
+        dict[str, bool], setting("Optional features by name, on or off.", Check("known names", _known_features))
     ] = field(default_factory=dict)
     controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
     resources: Annotated[Resources, setting("What the seed holds.")] = field(default_factory=Resources)
@@ -264,9 +264,9 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
         if self.seed_config is None:
             yield required(join(path, "seedConfig"), "seed config must be set")
 
-    def has_feature(self, gate: str) -> bool:
+    def has_feature(self, name: str) -> bool:
         """Raises KeyError: there is no such feature gate."""
-        return self.feature_gates.get(gate, FEATURE_GATES[gate])
+        return self.feature_gates.get(name, FEATURES[name])
 
     @property
     def seed(self) -> Object:
