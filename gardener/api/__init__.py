@@ -5,8 +5,10 @@
                            descriptions cost 20 ms and 0.8 MiB
         <kind>.py          what it consists of: its `Definition`; types that several kinds share are in `common`
         definitions.py     all of them
-    extensions.py      what the extension resources are called
-    kinds.py           the same of other kinds that Gardener's programs work with
+    extensions/        the same of the extension resources, druid/ of etcds
+    kinds.py           what other kinds are called that Gardener's programs work with; machines.py and
+                       vertical_pod_autoscaler.py describe those that a seed serves
+    seed_definitions.py    what a seed serves, by the program that it is for
     schema.py          the words of a description
     definition.py      a description, its CustomResourceDefinition, and the files in `manifests/crds`
     structural.py      what an API server does with an object by its description; expressions.py: its rules of CEL

@@ -51,12 +51,16 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherVersion:
-    """A version that is served besides the stored one; a webhook converts."""
+    """A version that is served besides the stored one.
+
+    A webhook converts, unless the objects are the `same` in both versions.
+    """
 
     name: str
     fields: Mapping[str, Schema]
     description: str
     columns: Sequence[Column] = ()
+    same: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,7 @@ class Definition:
         rules: on the whole object.
         selectable: paths that field selectors may name.
         has_operation: whether annotations may ask for work; see OPERATION.
+        labels, annotations: of the CustomResourceDefinition.
     """
 
     resource: Resource
@@ -82,6 +87,8 @@ class Definition:
     scale: Scale | None = None
     has_operation: bool = False
     others: Sequence[OtherVersion] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:
@@ -114,15 +121,15 @@ _KIND = {"type": "string", "description": "Name of the kind of this object. It n
 def custom_resource_definition(definition: Definition, *, conversion: Object | None = None) -> Object:
     """The object for the API server.
 
-    Other versions are served only with a conversion, the `webhook` of `spec.conversion`: without one, the API server
-    would drop the fields that the stored version does not have.
+    Other versions that differ are served only with a conversion, the `webhook` of `spec.conversion`: without one, the
+    API server would drop the fields that the stored version does not have.
     """
     resource = definition.resource
     served = [_version(definition, resource.version, definition.schema, definition.columns)]
     served += [
         {
             **_version(definition, other.name, definition.schema_of(other.name), other.columns),
-            "served": bool(conversion),
+            "served": bool(conversion) or other.same,
         }
         for other in definition.others
     ]
@@ -143,7 +150,11 @@ def custom_resource_definition(definition: Definition, *, conversion: Object | N
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "metadata": {
+            "name": f"{resource.plural}.{resource.group}",
+            **({"labels": dict(definition.labels)} if definition.labels else {}),
+            **({"annotations": dict(definition.annotations)} if definition.annotations else {}),
+        },
         "spec": spec,
     }
 

@@ -6,7 +6,25 @@ from kube.resources import Resource
 MANAGED_RESOURCES = Resource(GROUP, "v1alpha1", "ManagedResource", "managedresources", namespaced=True)
 DEFINITION = f"manifests/crds/{MANAGED_RESOURCES.plural}.{GROUP}.yaml"
 """The file of this project that defines them."""
-MACHINES = Resource("machine.sapcloud.io", "v1alpha1", "Machine", "machines", namespaced=True)
+
+
+def _machine_kind(kind: str, plural: str, short_name: str) -> Resource:
+    return Resource("machine.sapcloud.io", "v1alpha1", kind, plural, True, (short_name,))
+
+
+MACHINES = _machine_kind("Machine", "machines", "mc")
+MACHINE_SETS = _machine_kind("MachineSet", "machinesets", "mcs")
+MACHINE_DEPLOYMENTS = _machine_kind("MachineDeployment", "machinedeployments", "mcd")
+MACHINE_CLASSES = _machine_kind("MachineClass", "machineclasses", "mcc")
+
+
+def _vertical_autoscaling(kind: str, short_name: str) -> Resource:
+    return Resource("autoscaling.k8s.io", "v1", kind, f"{kind.lower()}s", True, (short_name,))
+
+
+VERTICAL_POD_AUTOSCALERS = _vertical_autoscaling("VerticalPodAutoscaler", "vpa")
+VERTICAL_POD_AUTOSCALER_CHECKPOINTS = _vertical_autoscaling("VerticalPodAutoscalerCheckpoint", "vpacheckpoint")
+
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "Hvpa", "hvpas", namespaced=True)
 PROMETHEUSES = Resource("monitoring.coreos.com", "v1", "Prometheus", "prometheuses", namespaced=True)
 

@@ -17,7 +17,8 @@ import msgspec
 
 from config.resource_manager.webhooks import CRDDeletionProtection
 from gardener import keys
-from gardener.api.extensions import ALL_EXTENSIONS, BASTIONS, ETCDS
+from gardener.api.druid import ETCDS
+from gardener.api.extensions import ALL_EXTENSIONS, BASTIONS
 from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, is_truthy
 from kube.resources import Resource

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gardener.api.extensions import ETCDS
+from gardener.api.druid import ETCDS
 from kube.validation import FieldError, invalid
 from webhooks.handlers.extension_validation.kind import Kind, Resource, immutable
 from webhooks.handlers.extension_validation.rules.difference import differences

@@ -33,7 +33,7 @@ def _reserved(description: str, *, defaults: bool) -> Schema:
     )
 
 
-def _signals(description: str, of: str, value: Callable[[str], Schema]) -> Schema:
+def signals(description: str, of: str, value: Callable[[str], Schema]) -> Schema:
     return struct(
         description,
         {
@@ -59,18 +59,18 @@ def kubelet(description: str) -> Schema:
             "cpuManagerPolicy": string(
                 "How CPUs are given to containers: none, or static (whole cores for guaranteed Pods)."
             ),
-            "evictionHard": _signals(
+            "evictionHard": signals(
                 "Pods are evicted at once when one of these falls below its value.", "Available", _amount
             ),
-            "evictionSoft": _signals(
+            "evictionSoft": signals(
                 "Pods are evicted when one of these was below its value for the time in `evictionSoftGracePeriod`.",
                 "Available",
                 _amount,
             ),
-            "evictionSoftGracePeriod": _signals(
+            "evictionSoftGracePeriod": signals(
                 "How long a value may be below `evictionSoft`.", "For available", duration
             ),
-            "evictionMinimumReclaim": _signals(
+            "evictionMinimumReclaim": signals(
                 "How much is freed at least when Pods are evicted.", "For available", quantity
             ),
             "evictionMaxPodGracePeriod": integer("Time that an evicted Pod has to end at most; seconds."),

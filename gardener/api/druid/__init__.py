@@ -1,0 +1,9 @@
+"""What the kinds of etcd-druid, the operator of etcd, are called."""
+
+from kube.resources import Resource
+
+_GROUP = "druid.gardener.cloud"
+_VERSION = "v1alpha1"
+
+ETCDS = Resource(_GROUP, _VERSION, "Etcd", "etcds", namespaced=True)
+ETCD_COPY_BACKUPS_TASKS = Resource(_GROUP, _VERSION, "EtcdCopyBackupsTask", "etcdcopybackupstasks", namespaced=True)

@@ -1,0 +1,7 @@
+"""The kinds of etcd-druid, one description each."""
+
+from gardener.api.definition import Definition
+from gardener.api.druid.etcd import ETCD
+from gardener.api.druid.etcd_copy_backups_task import ETCD_COPY_BACKUPS_TASK
+
+DEFINITIONS: tuple[Definition, ...] = (ETCD, ETCD_COPY_BACKUPS_TASK)

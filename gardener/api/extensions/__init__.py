@@ -1,0 +1,44 @@
+"""What the kinds of extension resources are called, also for short; a seed serves them.
+
+Gardener writes what is asked for, the extension of the type in `spec.type` does it and reports in the status.
+"""
+
+from kube.resources import Resource
+
+_GROUP = "extensions.gardener.cloud"
+_VERSION = "v1alpha1"
+
+
+def _extension(kind: str, plural: str, *short_names: str, namespaced: bool = True) -> Resource:
+    return Resource(_GROUP, _VERSION, kind, plural, namespaced, short_names)
+
+
+BACKUP_BUCKETS = _extension("BackupBucket", "backupbuckets", "bb", namespaced=False)
+BACKUP_ENTRIES = _extension("BackupEntry", "backupentries", "be", namespaced=False)
+BASTIONS = _extension("Bastion", "bastions")
+CONTAINER_RUNTIMES = _extension("ContainerRuntime", "containerruntimes", "cr")
+CONTROL_PLANES = _extension("ControlPlane", "controlplanes", "cp")
+DNS_RECORDS = _extension("DNSRecord", "dnsrecords", "dns")
+EXTENSIONS = _extension("Extension", "extensions", "ext")
+INFRASTRUCTURES = _extension("Infrastructure", "infrastructures", "infra")
+NETWORKS = _extension("Network", "networks")
+OPERATING_SYSTEM_CONFIGS = _extension("OperatingSystemConfig", "operatingsystemconfigs", "osc")
+SELF_HOSTED_SHOOT_EXPOSURES = _extension("SelfHostedShootExposure", "selfhostedshootexposures")
+WORKERS = _extension("Worker", "workers")
+ALL_EXTENSIONS = (
+    BACKUP_BUCKETS,
+    BACKUP_ENTRIES,
+    BASTIONS,
+    CONTAINER_RUNTIMES,
+    CONTROL_PLANES,
+    DNS_RECORDS,
+    EXTENSIONS,
+    INFRASTRUCTURES,
+    NETWORKS,
+    OPERATING_SYSTEM_CONFIGS,
+    SELF_HOSTED_SHOOT_EXPOSURES,
+    WORKERS,
+)
+
+CLUSTERS = _extension("Cluster", "clusters", namespaced=False)
+"""No work for an extension: what all of them read about the Shoot of a namespace."""

@@ -1,0 +1,114 @@
+"""What the kinds of extension resources share: every spec begins and every status ends with the same fields."""
+
+from collections.abc import Mapping, Sequence
+
+from gardener import keys
+from gardener.api.definition import AGE, Column, Definition
+from gardener.api.garden.common import LAST_ERROR, LAST_OPERATION, OBSERVED_GENERATION, conditions
+from gardener.api.schema import (
+    Rule,
+    Schema,
+    array,
+    base64,
+    immutable,
+    name,
+    present,
+    raw,
+    rule,
+    string,
+    struct,
+)
+from kube.resources import Resource
+
+PROTECTED = {keys.DELETION_PROTECTED: "true"}
+"""Labels of definitions whose deletion has to be confirmed."""
+
+TYPE_COLUMN = Column("Type", ".spec.type", description="Type, which says which extension does the work.")
+REGION_COLUMN = Column("Region", ".spec.region")
+STATUS_COLUMN = Column("Status", ".status.lastOperation.state", description="State of the last operation.")
+
+
+def definition(
+    resource: Resource,
+    description: str,
+    *,
+    spec: Mapping[str, Schema],
+    status: Mapping[str, Schema] | None = None,
+    columns: Sequence[Column] = (),
+    rules: Sequence[Rule] = (),
+) -> Definition:
+    """A kind of extension resource: what is given comes on top of what every kind has.
+
+    Its rules are on the spec, its columns are shown between the type and the state.
+    """
+    return Definition(
+        resource=resource,
+        description=description,
+        labels=PROTECTED,
+        fields={
+            "spec*": struct(
+                "What is asked for. Does not change while the object is being deleted.",
+                {**_SPEC, **spec},
+                rules=[immutable("type"), _CLASS_STAYS, *rules],
+            ),
+            "status": struct("What the extension reports.", {**(status or {}), **_STATUS}),
+        },
+        columns=(TYPE_COLUMN, *columns, STATUS_COLUMN, AGE),
+    )
+
+
+_SPEC: Mapping[str, Schema] = {
+    "type*": string("Type, which says which extension does the work. Immutable.", at_least=1),
+    "class": string(
+        "Which of several extensions of the type does it: the one for Shoots (as without a class), for Seeds, or for"
+        " the garden. Immutable.",
+        enum=["shoot", "seed", "garden"],
+    ),
+    "providerConfig": raw("Settings that the extension knows."),
+}
+_CLASS_STAYS = rule(
+    f"!{present('class')} || !{present('class', 'oldSelf')} || self.class == oldSelf.class",
+    "field is immutable",
+    field="class",
+)
+"""Objects of former releases have none, and may get one."""
+
+_RESOURCE_REFERENCE = struct(
+    "An object that the state is about, under a name by which the state refers to it.",
+    {
+        "name*": string("The name in the state."),
+        "resourceRef*": struct(
+            "The object, in the same namespace.",
+            {
+                "apiVersion": string("Group and version of its kind."),
+                "kind*": string("Its kind."),
+                "name*": string("Its name."),
+            },
+        ),
+    },
+)
+_STATUS: Mapping[str, Schema] = {
+    "observedGeneration": OBSERVED_GENERATION,
+    "lastOperation": LAST_OPERATION,
+    "lastError": LAST_ERROR,
+    "conditions": conditions("How the managed things are; extensions choose the types."),
+    "providerStatus": raw("What other extension resources of the same type need to know."),
+    "state": raw("What the extension has to get back when the Shoot moves to another Seed."),
+    "resources": array("Objects that move together with the state.", _RESOURCE_REFERENCE),
+}
+
+
+def secret_reference(description: str) -> Schema:
+    return struct(
+        description,
+        {"name*": name("Name of the Secret."), "namespace": string("Namespace of the Secret.")},
+    )
+
+
+CREDENTIALS = secret_reference("Secret with the credentials for the infrastructure.")
+INFRASTRUCTURE_STATUS = raw("`status.providerStatus` of the Infrastructure.")
+SSH_PUBLIC_KEY = base64("Public key that is let in by SSH on the machines; base64.")
+
+
+def region(what: str) -> Schema:
+    return string(f"Region of {what}. Immutable.", at_least=1)

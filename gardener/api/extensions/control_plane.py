@@ -1,0 +1,23 @@
+"""ControlPlane: what an infrastructure adds to the control plane of a Shoot."""
+
+from gardener.api.definition import Column
+from gardener.api.extensions import CONTROL_PLANES
+from gardener.api.extensions.common import CREDENTIALS, INFRASTRUCTURE_STATUS, REGION_COLUMN, definition, region
+from gardener.api.schema import immutable, immutable_once_set, string
+
+CONTROL_PLANE = definition(
+    CONTROL_PLANES,
+    "What an infrastructure adds to the control plane of a Shoot, such as the cloud controller manager.",
+    spec={
+        "purpose": string(
+            "What it is for: normal (the components; as without a purpose), or exposure (access to the API server)."
+            " Immutable once set.",
+            enum=["normal", "exposure"],
+        ),
+        "region*": region("the Shoot"),
+        "secretRef*": CREDENTIALS,
+        "infrastructureProviderStatus": INFRASTRUCTURE_STATUS,
+    },
+    columns=(Column("Purpose", ".spec.purpose"), REGION_COLUMN),
+    rules=[immutable("region"), immutable_once_set("purpose")],
+)

@@ -1,0 +1,6 @@
+"""Extension: anything that is added to a Shoot, a Seed or the garden, and has no kind of its own."""
+
+from gardener.api.extensions import EXTENSIONS
+from gardener.api.extensions.common import definition
+
+EXTENSION = definition(EXTENSIONS, "An addition that only its extension knows more about.", spec={})

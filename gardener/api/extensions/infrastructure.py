@@ -1,0 +1,25 @@
+"""Infrastructure: the network and what else machines need before there can be one."""
+
+from gardener.api.extensions import INFRASTRUCTURES
+from gardener.api.extensions.common import CREDENTIALS, REGION_COLUMN, SSH_PUBLIC_KEY, definition, region
+from gardener.api.schema import immutable, string, strings, struct
+
+INFRASTRUCTURE = definition(
+    INFRASTRUCTURES,
+    "What the machines of a Shoot need from the infrastructure before they are made, such as a network.",
+    spec={"region*": region("the Shoot"), "secretRef*": CREDENTIALS, "sshPublicKey": SSH_PUBLIC_KEY},
+    status={
+        "nodesCIDR": string("Network of the nodes, where it was not given; a CIDR."),
+        "egressCIDRs": strings("Addresses that connections of the nodes come from; CIDRs."),
+        "networking": struct(
+            "Networks that the infrastructure has chosen; CIDRs.",
+            {
+                "pods": strings("Those of Pods."),
+                "nodes": strings("Those of nodes."),
+                "services": strings("Those of Services."),
+            },
+        ),
+    },
+    columns=(REGION_COLUMN,),
+    rules=[immutable("region")],
+)

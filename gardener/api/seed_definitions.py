@@ -1,0 +1,33 @@
+"""The CustomResourceDefinitions that a seed serves, by the program that they are for.
+
+Each stage is a function of nothing, so that what a seed gets is known without one. ManagedResource is not among them:
+its definition is written by hand, and installed together with the resource manager.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from gardener.api import machines, vertical_pod_autoscaler
+from gardener.api.definition import Definition, custom_resource_definition
+from gardener.api.druid.definitions import DEFINITIONS as DRUID
+from gardener.api.extensions.definitions import DEFINITIONS as EXTENSIONS
+from kube.objects import Object
+
+
+class Stage(StrEnum):
+    EXTENSIONS = "extensions"
+    MACHINES = "machines"
+    DRUID = "druid"
+    VERTICAL_POD_AUTOSCALER = "vertical-pod-autoscaler"
+
+
+DEFINITIONS: Mapping[Stage, Sequence[Definition]] = {
+    Stage.EXTENSIONS: EXTENSIONS,
+    Stage.MACHINES: machines.DEFINITIONS,
+    Stage.DRUID: DRUID,
+    Stage.VERTICAL_POD_AUTOSCALER: vertical_pod_autoscaler.DEFINITIONS,
+}
+
+
+def custom_resource_definitions(stage: Stage) -> list[Object]:
+    return [custom_resource_definition(one) for one in DEFINITIONS[stage]]

@@ -1,0 +1,140 @@
+"""The CustomResourceDefinitions of a seed on a real API server.
+
+The control plane is of this file alone: other tests define some of these kinds as open ones.
+"""
+
+import copy
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from gardener.api import druid, extensions, kinds
+from gardener.api.definition import Definition
+from gardener.api.seed_definitions import DEFINITIONS, Stage, custom_resource_definitions
+from kit.kinds import wait_until_served
+from kube.errors import ApiError
+from kube.objects import Object
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+
+RECORDED = Path(__file__).parents[1] / "conformance" / "gardenlet" / "extension_objects.yaml"
+NAMESPACE = "default"
+KINDS: dict[str, Definition] = {one.resource.kind: one for one in chain.from_iterable(DEFINITIONS.values())}
+
+
+@pytest.fixture(scope="module")
+def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
+    with Cluster() as cluster:
+        for definition in chain.from_iterable(map(custom_resource_definitions, Stage)):
+            cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition)
+        wait_until_served(cluster, *(one.resource.path() for one in KINDS.values()))
+        yield cluster
+
+
+def path(resource: Resource, name: str = "", subresource: str = "") -> str:
+    return resource.path(namespace=NAMESPACE if resource.namespaced else "", name=name, subresource=subresource)
+
+
+def recorded() -> list[Object]:
+    return list(yaml.safe_load_all(RECORDED.read_text()))
+
+
+def example(resource: Resource, name: str, **spec: Any) -> Object:
+    """The recorded object of the kind under another name; `spec` has fields to change."""
+    found = next(copy.deepcopy(one) for one in recorded() if one["kind"] == resource.kind)
+    found["metadata"] = {"name": name, **({"namespace": NAMESPACE} if resource.namespaced else {})}
+    return {**found, "spec": {**found["spec"], **spec}}
+
+
+def test_all_definitions_are_valid(seed: Cluster) -> None:
+    for definition in seed.api.get(CUSTOM_RESOURCE_DEFINITIONS.path())["items"]:
+        found = {each["type"]: each["status"] for each in definition["status"]["conditions"]}
+        # The others are there for some groups, or in case of problems.
+        assert {"NonStructuralSchema": "False", "KubernetesAPIApprovalPolicyConformant": "True", **found} == {
+            "Established": "True",
+            "NamesAccepted": "True",
+            "NonStructuralSchema": "False",
+            "KubernetesAPIApprovalPolicyConformant": "True",
+        }
+
+
+@pytest.mark.parametrize("obj", recorded(), ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
+def test_recorded_objects_and_their_status_are_stored_as_they_are(seed: Cluster, obj: Object) -> None:
+    resource = KINDS[obj["kind"]].resource
+    name = obj["metadata"]["name"]
+    new = {**obj, "metadata": {**obj["metadata"], **({"namespace": NAMESPACE} if resource.namespaced else {})}}
+    seed.api.create(path(resource), new)
+    stored = seed.api.patch(path(resource, name, "status"), {"status": obj["status"]})
+    assert {"spec": stored["spec"], "status": stored["status"]} == {"spec": obj["spec"], "status": obj["status"]}
+
+
+BASTION = {
+    "apiVersion": "extensions.gardener.cloud/v1alpha1",
+    "kind": "Bastion",
+    "spec": {"type": "local", "userData": "eA==", "ingress": [{"ipBlock": {"cidr": "203.0.113.0/24"}}]},
+}
+RUNTIME = {
+    "apiVersion": "extensions.gardener.cloud/v1alpha1",
+    "kind": "ContainerRuntime",
+    "spec": {"type": "local", "binaryPath": "/bin", "workerPool": {"name": "a", "selector": {}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("resource", "change"),
+    [
+        *((KINDS[kind].resource, {"type": "other"}) for kind in ("BackupBucket", "BackupEntry", "Extension", "Worker")),
+        *((KINDS[kind].resource, {"region": "other"}) for kind in ("BackupBucket", "ControlPlane", "Infrastructure")),
+        (extensions.WORKERS, {"region": "other"}),
+        (extensions.CONTROL_PLANES, {"purpose": "exposure"}),
+        (extensions.DNS_RECORDS, {"name": "other.example.com"}),
+        (extensions.DNS_RECORDS, {"recordType": "TXT"}),
+        (extensions.NETWORKS, {"podCIDR": "10.9.0.0/16"}),
+        (extensions.NETWORKS, {"serviceCIDR": "10.9.0.0/16"}),
+        (extensions.OPERATING_SYSTEM_CONFIGS, {"purpose": "reconcile"}),
+        (extensions.BASTIONS, {"userData": "eQ=="}),
+        (extensions.CONTAINER_RUNTIMES, {"workerPool": {"name": "b"}}),
+    ],
+    ids=lambda one: one.kind if isinstance(one, Resource) else next(iter(one)),
+)
+def test_what_identifies_a_thing_does_not_change(seed: Cluster, resource: Resource, change: Object) -> None:
+    name = f"fixed-{next(iter(change)).lower()}"
+    own = {"Bastion": BASTION, "ContainerRuntime": RUNTIME}.get(resource.kind)
+    seed.api.create(path(resource), {**own, "metadata": {"name": name}} if own else example(resource, name))
+    with pytest.raises(ApiError, match="field is immutable"):
+        seed.api.patch(path(resource, name), {"spec": change})
+
+
+def test_a_class_can_be_added_and_then_stays(seed: Cluster) -> None:
+    where = path(extensions.EXTENSIONS, "class")
+    seed.api.create(path(extensions.EXTENSIONS), example(extensions.EXTENSIONS, "class"))
+    seed.api.patch(where, {"spec": {"class": "seed"}})
+    with pytest.raises(ApiError, match="field is immutable"):
+        seed.api.patch(where, {"spec": {"class": "shoot"}})
+
+
+def test_a_backup_entry_may_move_to_another_bucket(seed: Cluster) -> None:
+    seed.api.create(path(extensions.BACKUP_ENTRIES), example(extensions.BACKUP_ENTRIES, "moved"))
+    moved = seed.api.patch(path(extensions.BACKUP_ENTRIES, "moved"), {"spec": {"bucketName": "other"}})
+    assert moved["spec"]["bucketName"] == "other"
+
+
+def test_an_etcd_can_be_scaled(seed: Cluster) -> None:
+    seed.api.create(path(druid.ETCDS), example(druid.ETCDS, "scaled"))
+    seed.api.patch(path(druid.ETCDS, "scaled", "scale"), {"spec": {"replicas": 3}})
+    assert seed.api.get(path(druid.ETCDS, "scaled"))["spec"]["replicas"] == 3
+
+
+def test_open_kinds_keep_all_fields_in_each_version(seed: Cluster) -> None:
+    spec = {"targetRef": {"kind": "Deployment", "name": "a"}, "updatePolicy": {"updateMode": "Off", "new": {"b": 1}}}
+    resource = kinds.VERTICAL_POD_AUTOSCALERS
+    obj = {**resource.type_meta, "metadata": {"name": "open"}, "spec": spec}
+    seed.api.create(path(resource), obj)
+    assert seed.api.get(path(resource, "open").replace("/v1/", "/v1beta2/"))["spec"] == spec
+    machine = {**kinds.MACHINES.type_meta, "metadata": {"name": "open"}, "spec": {"class": {"kind": "MachineClass"}}}
+    assert seed.api.create(path(kinds.MACHINES), machine)["spec"] == machine["spec"]
