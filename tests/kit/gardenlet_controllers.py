@@ -1,0 +1,97 @@
+"""Controllers of the gardenlet at work in a test's own process.
+
+async with run_gardenlet_controller(declare, garden=garden, seed=seed, seed_name=name) as loop:
+    ...
+
+Garden and seed may be the same cluster.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.health import HealthState
+from config.gardenlet.controllers import Controllers
+from config.gardenlet.schema import GardenletConfiguration
+from gardenapi.api import recognized
+from kit.controllers import cluster_of, loops_at_work
+from kit.eventually import soon
+from kube.clock import utc_now
+from kube.errors import KubeError
+from kube.objects import Object
+from kube.runtime.client import Client
+from kube.runtime.events import EventRecorder
+from kube.runtime.loop import ControlLoop
+from process.clusters import Clusters
+
+_DRAIN_SECONDS = 30.0
+Declare: TypeAlias = Callable[[Context], ControlLoop]
+NETWORKS: Object = {"nodes": "10.10.0.0/16", "pods": "10.20.0.0/16", "services": "10.0.0.0/16"}
+GARDENER: Object = {"id": "test", "name": "test", "version": "v0.0.0"}
+SPEC: Object = {"provider": {"type": "local", "region": "local"}, "networks": NETWORKS}
+
+
+def gardenlet_config(
+    seed_name: str, *, spec: Object | None = None, controllers: Controllers | None = None, **fields: Any
+) -> GardenletConfiguration:
+    """Args: spec: of the Seed. fields: further ones of the configuration."""
+    seed = {"metadata": {"name": seed_name}, "spec": spec or SPEC}
+    return GardenletConfiguration(seed_config=seed, controllers=controllers or Controllers(), **fields)
+
+
+async def gardenlet_context(
+    *,
+    garden: Client,
+    seed: Client,
+    config: GardenletConfiguration,
+    clock: Callable[[], datetime] = utc_now,
+    namespaces: Sequence[str] = (),
+) -> Context:
+    """Args: namespaces: of the seed that are seen; none: all."""
+    return Context(
+        config=config,
+        seed_name=config.seed_name,
+        seed=cluster_of(seed, *namespaces),
+        garden=cluster_of(garden),
+        clusters=Clusters(user_agent="test", component="gardenlet"),
+        # A process that does not know ends, and is started again.
+        api=await soon(partial(recognized, garden), "a garden", passing=(KubeError,)),
+        seed_recorder=EventRecorder(seed, component="test"),
+        garden_recorder=EventRecorder(garden, component="test"),
+        gardener=GARDENER,
+        garden_identity="test",
+        health=HealthState(config.controllers.seed.patience),
+        clock=clock,
+    )
+
+
+@asynccontextmanager
+async def gardenlet_at_work(context: Context, *declared: Declare) -> AsyncIterator[list[ControlLoop]]:
+    """Their Events are written, too."""
+    loops = [declare(context) for declare in declared]
+    recording = asyncio.create_task(context.seed_recorder.run())
+    try:
+        async with loops_at_work(context.garden_recorder, {context.seed.caches, context.garden.caches}, *loops):
+            yield loops
+        await context.seed_recorder.drain(_DRAIN_SECONDS)
+    finally:
+        recording.cancel()
+
+
+@asynccontextmanager
+async def run_gardenlet_controller(
+    declare: Declare,
+    *,
+    garden: Client,
+    seed: Client,
+    config: GardenletConfiguration,
+    clock: Callable[[], datetime] = utc_now,
+    namespaces: Sequence[str] = (),
+) -> AsyncIterator[ControlLoop]:
+    context = await gardenlet_context(garden=garden, seed=seed, config=config, clock=clock, namespaces=namespaces)
+    async with gardenlet_at_work(context, declare) as (loop,):
+        yield loop
