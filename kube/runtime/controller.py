@@ -254,6 +254,8 @@ class Controller:
             return failure_of(error)
 
     def _settle(self, key: Key, outcome: Result | Failure) -> None:
+        if not isinstance(outcome, Failure):
+            self._metrics.last_pass.set_to_current_time()
         match outcome:
             case Done():
                 self._metrics.success.inc()

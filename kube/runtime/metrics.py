@@ -51,6 +51,9 @@ controller_runtime_active_workers = Gauge(
     "controller_runtime_active_workers", "How many objects are being reconciled.", _CONTROLLER
 )
 
+controller_last_pass_time_seconds = Gauge(
+    "controller_last_pass_time_seconds", "When a reconciliation last ended without an error, in Unix time.", _CONTROLLER
+)
 controller_limited_objects = Gauge(
     "controller_limited_objects", "Objects that ask for more than one object may cause, by controller.", _CONTROLLER
 )
@@ -122,6 +125,7 @@ class ControllerMetrics:
         self.panics = controller_runtime_reconcile_panics_total.labels(controller)
         self.timeouts = controller_runtime_reconcile_timeouts_total.labels(controller)
         self.seconds = controller_runtime_reconcile_time_seconds.labels(controller)
+        self.last_pass = controller_last_pass_time_seconds.labels(controller)
         self.active_workers = controller_runtime_active_workers.labels(controller)
 
 

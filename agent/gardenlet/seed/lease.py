@@ -9,7 +9,8 @@ garden can't be reached, and for how long that may go on is the probe's business
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -18,6 +19,7 @@ import structlog
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.health import HealthState
+from agent.gardenlet.metrics import gardenlet_cluster_reachable
 from agent.gardenlet.views import SEEDS_VIEW
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_READY
@@ -87,6 +89,18 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
+@contextmanager
+def _reaching(cluster: str) -> Iterator[None]:
+    """Notes whether its API server answers."""
+    reachable = gardenlet_cluster_reachable.labels(cluster)
+    try:
+        yield
+    except (KubeError, asyncio.CancelledError):
+        reachable.set(0)
+        raise
+    reachable.set(1)
+
+
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     """Args:
@@ -118,8 +132,9 @@ class Reconciler:
         return RequeueAfter(self.seconds)
 
     async def _renew(self, name: Key) -> None:
-        """Raises KubeError."""
-        await self.seed.request("GET", "/healthz")
+        """Raises KubeError, TimeoutError."""
+        with _reaching("seed"):
+            await self.seed.request("GET", "/healthz")
         seed = self.seeds.get(name)
         if seed is None:
             if not self._is_missed:
@@ -128,6 +143,10 @@ class Reconciler:
             return
         self._is_missed = False
         body = renewal(seed, seconds=self.seconds, now=self.clock())
+        with _reaching("garden"):
+            await self._write(name, body)
+
+    async def _write(self, name: Key, body: Object) -> None:
         try:
             await self.garden.patch(LEASES, name.name, body, namespace=LEASE_NAMESPACE)
         except NotFound:
