@@ -54,7 +54,7 @@ def _role_key(role: Object) -> tuple[str, str, str]:
 
 
 def _rights_of(role: Object) -> Iterable[Right]:
-    for rule in role["rules"]:
+    for rule in (each for each in role["rules"] if "nonResourceURLs" not in each):
         whose: list[tuple[str, ...]] = [(name,) for name in rule.get("resourceNames") or ()] or [()]
         for group, resource, verb, names in product(rule["apiGroups"], rule["resources"], rule["verbs"], whose):
             yield Right(group, resource, verb, names)

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from agent.controller_manager.metrics import GardenCollector
+from agent.gardenlet import metrics as gardenlet_metrics
 from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
 from agent.resource_manager.csr_approver.reconcile import csr_approver_decisions_total
 from agent.resource_manager.garbage_collector import objects_total
@@ -31,6 +32,7 @@ from webhooks import metrics as webhook_metrics
 REGISTERED = (
     csr_approver_decisions_total,
     objects_total,
+    gardenlet_metrics.gardenlet_cluster_reachable,
     scheduler_metrics.pending_shoots,
     kube_metrics.leader_election_master_status,
     kube_metrics.workqueue_depth,
@@ -77,7 +79,8 @@ class Monitored:
 RESOURCE_MANAGER = Monitored("gardener-resource-manager", COMPONENTS, (COMPONENTS / "webhooks",))
 CONTROLLER_MANAGER = Monitored("gardener-controller-manager", COMPONENTS / "controller-manager")
 SCHEDULER = Monitored("gardener-scheduler", COMPONENTS / "scheduler")
-MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER, SCHEDULER)
+GARDENLET = Monitored("gardenlet", COMPONENTS / "gardenlet")
+MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER, SCHEDULER, GARDENLET)
 
 
 @cache

@@ -13,6 +13,7 @@ import yaml
 
 from kit.monitoring_files import (
     CONTROLLER_MANAGER,
+    GARDENLET,
     MONITORED,
     PROJECT,
     RESOURCE_MANAGER,
@@ -26,6 +27,7 @@ CASES = {
     RESOURCE_MANAGER: "alerts.yaml",
     CONTROLLER_MANAGER: "controller_manager_alerts.yaml",
     SCHEDULER: "scheduler_alerts.yaml",
+    GARDENLET: "gardenlet_alerts.yaml",
 }
 of_each = pytest.mark.parametrize("of", MONITORED, ids=lambda of: of.job)
 

@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
-from config import controller_manager, resource_manager, scheduler, webhooks
+from config import controller_manager, gardenlet, resource_manager, scheduler, webhooks
 from config.blocks import Configuration
 from config.component import Component, LoadedConfig
 from devcluster.audit import Call
 from gardener.responsibility import DEFAULT_CLASS
 from kit.granted_rights import Right, rights, unused
-from kit.monitoring_files import CONTROLLER_MANAGER, RESOURCE_MANAGER, SCHEDULER, Monitored, rules_text
+from kit.monitoring_files import CONTROLLER_MANAGER, GARDENLET, RESOURCE_MANAGER, SCHEDULER, Monitored, rules_text
 from kube.objects import Object, labels, metadata
 from webhooks.configurations.objects import INJECT_CA_FROM, Service, Url
 from webhooks.configurations.registrations import configurations
@@ -37,12 +37,12 @@ C = TypeVar("C", bound=Configuration)
 
 PROJECT = Path(__file__).parents[2]
 MANIFESTS = PROJECT / "manifests"
-RECORDED = ("controller-manager", "runtime", "scheduler", "standalone", "target", "target-cluster")
+RECORDED = ("controller-manager", "gardenlet", "runtime", "scheduler", "standalone", "target", "target-cluster")
 OVERLAYS = tuple(sorted(path.name for path in (MANIFESTS / "overlays").iterdir()))
 WITH_PODS = ("runtime", "runtime-cert-manager", "target")
 WITH_AGENT = (*WITH_PODS, "standalone")
 WITH_CONTAINERS = (*WITH_AGENT, "garden")
-OF_THIS_PROJECT = (*WITH_CONTAINERS, "controller-manager", "scheduler", "garden-with-controllers")
+OF_THIS_PROJECT = (*WITH_CONTAINERS, "controller-manager", "scheduler", "gardenlet", "garden-with-controllers")
 PARTS_OF_GARDEN = {"garden-base": "base/garden", "garden-admission": "instances/garden"}
 """Recorded apart: what the garden consists of besides is generated, and tests of its own know from what."""
 DNS = "gardener-resource-manager"
@@ -148,6 +148,7 @@ MONITORING = {
     "monitoring": RESOURCE_MANAGER,
     "controller-manager-monitoring": CONTROLLER_MANAGER,
     "scheduler-monitoring": SCHEDULER,
+    "gardenlet-monitoring": GARDENLET,
 }
 
 
@@ -219,7 +220,7 @@ def test_the_address_of_runbooks_is_set_as_the_page_says(tmp_path: Path) -> None
     ("overlay", "monitoring", "number"),
     [
         *((overlay, "monitoring", 2) for overlay in WITH_PODS),
-        *((overlay, f"{overlay}-monitoring", 1) for overlay in ("controller-manager", "scheduler")),
+        *((overlay, f"{overlay}-monitoring", 1) for overlay in ("controller-manager", "scheduler", "gardenlet")),
     ],
 )
 def test_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str, monitoring: str, number: int) -> None:
@@ -267,25 +268,28 @@ def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
     assert [config.leader_election.resource_name] in [rule.get("resourceNames") for rule in role["rules"]]
 
 
-# --- the programs of a garden
+# --- the programs of a garden, and of a seed
 
 OF_GARDENS = {"controller-manager": controller_manager.decode, "scheduler": scheduler.decode}
 of_gardens = pytest.mark.parametrize("role", OF_GARDENS)
+OF_GARDENER = {**OF_GARDENS, "gardenlet": gardenlet.decode}
+NAMES = {**{role: f"gardener-{role}" for role in OF_GARDENS}, "gardenlet": "gardenlet"}
 
 
-@of_gardens
-def test_a_program_of_a_garden_has_names_labels_and_ports_of_the_original(role: str) -> None:
+@pytest.mark.parametrize("role", OF_GARDENER)
+def test_a_program_of_gardener_has_names_labels_and_ports_of_the_original(role: str) -> None:
     ours = {"app": "gardener", "role": role}
     (deployment,) = objects(role, "Deployment")
-    assert (metadata(deployment)["namespace"], metadata(deployment)["name"]) == ("garden", f"gardener-{role}")
+    assert (metadata(deployment)["namespace"], metadata(deployment)["name"]) == ("garden", NAMES[role])
     assert deployment["spec"]["selector"] == {"matchLabels": ours}
     for obj in objects(role, "Service", "PodDisruptionBudget", "NetworkPolicy"):
         found = obj["spec"].get("podSelector", obj["spec"].get("selector"))
         assert found.get("matchLabels", found) == ours
-    assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "gardener-controlplane"
+    priority = deployment["spec"]["template"]["spec"]["priorityClassName"]
+    assert priority == ("gardener-controlplane" if role in OF_GARDENS else "gardener-system-critical")
 
 
-@pytest.mark.parametrize(("role", "decoded"), OF_GARDENS.items())
+@pytest.mark.parametrize(("role", "decoded"), OF_GARDENER.items())
 def test_its_configuration_fits_what_is_mounted(role: str, decoded: Callable[[str], LoadedConfig[Any]]) -> None:
     (found,) = objects(role, "ConfigMap")
     loaded = decoded(found["data"]["config.yaml"])
@@ -297,7 +301,7 @@ def test_its_configuration_fits_what_is_mounted(role: str, decoded: Callable[[st
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"metrics": server.metrics.port, "health": server.health_probes.port}
     election = loaded.config.leader_election
-    granted = one(role, "Role", f"gardener-{role}-leader-election")
+    granted = one(role, "Role", f"{NAMES[role]}-leader-election")
     assert [election.resource_name] in [rule.get("resourceNames") for rule in granted["rules"]]
     assert metadata(granted)["namespace"] == election.resource_namespace
 
@@ -321,6 +325,19 @@ def test_the_scheduler_writes_nothing_but_shoots() -> None:
         "update leases.coordination.k8s.io gardener-scheduler-leader-election",
         "update shoots/binding.core.gardener.cloud",
     }
+
+
+def test_a_gardenlet_is_not_restarted_since_its_garden_is_away_or_since_it_waits_for_credentials() -> None:
+    ((_, container),) = containers("gardenlet")
+    assert {container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness")} == {"/healthz/ping"}
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_a_gardenlet_may_grant_what_it_may_not_do_and_has_no_right_for_everything() -> None:
+    granted = rights(objects("gardenlet"), "garden/gardenlet")
+    assert {right.resource for right in granted if right.verb in {"bind", "escalate"}} == {"clusterroles", "roles"}
+    assert not [right for right in granted if "*" in {right.group, right.verb}]
+    assert {right.verb for right in granted if right.resource == "nodes"} == {"get", "list", "watch"}
 
 
 @of_gardens
@@ -443,7 +460,7 @@ def test_pods_are_restricted(overlay: str) -> None:
         assert writable == (["tls"] if container["name"] == "certificates" else [])
 
 
-@pytest.mark.parametrize("overlay", [*WITH_PODS, "controller-manager", "scheduler"])
+@pytest.mark.parametrize("overlay", [*WITH_PODS, "controller-manager", "scheduler", "gardenlet"])
 def test_priority_classes_are_deployed_along(overlay: str) -> None:
     classes = {metadata(obj)["name"] for obj in objects(overlay, "PriorityClass")}
     assert {spec["priorityClassName"] for spec, _ in containers(overlay)} == classes

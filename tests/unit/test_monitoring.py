@@ -64,7 +64,7 @@ def described() -> dict[str, set[str]]:
 def known() -> dict[str, set[str]]:
     of_process = {family.name: set[str]() for family in REGISTRY.collect() if family.name.startswith("process_")}
     labels_of = described()
-    for prefix in ("controller_manager", "scheduler"):
+    for prefix in ("controller_manager", "scheduler", "gardenlet"):
         labels_of |= {f"{prefix}_{name}": labels_of[f"resource_manager_{name}"] for name in OF_PROCESSES}
     return labels_of | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
 
@@ -115,7 +115,9 @@ def test_a_query_is_about_this_program_alone(of: Monitored, asked: Query) -> Non
 
 def explained(name: str) -> str:
     """The alert whose section explains this one: its own, or the agent's of the same kind."""
-    return name if name in dict(SECTIONS) else re.sub("^(ControllerManager|Scheduler)", "ResourceManager", name)
+    return (
+        name if name in dict(SECTIONS) else re.sub("^(ControllerManager|Scheduler|Gardenlet)", "ResourceManager", name)
+    )
 
 
 @pytest.mark.parametrize("name", ALERTS)
@@ -197,7 +199,7 @@ def test_the_data_source_is_the_one_that_is_chosen(name: str) -> None:
 
 def test_dashboards_are_distinct_and_are_of_a_form_that_grafana_still_reads() -> None:
     found = DASHBOARDS.values()
-    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 5
+    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 6
     assert all(each["schemaVersion"] >= 39 for each in found)
 
 
