@@ -1,6 +1,7 @@
 """The state of a Shoot, by its status."""
 
 from gardener import keys
+from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
 from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
@@ -8,7 +9,6 @@ from kube.resources import CONFIG_MAPS, SECRETS, Resource
 FAILED = "Failed"
 """State of an operation that is not tried any more until somebody asks for it."""
 SUCCEEDED = "Succeeded"
-RATE_LIMITED = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
 
 _REFERABLE = {SECRETS.kind: SECRETS, CONFIG_MAPS.kind: CONFIG_MAPS}
 
@@ -47,7 +47,7 @@ def error_codes(shoot: Object) -> set[str]:
 
 def met_rate_limit(shoot: Object) -> bool:
     """Whether what was asked for last has failed for good by a limit that time alone may lift."""
-    return has_failed(shoot) and RATE_LIMITED in error_codes(shoot)
+    return has_failed(shoot) and INFRA_RATE_LIMITS_EXCEEDED in error_codes(shoot)
 
 
 def is_abandoned(shoot: Object) -> bool:

@@ -16,7 +16,8 @@ from agent.controller_manager.context import Context
 from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.api.garden import SHOOTS
-from gardener.garden.shoots import FAILED, RATE_LIMITED, SUCCEEDED, error_codes, last_operation, met_rate_limit
+from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
+from gardener.garden.shoots import FAILED, SUCCEEDED, error_codes, last_operation, met_rate_limit
 from kube.clock import time_or_none
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, metadata, uid
@@ -89,7 +90,9 @@ class Reconciler:
 
 def is_over(shoot: Object) -> bool:
     """Whether the operation has ended in another way, so that the next failure is the first one again."""
-    return last_operation(shoot).get("state") in {SUCCEEDED, FAILED} and RATE_LIMITED not in error_codes(shoot)
+    return last_operation(shoot).get("state") in {SUCCEEDED, FAILED} and INFRA_RATE_LIMITS_EXCEEDED not in error_codes(
+        shoot
+    )
 
 
 def progress(shoot: Object) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gardener import keys
+from gardener import error_codes, keys
 from gardener.garden.shoots import last_operation, workers
 from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
 from kube.paths import at
@@ -26,8 +26,11 @@ _ONE_STEP = (SSH, "rotate-kubeconfig-credentials", "rotate-observability-credent
 _ANY_TIME = (keys.OPERATION_RECONCILE, *_TWO_STEPS, *_ONE_STEP)
 _AWAKE = tuple(name for name, (what, _) in _TWO_STEPS.items() if what != "ca")
 _FORCES = (
-    *("ERR_CLEANUP_CLUSTER_RESOURCES", "ERR_CONFIGURATION_PROBLEM", "ERR_INFRA_DEPENDENCIES"),
-    *("ERR_INFRA_UNAUTHENTICATED", "ERR_INFRA_UNAUTHORIZED"),
+    error_codes.CLEANUP_CLUSTER_RESOURCES,
+    error_codes.CONFIGURATION_PROBLEM,
+    error_codes.INFRA_DEPENDENCIES,
+    error_codes.INFRA_UNAUTHENTICATED,
+    error_codes.INFRA_UNAUTHORIZED,
 )
 
 

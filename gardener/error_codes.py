@@ -1,0 +1,124 @@
+"""Codes of errors: what kind of failure a text is about, and whether its user has to act.
+
+An extension that knows a code says so. Where it only has the text of a provider, the text is matched; of errors that
+Gardener's own requests to API servers meet it is never, since a passing 'not found' there is no fault of a user.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+
+INFRA_UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
+INFRA_UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
+INFRA_DEPENDENCIES = "ERR_INFRA_DEPENDENCIES"
+INFRA_QUOTA_EXCEEDED = "ERR_INFRA_QUOTA_EXCEEDED"
+INFRA_RATE_LIMITS_EXCEEDED = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
+INFRA_RESOURCES_DEPLETED = "ERR_INFRA_RESOURCES_DEPLETED"
+RETRYABLE_INFRA_DEPENDENCIES = "ERR_RETRYABLE_INFRA_DEPENDENCIES"
+CONFIGURATION_PROBLEM = "ERR_CONFIGURATION_PROBLEM"
+RETRYABLE_CONFIGURATION_PROBLEM = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
+CLEANUP_CLUSTER_RESOURCES = "ERR_CLEANUP_CLUSTER_RESOURCES"
+PROBLEMATIC_WEBHOOK = "ERR_PROBLEMATIC_WEBHOOK"
+
+NOT_RETRIED = frozenset(
+    {
+        INFRA_UNAUTHENTICATED,
+        INFRA_UNAUTHORIZED,
+        INFRA_DEPENDENCIES,
+        INFRA_QUOTA_EXCEEDED,
+        INFRA_RATE_LIMITS_EXCEEDED,
+        CONFIGURATION_PROBLEM,
+        PROBLEMATIC_WEBHOOK,
+    }
+)
+"""The operation has failed until its user, or the owner of the account, has acted."""
+
+_SAID = {
+    INFRA_UNAUTHENTICATED: (
+        "AuthFailure",
+        "Authentication failed",
+        "cannot fetch token",
+        "InvalidAccessKeyId",
+        "InvalidAuthenticationTokenTenant",
+        "InvalidSecretAccessKey",
+        "InvalidSubscriptionId",
+        "invalid_client",
+    ),
+    INFRA_UNAUTHORIZED: (
+        "AccessDenied",
+        "AuthorizationFailed",
+        "Error 403",
+        "InvalidClientTokenId",
+        "invalid_grant",
+        "no active subscriptions",
+        "not authorized",
+        "OperationNotAllowed",
+        "SERVICE_ACCOUNT_ACCESS_DENIED",
+        "SignatureDoesNotMatch",
+        "Unauthorized",
+    ),
+    INFRA_RATE_LIMITS_EXCEEDED: ("RequestLimitExceeded", "Throttling", "Too many requests"),
+    INFRA_QUOTA_EXCEEDED: (
+        "exceeded quota",
+        "LimitExceeded",
+        "Maximum number of ports exceeded",
+        "Quota has been met",
+        "QUOTA_EXCEEDED",
+        "quota .*exceeded",
+        "Quotas",
+        "VolumeSizeExceedsAvailableQuota",
+        "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+    ),
+    INFRA_DEPENDENCIES: (
+        "Access Not Configured",
+        "accessNotConfigured",
+        "DeleteConflict",
+        "DependencyViolation",
+        "inactive billing state",
+        "InsufficientFreeAddressesInSubnet",
+        "InvalidCidrBlock",
+        "OptInRequired",
+        "PendingVerification",
+        "ReadOnlyDisabledSubscription",
+    ),
+    RETRYABLE_INFRA_DEPENDENCIES: ("RetryableError",),
+    INFRA_RESOURCES_DEPLETED: (
+        "InsufficientInstanceCapacity",
+        "not available in the current hardware cluster",
+        "out of stock",
+        "SkuNotAvailable",
+        "ZonalAllocationFailed",
+    ),
+    CONFIGURATION_PROBLEM: (
+        "InvalidParameter",
+        "InvalidParameterValue",
+        "not supported in your requested Availability Zone",
+    ),
+    RETRYABLE_CONFIGURATION_PROBLEM: (
+        "is misconfigured and requires zero voluntary evictions",
+        "SDK.CanNotResolveEndpoint",
+        "The requested configuration is currently not supported",
+    ),
+}
+"""What providers say; in any case of letters."""
+
+_PATTERNS = {code: re.compile("|".join(texts), re.IGNORECASE) for code, texts in _SAID.items()}
+
+
+def codes_in(text: str) -> list[str]:
+    """The codes of a text that came from an extension, a Machine, a Node or an Etcd, in their alphabetical order.
+
+    A limit of requests is none of resources: the account only needs a pause.
+    """
+    found = {code for code, pattern in _PATTERNS.items() if pattern.search(text)}
+    if INFRA_RATE_LIMITS_EXCEEDED in found:
+        found.discard(INFRA_QUOTA_EXCEEDED)
+    return sorted(found)
+
+
+def needs_user(codes: Collection[str]) -> bool:
+    """Whether trying again would be in vain until somebody acts."""
+    return not NOT_RETRIED.isdisjoint(codes)
+
+
+def merged(*codes: Iterable[str]) -> list[str]:
+    return sorted({each for some in codes for each in some})
