@@ -25,6 +25,7 @@ def _vertical_autoscaling(kind: str, short_name: str) -> Resource:
 VERTICAL_POD_AUTOSCALERS = _vertical_autoscaling("VerticalPodAutoscaler", "vpa")
 VERTICAL_POD_AUTOSCALER_CHECKPOINTS = _vertical_autoscaling("VerticalPodAutoscalerCheckpoint", "vpacheckpoint")
 
+SERVICE_MONITORS = Resource("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", namespaced=True)
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "Hvpa", "hvpas", namespaced=True)
 PROMETHEUSES = Resource("monitoring.coreos.com", "v1", "Prometheus", "prometheuses", namespaced=True)
 

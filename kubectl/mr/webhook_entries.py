@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 from gardener.keys import GROUP
 from kube.objects import Object, key
-from kube.resources import ENDPOINT_SLICES
+from kube.resources import ENDPOINT_SLICES, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from kube.runtime.client import Client, Selection
-from webhooks.configurations.objects import MUTATING, VALIDATING
 
 _SECONDS = 5.0
 
@@ -36,7 +35,7 @@ class Entry:
 async def read(client: Client) -> list[Entry]:
     """Raises KubeError."""
     found: list[Entry] = []
-    for kind in (MUTATING, VALIDATING):
+    for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         for configuration in await client.list(kind):
             found += entries_of(configuration)
     return found

@@ -56,12 +56,12 @@ from kube.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOKS,
     RBAC_GROUP,
     ROLE_BINDINGS,
     ROLES,
     VOLUME_CLAIMS,
 )
-from webhooks.configurations.objects import MUTATING
 
 GARDEN, WORK = "garden", "shoot--work"
 SHOOT = "shoot--project--name"
@@ -488,11 +488,11 @@ def token_in(place: Place, name: str) -> str:
 
 
 def reach_by_address(system: Place, port: int) -> None:
-    webhooks = system.get(MUTATING, f"{AGENT}-shoot")["webhooks"]
+    webhooks = system.get(MUTATING_WEBHOOKS, f"{AGENT}-shoot")["webhooks"]
     for webhook in webhooks:
         url = webhook["clientConfig"]["url"]
         webhook["clientConfig"]["url"] = f"https://127.0.0.1:{port}/{url.split('/', 3)[3]}"
-    system.patch(MUTATING, f"{AGENT}-shoot", {"webhooks": webhooks})
+    system.patch(MUTATING_WEBHOOKS, f"{AGENT}-shoot", {"webhooks": webhooks})
 
 
 def approve_certificates(shoot: Place, system: Place) -> None:

@@ -25,13 +25,13 @@ from kit.objects import secret
 from kit.proxied import proxied
 from kit.world import Place, World
 from kube.objects import Object, annotations, metadata
-from kube.resources import SECRETS
+from kube.resources import MUTATING_WEBHOOKS, SECRETS
 from kube.runtime.client import Client
 from kube.x509 import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, CertificateOptions, Keeper, keep
 from webhooks.certificates.rules import SETTLED
 from webhooks.configurations.install import install
-from webhooks.configurations.objects import MUTATING, CaBundle, CertManager, Service, Trust, name_of
+from webhooks.configurations.objects import CaBundle, CertManager, Service, Trust, name_of
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode
 
@@ -77,7 +77,7 @@ class CertificateWorld(World):
         return {key: base64.b64decode(value) for key, value in found["data"].items()}
 
     async def configuration(self) -> Object:
-        return await self.get(MUTATING, name_of(self.instance))
+        return await self.get(MUTATING_WEBHOOKS, name_of(self.instance))
 
     async def published(self) -> bytes:
         """What the API server trusts."""
@@ -100,7 +100,7 @@ class CertificateWorld(World):
 async def world(client: Client, namespace: str, tmp_path: Path) -> AsyncIterator[CertificateWorld]:
     own = CertificateWorld(client, namespace, tmp_path / "certificates")
     yield own
-    await own.remove(MUTATING, name_of(own.instance))
+    await own.remove(MUTATING_WEBHOOKS, name_of(own.instance))
 
 
 async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: CertificateWorld) -> None:
@@ -183,7 +183,9 @@ async def test_a_managed_configuration_is_waited_for(world: CertificateWorld) ->
     for later in (0, 200):
         world.clock.now = START + later * DAY
         await world.keeper().run()
-    await world.patch(MUTATING, name_of(world.instance), {"metadata": {"annotations": {keys.ORIGIN: "x:ns/mr"}}})
+    await world.patch(
+        MUTATING_WEBHOOKS, name_of(world.instance), {"metadata": {"annotations": {keys.ORIGIN: "x:ns/mr"}}}
+    )
     for later in (245, 246):
         world.clock.now = START + later * DAY
         await world.keeper().run()
@@ -243,7 +245,7 @@ async def kept(world: CertificateWorld, watching: Client) -> AsyncIterator[None]
     watched = [
         (watching, SECRETS, world.namespace, "ca"),
         (watching, SECRETS, world.namespace, "server"),
-        (watching, MUTATING, "", name_of(world.instance)),
+        (watching, MUTATING_WEBHOOKS, "", name_of(world.instance)),
     ]
     keeping = asyncio.create_task(keep(world.keeper(), watched, clock=world.clock, between_rounds=0.05))
     try:

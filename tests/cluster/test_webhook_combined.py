@@ -16,7 +16,8 @@ from kit.processes.webhooks import WebhookProcess
 from kit.world import Place
 from kube.errors import ApiError
 from kube.objects import Object
-from webhooks.configurations.objects import MUTATING, CaBundle, Url, name_of
+from kube.resources import MUTATING_WEBHOOKS
+from webhooks.configurations.objects import CaBundle, Url, name_of
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode
 
@@ -105,14 +106,15 @@ def test_pods_come_out_the_same(cluster: Cluster, namespace: str, server: Webhoo
     try:
         for combined in (False, True):
             cluster.api.apply(
-                place.path(MUTATING, name_of(instance)), generated(server, instance, [namespace], combined=combined)
+                place.path(MUTATING_WEBHOOKS, name_of(instance)),
+                generated(server, instance, [namespace], combined=combined),
             )
             wait_until_known(cluster, namespace)
             results[combined] = [outcome(cluster, namespace, obj) for obj in with_own_pods(instance.app)]
-            place.remove(MUTATING, name_of(instance))
+            place.remove(MUTATING_WEBHOOKS, name_of(instance))
             wait_until_forgotten(cluster, namespace)
     finally:
-        place.remove(MUTATING, name_of(instance))
+        place.remove(MUTATING_WEBHOOKS, name_of(instance))
     assert results[True] == results[False]
     plain, with_token = results[True][:2]
     assert plain["spec"]["schedulerName"] == "bin-packing-scheduler"

@@ -15,12 +15,13 @@ from kit.objects import secret
 from kit.world import Place
 from kube.errors import NotFound
 from kube.objects import Object, metadata
+from kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from kube.runtime.client import Client
 from kube.x509 import make_ca
 from webhooks.certificates.rules import CA_LIFETIME
 from webhooks.configurations import command
 from webhooks.configurations.install import install
-from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, Url, name_of
+from webhooks.configurations.objects import CaBundle, Service, Url, name_of
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode
 
@@ -51,7 +52,7 @@ def prefix(cluster: Cluster) -> Iterator[str]:
     own = f"t{uuid.uuid4().hex[:8]}-"
     yield own
     for mode in Mode:
-        for resource in (MUTATING, VALIDATING):
+        for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
             Place(cluster, "").remove(resource, name_of(Instance(mode=mode, prefix=own)))
 
 
@@ -79,7 +80,7 @@ def test_the_api_server_takes_all_that_is_generated(
     cluster: Cluster, prefix: str, ca: bytes, mode: Mode, combined: bool
 ) -> None:
     for obj in generated(Instance(mode=mode, prefix=prefix), ca, combined=combined, harmless=False):
-        resource = MUTATING if obj["kind"] == MUTATING.kind else VALIDATING
+        resource = MUTATING_WEBHOOKS if obj["kind"] == MUTATING_WEBHOOKS.kind else VALIDATING_WEBHOOKS
         taken = cluster.api.create(f"{resource.path()}?dryRun=All", obj)
         assert [webhook["name"] for webhook in taken["webhooks"]] == [webhook["name"] for webhook in obj["webhooks"]]
 
@@ -87,7 +88,7 @@ def test_the_api_server_takes_all_that_is_generated(
 @pytest.mark.parametrize("mode", list(Mode))
 async def test_installing_again_writes_nothing(client: Client, prefix: str, ca: bytes, mode: Mode) -> None:
     instance = Instance(mode=mode, prefix=prefix)
-    kinds = [MUTATING, VALIDATING] if mode is Mode.RUNTIME else [MUTATING]
+    kinds = [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS] if mode is Mode.RUNTIME else [MUTATING_WEBHOOKS]
     first = await install(client, instance, generated(instance, ca))
     assert [done.what for done in first] == ["created"] * len(kinds)
     before = [await client.get(kind, name_of(instance)) for kind in kinds]
@@ -101,13 +102,13 @@ async def test_what_differs_is_restored_and_what_others_noted_stays(client: Clie
     instance = Instance(mode=Mode.RUNTIME, prefix=prefix)
     wanted = generated(instance, ca)
     await install(client, instance, wanted)
-    changed = await client.get(MUTATING, name_of(instance))
+    changed = await client.get(MUTATING_WEBHOOKS, name_of(instance))
     changed["webhooks"][0]["timeoutSeconds"] = 3
     changed["metadata"]["annotations"] = {"note": "mine"}
-    await client.replace(MUTATING, changed)
+    await client.replace(MUTATING_WEBHOOKS, changed)
     done = await install(client, instance, wanted)
     assert [one.what for one in done] == ["changed", "unchanged"]
-    live = await client.get(MUTATING, name_of(instance))
+    live = await client.get(MUTATING_WEBHOOKS, name_of(instance))
     assert live["webhooks"][0]["timeoutSeconds"] == 10
     assert live["metadata"]["annotations"] == {"note": "mine"}
 
@@ -125,13 +126,13 @@ async def test_what_is_not_generated_any_more_is_removed_if_it_is_ours(client: C
         f"ValidatingWebhookConfiguration {prefix}gardener-resource-manager: removed",
     ]
     with pytest.raises(NotFound):
-        await client.get(VALIDATING, name_of(instance))
+        await client.get(VALIDATING_WEBHOOKS, name_of(instance))
 
-    await client.patch(MUTATING, name_of(instance), {"metadata": {"labels": {"app": "other"}}})
+    await client.patch(MUTATING_WEBHOOKS, name_of(instance), {"metadata": {"labels": {"app": "other"}}})
     (left,) = await install(client, instance, [])
     assert "left alone" in left.what
-    assert await client.get(MUTATING, name_of(instance))
-    assert await client.get(MUTATING, name_of(other)), "another instance's is not ours to remove"
+    assert await client.get(MUTATING_WEBHOOKS, name_of(instance))
+    assert await client.get(MUTATING_WEBHOOKS, name_of(other)), "another instance's is not ours to remove"
     assert await install(client, Instance(mode=Mode.RUNTIME, prefix=f"{prefix}x-"), []) == []
 
 
@@ -158,11 +159,11 @@ def test_the_command_installs_what_is_enabled(
         assert command.main([*arguments, *trust], environment=environment) == 1
         assert 'secret "ca" not found' in capsys.readouterr().err
         with pytest.raises(NotFound):
-            cluster.api.get(MUTATING.path(name=name))
+            cluster.api.get(MUTATING_WEBHOOKS.path(name=name))
         Place(cluster, namespace).create(secret("ca", {"bundle.crt": ca}))
     assert command.main([*arguments, *trust], environment=environment) == 0
     assert capsys.readouterr().out == f"MutatingWebhookConfiguration {name}: created\n"
-    client_config = cluster.api.get(MUTATING.path(name=name))["webhooks"][0]["clientConfig"]
+    client_config = cluster.api.get(MUTATING_WEBHOOKS.path(name=name))["webhooks"][0]["clientConfig"]
     assert client_config["caBundle"] == base64.b64encode(ca).decode()
     server = f"{prefix}gardener-resource-manager.{namespace}:443"
     assert client_config["url"] == f"https://{server}/webhooks/vpa-in-place-updates"

@@ -43,15 +43,15 @@ from kit.world import Place
 from kube.clock import format_time
 from kube.errors import ApiError, ServerFailure
 from kube.objects import Object, annotations
+from kube.resources import MUTATING_WEBHOOKS
 from kube.runtime.client import Client
 from kube.x509 import is_signed_by, load_certificates, make_ca, make_serving
 from webhooks.certificates.keeper import BUNDLE, CA, CA_KEY, PUBLISHED_AT
-from webhooks.configurations.objects import MUTATING
 
 pytestmark = pytest.mark.timeout(600)
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All"
-MUTATING_CONFIGURATION = MUTATING.path(name=OURS["app"])
+MUTATING_CONFIGURATION = MUTATING_WEBHOOKS.path(name=OURS["app"])
 WEBHOOKS: Object = {
     "podSchedulerName": {"enabled": True, "schedulerName": "bin-packing-scheduler"},
     "seccompProfile": {"enabled": True},
@@ -87,7 +87,7 @@ def replicas(cluster: Cluster) -> Iterator[list[WebhookProcess]]:
 def _no_configuration_stays(cluster: Cluster) -> Iterator[None]:
     yield
     garden = Place(cluster, NAMESPACE)
-    garden.remove(MUTATING, OURS["app"])
+    garden.remove(MUTATING_WEBHOOKS, OURS["app"])
     for name in (CA_SECRET, SERVING_SECRET):
         garden.remove("Secret", name)
 

@@ -9,7 +9,7 @@ from kit.eventually import PATIENCE, eventually
 from kit.world import Place
 from kube.errors import KubeError
 from kube.objects import Object, condition
-from webhooks.configurations.objects import MUTATING, VALIDATING
+from kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 
@@ -57,7 +57,7 @@ def serve_at(place: Place, port: int, *, name: str) -> None:
     """
     external = {"type": "ExternalName", "externalName": "127.0.0.1", "clusterIP": None, "clusterIPs": None}
     place.patch("Service", name, {"spec": {**external, "selector": None}})
-    for kind in (MUTATING, VALIDATING):
+    for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         webhooks = place.get(kind, name)["webhooks"]
         for webhook in webhooks:
             webhook["clientConfig"]["service"]["port"] = port
@@ -66,5 +66,6 @@ def serve_at(place: Place, port: int, *, name: str) -> None:
 
 def reported_bundle(cluster: Cluster, name: str) -> bool:
     return all(
-        webhook["clientConfig"].get("caBundle") for webhook in Place(cluster, "").get(MUTATING, name)["webhooks"]
+        webhook["clientConfig"].get("caBundle")
+        for webhook in Place(cluster, "").get(MUTATING_WEBHOOKS, name)["webhooks"]
     )

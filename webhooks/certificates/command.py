@@ -15,14 +15,14 @@ from typing import Any, cast
 from config.errors import ConfigError
 from kube.errors import KubeError
 from kube.names import dns_subdomain_problems
-from kube.resources import SECRETS
+from kube.resources import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
 from process.logging import configure_logging
 from webhooks.certificates.keeper import CannotKeep, CertificateOptions, Keeper, keep
 from webhooks.configurations import setting as settings
-from webhooks.configurations.objects import MUTATING, VALIDATING, name_of
+from webhooks.configurations.objects import name_of
 from webhooks.configurations.setting import Setting
 
 PROGRAM = "python -m webhooks certificates"
@@ -103,8 +103,8 @@ async def _until_stopped(keeper: Keeper, options: CertificateOptions, source: Cl
     watched = [
         (source, SECRETS, options.namespace, options.ca_secret),
         (source, SECRETS, options.namespace, options.secret),
-        (target, MUTATING, "", configuration),
-        (target, VALIDATING, "", configuration),
+        (target, MUTATING_WEBHOOKS, "", configuration),
+        (target, VALIDATING_WEBHOOKS, "", configuration),
     ]
     keeping = asyncio.ensure_future(keep(keeper, watched, clock=_now))
     for number in (signal.SIGTERM, signal.SIGINT):

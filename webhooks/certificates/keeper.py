@@ -20,7 +20,7 @@ from gardener.keys import GROUP, ORIGIN
 from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError
 from kube.objects import Object, annotations, labels, metadata
-from kube.resources import SECRETS, Resource
+from kube.resources import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.watch import ListBegins, Watcher
 from kube.x509 import Pair, load_certificates, load_pair, make_ca, make_serving, pem
@@ -38,7 +38,7 @@ from webhooks.certificates.rules import (
     next_step,
     next_time,
 )
-from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
+from webhooks.configurations.objects import INJECT_CA_FROM, name_of
 from webhooks.rules.registration import Instance
 
 CA, CA_KEY, BUNDLE = "ca.crt", "ca.key", "bundle.crt"
@@ -132,7 +132,7 @@ class Keeper:
         serving_secret = await self._secret(options.secret)
         configurations = [
             (resource, live)
-            for resource in (MUTATING, VALIDATING)
+            for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
             if (live := await self._target.find(resource, name_of(options.instance))) is not None
         ]
         ca_data, serving_data = _data(ca_secret), _data(serving_secret)

@@ -11,9 +11,9 @@ from typing import Any
 
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, annotations, labels, metadata, uid
-from kube.resources import Resource
+from kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 from kube.runtime.client import Client
-from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
+from webhooks.configurations.objects import INJECT_CA_FROM, name_of
 from webhooks.rules.registration import Instance
 
 _ATTEMPTS = 5
@@ -38,7 +38,7 @@ async def install(client: Client, instance: Instance, wanted: Sequence[Object]) 
     """
     by_kind = {obj["kind"]: obj for obj in wanted}
     done = []
-    for resource in (MUTATING, VALIDATING):
+    for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         what = await _settle(client, resource, instance, by_kind.get(resource.kind))
         if what:
             done.append(Done(resource, name_of(instance), what))
@@ -92,7 +92,7 @@ def difference(wanted: Object, live: Object) -> Object:
     if meta:
         patch["metadata"] = meta
     webhooks = _with_kept_certificates(wanted["webhooks"], live.get("webhooks") or [])
-    is_mutating = wanted["kind"] == MUTATING.kind
+    is_mutating = wanted["kind"] == MUTATING_WEBHOOKS.kind
     if [_complete(webhook, is_mutating) for webhook in webhooks] != (live.get("webhooks") or []):
         patch["webhooks"] = webhooks
     return patch

@@ -9,11 +9,6 @@ from kube.objects import Object
 from kube.resources import Resource
 from webhooks.rules.registration import Instance, Mode, Registration
 
-_GROUP = "admissionregistration.k8s.io"
-MUTATING = Resource(_GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False)
-VALIDATING = Resource(
-    _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
-)
 INJECT_CA_FROM = "cert-manager.io/inject-ca-from"
 
 

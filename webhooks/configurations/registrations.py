@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kube.objects import Object
-from webhooks.configurations.objects import MUTATING, VALIDATING, Address, Trust, configuration
+from kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from webhooks.configurations.objects import Address, Trust, configuration
 from webhooks.registry import enabled
 from webhooks.rules.registration import PODS, Instance, Mode, Registration, where
 
@@ -30,8 +31,8 @@ def configurations(
 ) -> list[Object]:
     """The objects for what is enabled; none without entries."""
     entries = (
-        (MUTATING, mutating(webhooks, instance, combined=combined)),
-        (VALIDATING, validating(webhooks, instance)),
+        (MUTATING_WEBHOOKS, mutating(webhooks, instance, combined=combined)),
+        (VALIDATING_WEBHOOKS, validating(webhooks, instance)),
     )
     return [configuration(kind, instance, found, address, trust) for kind, found in entries if found]
 

@@ -15,7 +15,7 @@ from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.objects import obj
 from kit.processes.agent import AgentProcess, configuration
 from kube.objects import Object, annotations
-from kube.resources import CONFIG_MAPS, LEASES, SECRETS
+from kube.resources import CONFIG_MAPS, LEASES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, new_identity
 from kube.runtime.events import EventRecorder
@@ -23,11 +23,11 @@ from kube.x509 import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.keeper import PUBLISHED_AT, CertificateOptions, Keeper
 from webhooks.certificates.rules import SETTLED
 from webhooks.configurations.install import install
-from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, name_of
+from webhooks.configurations.objects import CaBundle, Service, name_of
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode
 
-_CONFIGURATIONS = (MUTATING, VALIDATING)
+_CONFIGURATIONS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 _ADMISSION = "admissionregistration.k8s.io"
 _LEASE = "gardener-resource-manager"
 START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
@@ -240,7 +240,9 @@ def _decoded(secret: Object) -> dict[str, bytes]:
 class InstalledConfigurations(Certificates):
     """Of those that are there one changes, and the other is not wanted any more."""
 
-    crosses = crossing(f"patch {MUTATING.plural}.{_ADMISSION}", f"delete {VALIDATING.plural}.{_ADMISSION}")
+    crosses = crossing(
+        f"patch {MUTATING_WEBHOOKS.plural}.{_ADMISSION}", f"delete {VALIDATING_WEBHOOKS.plural}.{_ADMISSION}"
+    )
 
     async def command(self, client: Client) -> None:
         webhooks = decode(json.dumps({"webhooks": {"vpaInPlaceUpdates": {"enabled": True}}})).config.webhooks
@@ -248,15 +250,15 @@ class InstalledConfigurations(Certificates):
         await install(client, self.instance, wanted)
 
     async def problem(self) -> str:
-        return "" if await self.find(MUTATING, self.name) else "there is none"
+        return "" if await self.find(MUTATING_WEBHOOKS, self.name) else "there is none"
 
     async def state(self) -> Any:
-        live = await self.get(MUTATING, self.name)
-        return await self.find(VALIDATING, self.name), [webhook["name"] for webhook in live["webhooks"]]
+        live = await self.get(MUTATING_WEBHOOKS, self.name)
+        return await self.find(VALIDATING_WEBHOOKS, self.name), [webhook["name"] for webhook in live["webhooks"]]
 
 
 class NewConfigurations(InstalledConfigurations):
-    crosses = crossing(f"create {MUTATING.plural}.{_ADMISSION}")
+    crosses = crossing(f"create {MUTATING_WEBHOOKS.plural}.{_ADMISSION}")
 
     async def prepare(self) -> None:
         await self.make_namespace()

@@ -1,0 +1,26 @@
+"""Who the seed is: a ConfigMap that whoever lives in it reads. It is kept where somebody else has written it."""
+
+from agent.gardenlet.components.namespaces import KUBE_SYSTEM
+from agent.gardenlet.components.parts import in_seed, made
+from kube.objects import Object
+from kube.paths import at
+from kube.resources import CONFIG_MAPS
+
+NAME = "cluster-identity"
+_ORIGIN, _SEED = "origin", "seed"
+
+
+def objects(identity: str) -> list[Object]:
+    """Args: identity: of the seed cluster."""
+    data = {NAME: identity, _ORIGIN: _SEED}
+    return in_seed(NAME, [made(CONFIG_MAPS, NAME, namespace=KUBE_SYSTEM, data=data, immutable=True)])
+
+
+def is_of_others(live: Object | None) -> bool:
+    """Whether somebody else has written the ConfigMap: the seed is a Shoot, or a garden."""
+    return live is not None and at(live, "data", _ORIGIN) != _SEED
+
+
+def identity_in(live: Object | None) -> str:
+    """What the ConfigMap says; empty: nothing."""
+    return str(at(live or {}, "data", NAME) or "")

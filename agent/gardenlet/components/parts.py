@@ -1,0 +1,140 @@
+"""What components are made of."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from gardener import keys
+from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
+from gardener.health.checks import deployment
+from gardener.health.checks.rule import CheckError
+from gardener.managed_resource.bundle import managed_resource
+from kube.objects import Object, is_deleting
+from kube.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, Resource
+
+GARDEN = "garden"
+"""The namespace of what serves the whole seed."""
+SEED_CLASS = "seed"
+"""Of ManagedResources that the resource manager of the seed applies."""
+MOST_REVISIONS = 2
+
+CARE_CONDITION_TYPE = "care.gardener.cloud/condition-type"
+"""A label of ManagedResources: the condition that they count for, if that is not the usual one."""
+TO_DNS = "networking.gardener.cloud/to-dns"
+"""A label of pods, as the next one: what the policies of their namespace let them reach."""
+TO_RUNTIME_API_SERVER = "networking.gardener.cloud/to-runtime-apiserver"
+
+_CHECKSUM = "checksum/pod-template"
+
+
+def made(
+    resource: Resource,
+    name: str,
+    *,
+    namespace: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Object:
+    """An object. Args: fields: beside its metadata."""
+    meta: Object = {"name": name}
+    if namespace:
+        meta["namespace"] = namespace
+    if labels:
+        meta["labels"] = dict(labels)
+    if annotations:
+        meta["annotations"] = dict(annotations)
+    return {**resource.type_meta, "metadata": meta, **fields}
+
+
+def in_seed(
+    name: str, objects: Iterable[Object], *, namespace: str = GARDEN, condition: str = "", secret_name: str = ""
+) -> list[Object]:
+    """A ManagedResource that is a component of the seed, with its Secret.
+
+    Args:
+        name: of the ManagedResource.
+        objects: what it is to have.
+        namespace: of both.
+        condition: the condition of the Seed that it counts for; empty: the one of system components.
+        secret_name: without the hash; empty: after the ManagedResource.
+    """
+    labels = {keys.ROLE: keys.ROLE_SEED_SYSTEM_COMPONENT}
+    if condition:
+        labels[CARE_CONDITION_TYPE] = condition
+    return managed_resource(name, namespace, objects, resource_class=SEED_CLASS, labels=labels, secret_name=secret_name)
+
+
+def allowed_ports(*ports: int) -> str:
+    """The value of an annotation that lets pods reach these ports of a Service."""
+    return orjson.dumps([{"protocol": "TCP", "port": port} for port in ports]).decode()
+
+
+def disruption_budget(
+    name: str, namespace: str, *, labels: Mapping[str, str], selects: Mapping[str, str] | None = None
+) -> Object:
+    """At most one pod is evicted at a time, and one that does not work always may be."""
+    spec = {
+        "maxUnavailable": 1,
+        "selector": {"matchLabels": dict(selects or labels)},
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    return made(POD_DISRUPTION_BUDGETS, name, namespace=namespace, labels=labels, spec=spec)
+
+
+def autoscaler(
+    name: str,
+    namespace: str,
+    *,
+    deployment: str,
+    policy: Object,
+    labels: Mapping[str, str] | None = None,
+) -> Object:
+    """A VerticalPodAutoscaler of a Deployment. Args: policy: of its containers."""
+    spec = {
+        "resourcePolicy": {"containerPolicies": [policy]},
+        "targetRef": {**DEPLOYMENTS.type_meta, "name": deployment},
+        "updatePolicy": {"updateMode": "Auto"},
+    }
+    return made(VERTICAL_POD_AUTOSCALERS, name, namespace=namespace, labels=labels, spec=spec)
+
+
+def spread(deployment: Object, *, zones: Sequence[str]) -> Object:
+    """The Deployment with constraints that spread its pods over nodes, and over zones if there are several.
+
+    They count pods of the very template: those of the one before are about to go. So it is the last thing that is done
+    to a template.
+    """
+    template = deployment["spec"]["template"]
+    body = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)
+    labels = {**template["metadata"]["labels"], _CHECKSUM: hashlib.sha256(body).hexdigest()[:16]}
+    counted = {name: text for name, text in labels.items() if name in {"app", keys.ROLE, _CHECKSUM}}
+    constraints = [_constraint("kubernetes.io/hostname", "ScheduleAnyway", counted)]
+    if len(zones) > 1:
+        constraints.append(_constraint("topology.kubernetes.io/zone", "DoNotSchedule", counted))
+    spec = {**template["spec"], "topologySpreadConstraints": constraints}
+    meta = {**template["metadata"], "labels": labels}
+    return {**deployment, "spec": {**deployment["spec"], "template": {**template, "metadata": meta, "spec": spec}}}
+
+
+def _constraint(topology: str, otherwise: str, counted: Mapping[str, str]) -> Object:
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology,
+        "whenUnsatisfiable": otherwise,
+        "labelSelector": {"matchLabels": dict(counted)},
+    }
+
+
+def deployment_unready(live: Object | None) -> str:
+    """What is missing until a Deployment is available and rolled out; empty: nothing."""
+    if live is None:
+        return "it does not exist"
+    if is_deleting(live):
+        return "it is being deleted"
+    try:
+        return deployment.health(live) or deployment.progress(live) or ""
+    except CheckError as error:
+        return str(error)

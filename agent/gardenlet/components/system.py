@@ -1,0 +1,81 @@
+"""PriorityClasses of all that runs in the seed, and pods that keep room for further control planes.
+
+Such a pod does nothing and has the lowest priority: a control plane takes its place at once, and it asks the cluster
+for another node.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.gardenlet.components.parts import GARDEN, MOST_REVISIONS, in_seed, made
+from gardener import keys
+from kube.objects import Object, mapping, mappings
+from kube.paths import mapping_at
+from kube.resources import DEPLOYMENTS, PRIORITY_CLASSES
+
+NAME = "system"
+RESERVATION = "reserve-excess-capacity"
+_RESERVED = f"gardener-{RESERVATION}"
+_SYSTEM = range(900, 500, -100)
+_CONTROL_PLANE = range(500, 0, -100)
+_LOWEST = 999_998_000
+_SECONDS_TO_END = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """Attributes: reservations: what is kept free, as `configs` of the Seed's setting; image: that waits."""
+
+    reservations: Sequence[Object] = ()
+    replicas: int = 2
+    image: str = ""
+
+
+def reservations_of(seed: Object) -> list[Object]:
+    """What a Seed keeps free."""
+    setting = mapping_at(seed, "spec", "settings", "excessCapacityReservation")
+    return mappings(setting.get("configs")) if setting.get("enabled") is not False else []
+
+
+def objects(values: Values) -> list[Object]:
+    return in_seed(NAME, [*_priority_classes(), *_reservations(values)])
+
+
+def _priority_classes() -> Iterator[Object]:
+    yield _priority_class(_RESERVED, -5, "PriorityClass for reserving excess capacity on a Seed cluster")
+    for names, what in ((_SYSTEM, "Seed system components"), (_CONTROL_PLANE, "Shoot control plane components")):
+        for number in names:
+            yield _priority_class(f"gardener-system-{number}", _LOWEST + number, f"PriorityClass for {what}")
+
+
+def _priority_class(name: str, value: int, description: str) -> Object:
+    return made(PRIORITY_CLASSES, name, value=value, description=description)
+
+
+def _reservations(values: Values) -> Iterator[Object]:
+    for number, config in enumerate(values.reservations):
+        name = f"{RESERVATION}-{number}"
+        # A label of its own, or the Deployments would take each other's pods for their own.
+        labels = {"app": "kubernetes", "role": name}
+        container = {
+            "name": "pause-container",
+            "image": values.image,
+            "imagePullPolicy": "IfNotPresent",
+            "resources": {"requests": mapping(config.get("resources")), "limits": mapping(config.get("resources"))},
+        }
+        pod: Object = {
+            "containers": [container],
+            "priorityClassName": _RESERVED,
+            "terminationGracePeriodSeconds": _SECONDS_TO_END,
+            "automountServiceAccountToken": False,
+        }
+        pod |= {field: config[field] for field in ("nodeSelector", "tolerations") if config.get(field)}
+        spec = {
+            "replicas": values.replicas,
+            "revisionHistoryLimit": MOST_REVISIONS,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        }
+        # Room may lack just now, which is no fault of the seed.
+        skipped = {keys.SKIP_HEALTH_CHECK: "true"}
+        yield made(DEPLOYMENTS, name, namespace=GARDEN, labels=labels, annotations=skipped, spec=spec)

@@ -1,0 +1,100 @@
+"""The objects of a seed, as a gardenlet of v1.104.3 wrote them for a Seed of type `local`, and how ours differ.
+
+Recorded names end in `<hash>`, and certificates, addresses and uids are placeholders. Both sides are brought to the
+same form: hashes of contents become `<hash>`, what the API server counts goes, references of the garbage collector are
+known by what they refer to.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gardener.keys import REFERENCE_PREFIX
+from kube.objects import Object
+
+_FILE = Path(__file__).parent / "gardenlet/seed-objects.json.gz"
+_HASH = re.compile(r"-(?:<hash(?:-\d+)?>|[0-9a-f]{8})$")
+_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip)\b")
+_COUNTED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+MISSING = "-"
+"""What a side has that does not have a field."""
+
+Path_ = tuple[str, ...]
+
+
+class Name(NamedTuple):
+    kind: str
+    name: str
+
+
+def _load() -> Object:
+    loaded: Object = json.loads(gzip.decompress(_FILE.read_bytes()))
+    return loaded
+
+
+def recorded_objects() -> dict[Name, Object]:
+    """Those that the gardenlet wrote itself, as they were stored."""
+    return by_name(_load()["objects"])
+
+
+def recorded_managed_resources() -> dict[str, Object]:
+    """By name, with their Secrets and objects."""
+    return {each["name"]: each for each in _load()["managedResources"]}
+
+
+def valid(obj: Object) -> Object:
+    """A recorded object that an API server accepts: names without placeholders."""
+    filled: Object = json.loads(re.sub(r"<hash(?:-\d+)?>", "0" * 8, json.dumps(obj)))
+    return {name: value for name, value in filled.items() if name != "status"}
+
+
+def by_name(objects: Iterable[Object]) -> dict[Name, Object]:
+    return {Name(obj["kind"], unhashed(obj["metadata"]["name"])): normal(obj) for obj in objects}
+
+
+def unhashed(name: str) -> str:
+    return _HASH.sub("-<hash>", name)
+
+
+def normal(obj: Object) -> Object:
+    """A copy in the common form."""
+    result: Object = _normal({name: value for name, value in obj.items() if name != "status"})
+    for name in _COUNTED:
+        result["metadata"].pop(name, None)
+    return result
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _normal(inner) if name != "annotations" else _without_hashes(inner)
+            for name, inner in value.items()
+            if not (name == "annotations" and not inner)
+        }
+    if isinstance(value, list):
+        return [_normal(inner) for inner in value]
+    return unhashed(value) if isinstance(value, str) else value
+
+
+def _without_hashes(notes: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for name, text in notes.items():
+        is_reference = name.startswith(REFERENCE_PREFIX)
+        found[f"{_HASH.sub('', name)} {unhashed(text)}" if is_reference else name] = unhashed(text)
+    return found
+
+
+def differences(ours: Any, recorded: Any, path: Path_ = ()) -> Iterator[tuple[str, Any, Any]]:
+    """Paths, with what either side has there; a placeholder is as anything."""
+    if isinstance(ours, dict) and isinstance(recorded, dict):
+        for name in sorted({*ours, *recorded}):
+            yield from differences(ours.get(name, MISSING), recorded.get(name, MISSING), (*path, name))
+    elif isinstance(ours, list) and isinstance(recorded, list):
+        for position in range(max(len(ours), len(recorded))):
+            ours_, theirs = (each[position] if position < len(each) else MISSING for each in (ours, recorded))
+            yield from differences(ours_, theirs, (*path, str(position)))
+    elif ours != recorded and not (isinstance(recorded, str) and _PLACEHOLDER.search(recorded)):
+        yield "/".join(path), ours, recorded

@@ -1,0 +1,145 @@
+"""What components of a seed depend on; `tests/conformance/test_seed_objects.py` compares them with the original's."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.components import cluster_identity, namespaces, resource_manager, system
+from agent.gardenlet.components.parts import deployment_unready
+from gardener.managed_resource.decode import decode_secrets
+from gardener.managed_resource.plan import data_of
+from gardener.references import references
+from kit.objects import config_map, deployment
+from kube.objects import Object, labels
+from kube.paths import at
+
+BUNDLE = "-----BEGIN CERTIFICATE-----\n"
+
+
+def manager(**values: Any) -> dict[tuple[str, str], Object]:
+    made = resource_manager.Values(
+        **{"image": "i", "server_secret": "server", "ca_bundle": BUNDLE, "zones": ("a",), **values}
+    )
+    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in resource_manager.objects(made)}
+
+
+def its_deployment(**values: Any) -> Object:
+    return manager(**values)["Deployment", resource_manager.NAME]
+
+
+def contents(component: Sequence[Object]) -> list[Object]:
+    secret, _ = component
+    return [item.object for item in decode_secrets([data_of(secret)]).objects]
+
+
+def test_a_changed_configuration_rolls_the_resource_manager_out() -> None:
+    selector = {"matchLabels": {"served": "elsewhere"}}
+    before, after = its_deployment(), its_deployment(additional_namespaces=[selector])
+    assert {name.name for name in references(before)} & {"server", "kube-root-ca.crt"}
+    assert before["spec"]["template"]["spec"]["volumes"] != after["spec"]["template"]["spec"]["volumes"]
+    assert labels(before["spec"]["template"]) != labels(after["spec"]["template"])
+    assert its_deployment() == before
+
+
+def test_pods_are_spread_over_zones_if_there_are_several() -> None:
+    def topologies(zones: Sequence[str]) -> list[str]:
+        constraints = its_deployment(zones=zones)["spec"]["template"]["spec"]["topologySpreadConstraints"]
+        return [each["topologyKey"] for each in constraints]
+
+    assert topologies(["a"]) == ["kubernetes.io/hostname"]
+    assert topologies(["a", "b"]) == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+
+
+def test_spread_pods_are_those_of_the_selector_and_of_this_template() -> None:
+    template = its_deployment()["spec"]["template"]
+    (constraint,) = template["spec"]["topologySpreadConstraints"]
+    counted = constraint["labelSelector"]["matchLabels"]
+    assert counted.items() <= labels(template).items()
+    assert resource_manager.LABELS.items() <= counted.items()
+
+
+def test_webhooks_are_reached_by_a_url_where_there_is_one() -> None:
+    kind = "MutatingWebhookConfiguration", resource_manager.NAME
+    (by_service, *_), (by_url, *_) = (manager(url=url)[kind]["webhooks"] for url in ("", "https://127.0.0.1:1"))
+    assert by_service["clientConfig"]["service"]["namespace"] == "garden"
+    assert by_url["clientConfig"] == {
+        "url": "https://127.0.0.1:1/webhooks/invalidate-service-account-token-secret",
+        "caBundle": base64.b64encode(BUNDLE.encode()).decode(),
+    }
+
+
+def test_what_has_no_definition_in_the_seed_is_left_out() -> None:
+    kinds = {kind for kind, _ in manager(autoscaled=False, monitored=False)}
+    assert not kinds & {"VerticalPodAutoscaler", "ServiceMonitor"}
+    assert {"VerticalPodAutoscaler", "ServiceMonitor"} <= {kind for kind, _ in manager()}
+
+
+def test_its_pods_are_left_out_by_its_own_webhooks() -> None:
+    """Else it could not be started once its last pod is gone."""
+    configuration = manager()["MutatingWebhookConfiguration", resource_manager.NAME]
+    pod = labels(its_deployment()["spec"]["template"])
+    for webhook in configuration["webhooks"]:
+        if webhook["rules"][0]["resources"] == ["pods"]:
+            left_out = {"key": "app", "operator": "NotIn", "values": [pod["app"]]}
+            assert left_out in webhook["objectSelector"]["matchExpressions"]
+
+
+RESERVED = {"resources": {"cpu": "2", "memory": "6Gi"}}
+TAINTED = {**RESERVED, "nodeSelector": {"pool": "x"}, "tolerations": [{"key": "x", "operator": "Exists"}]}
+
+
+def test_room_is_kept_by_one_deployment_for_each_reservation() -> None:
+    made = contents(system.objects(system.Values(reservations=[RESERVED, TAINTED], image="pause")))
+    first, second = (obj for obj in made if obj["kind"] == "Deployment")
+    assert [first["metadata"]["name"], second["metadata"]["name"]] == [
+        "reserve-excess-capacity-0",
+        "reserve-excess-capacity-1",
+    ]
+    assert first["spec"]["selector"] != second["spec"]["selector"]
+    pod = second["spec"]["template"]["spec"]
+    assert (pod["nodeSelector"], pod["tolerations"]) == (TAINTED["nodeSelector"], TAINTED["tolerations"])
+    assert pod["containers"][0]["resources"]["requests"] == RESERVED["resources"]
+    classes = {obj["metadata"]["name"] for obj in made if obj["kind"] == "PriorityClass"}
+    assert pod["priorityClassName"] in classes
+
+
+@pytest.mark.parametrize(
+    ("setting", "count"),
+    [
+        (None, 0),
+        ({"configs": [RESERVED]}, 1),
+        ({"enabled": True, "configs": [RESERVED, TAINTED]}, 2),
+        ({"enabled": False, "configs": [RESERVED]}, 0),
+    ],
+)
+def test_what_a_seed_keeps_free(setting: Object | None, count: int) -> None:
+    seed = {"spec": {"settings": {"excessCapacityReservation": setting}}}
+    assert len(system.reservations_of(seed)) == count
+
+
+def test_an_identity_that_is_not_the_seeds_own_stays() -> None:
+    (own,) = contents(cluster_identity.objects("x"))
+    assert (cluster_identity.identity_in(own), cluster_identity.is_of_others(own)) == ("x", False)
+    shoots = config_map("kube-system/cluster-identity", {"cluster-identity": "y", "origin": "shoot"})
+    assert (cluster_identity.identity_in(shoots), cluster_identity.is_of_others(shoots)) == ("y", True)
+    assert (cluster_identity.identity_in(None), cluster_identity.is_of_others(None)) == ("", False)
+
+
+def test_the_namespace_names_the_zones() -> None:
+    garden, _ = namespaces.objects(zones=["a", "b"])
+    assert at(garden, "metadata", "annotations", "high-availability-config.resources.gardener.cloud/zones") == "a,b"
+
+
+def test_a_deployment_is_ready_when_it_is_available_and_rolled_out() -> None:
+    assert deployment_unready(None) == "it does not exist"
+    live = deployment("d")
+    assert "Available" in deployment_unready(live)
+    rolled = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}
+    live["status"] = {"conditions": [{"type": "Available", "status": "True"}, rolled]}
+    assert deployment_unready(live) == ""
+    assert "outdated" in deployment_unready({**live, "metadata": {**live["metadata"], "generation": 1}})
+    live["status"]["conditions"][1] = {**rolled, "reason": "ReplicaSetUpdated", "message": "1 of 2"}
+    assert deployment_unready(live) == "1 of 2"
+    assert deployment_unready({**live, "status": {"conditions": {}}})
