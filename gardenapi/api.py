@@ -2,7 +2,7 @@
 
 import base64
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import ClassVar
@@ -11,17 +11,16 @@ import orjson
 
 from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener import keys
-from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from gardener.api.garden import AUTHENTICATION_API, CORE_GROUP, INTERNAL_SECRETS, SHOOTS, WORKLOAD_IDENTITIES
 from kube.access_reviews import attributes, is_allowed, self_review
 from kube.clock import parse_time
-from kube.errors import Forbidden, KindNotServed, KubeError
-from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
+from kube.errors import Forbidden, KindNotServed, KubeError, NotUnderstood
+from kube.objects import Key, Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_REVIEWS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client
 
-AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
 _BINDING = f"{SHOOTS.plural}/binding"
 
 
@@ -53,6 +52,13 @@ class Kubeconfig:
         return f"Kubeconfig(expires={self.expires.isoformat()})"
 
 
+@dataclass(frozen=True, slots=True)
+class Token:
+    text: str = field(repr=False)
+    lifetime: timedelta
+    """From when it was issued."""
+
+
 class NoKubeconfig(KubeError):
     """The Shoot has no addresses or no certificate authority yet, or the user can't read it; the text says which."""
 
@@ -62,6 +68,8 @@ class GardenApi(ABC):
 
     has_own_fields: ClassVar[bool]
     """Whether it stores what only our definitions have, such as the phase of a Seed."""
+    _tokens_below: ClassVar[str] = ""
+    """Where tokens are issued, if not below the WorkloadIdentity."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -102,6 +110,24 @@ class GardenApi(ABC):
             NoKubeconfig: there is nothing yet to make them of.
         """
 
+    async def token(self, identity: Key, *, lifetime: timedelta, now: datetime, context: Object | None = None) -> Token:
+        """A token of a WorkloadIdentity. It may live longer or shorter than asked for.
+
+        Args:
+            identity: the WorkloadIdentity.
+            lifetime: as asked for.
+            now: the time of the garden, for an answer that does not name it.
+            context: the object that it is used for: kind, apiVersion, namespace, name, uid.
+        """
+        wanted: Object = {"expirationSeconds": int(lifetime.total_seconds())}
+        if context is not None:
+            wanted["contextObject"] = context
+        path = WORKLOAD_IDENTITIES.path(namespace=identity.namespace, name=identity.name, subresource="token")
+        if self._tokens_below:
+            path = f"{self._tokens_below}{path.removeprefix(f'/apis/{WORKLOAD_IDENTITIES.api_version}')}"
+        body = {"apiVersion": WORKLOAD_IDENTITIES.api_version, "kind": "TokenRequest", "spec": wanted}
+        return _token(await self._client.request("POST", path, body=body), now=now)
+
 
 class AggregatedApi(GardenApi):
     """The original's API server."""
@@ -124,7 +150,7 @@ class AggregatedApi(GardenApi):
         request = Resource(CORE_GROUP, SHOOTS.version, role.request_kind, SHOOTS.plural, namespaced=True)
         path = request.path(namespace=where.namespace, name=where.name, subresource=role.subresource)
         body = {
-            "apiVersion": AUTHENTICATION,
+            "apiVersion": AUTHENTICATION_API,
             "kind": role.request_kind,
             "spec": {"expirationSeconds": int(lifetime.total_seconds())},
         }
@@ -138,6 +164,7 @@ class PlainApi(GardenApi):
     """Any API server with our definitions and webhooks."""
 
     has_own_fields = True
+    _tokens_below = f"/apis/{AUTHENTICATION_API}"
 
     def is_due(self, shoot: Object) -> bool:
         if not self.needs_work(shoot):
@@ -191,6 +218,18 @@ class PlainApi(GardenApi):
             raise Forbidden(403, message=message, reason="Forbidden")
         body: Object = {**SELF_SUBJECT_REVIEWS.type_meta, "metadata": {}}
         return text(at(await self._client.create(SELF_SUBJECT_REVIEWS, body), "status", "userInfo", "username"))
+
+
+def _token(answer: bytes, *, now: datetime) -> Token:
+    try:
+        request = orjson.loads(answer)
+        status, created = request["status"], metadata(request).get("creationTimestamp")
+        issued, expires = parse_time(created) if created else now, parse_time(status["expirationTimestamp"])
+        if not isinstance(status["token"], str) or not status["token"]:
+            raise TypeError
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise NotUnderstood("the answer to the TokenRequest holds no token") from None
+    return Token(status["token"], expires - issued)
 
 
 async def recognized(client: Client) -> GardenApi:

@@ -50,6 +50,11 @@ class Files:
         return self.pki / "ca.crt"
 
     @property
+    def front_proxy_ca(self) -> Path:
+        """By which servers know the API server that passes requests on to them."""
+        return self.pki / "front-proxy-ca.crt"
+
+    @property
     def audit_log(self) -> Path:
         return self.state / "audit.log"
 
@@ -135,6 +140,13 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         f"--client-ca-file={files.ca}",
         f"--token-auth-file={files.tokens}",
         "--enable-bootstrap-token-auth",
+        f"--requestheader-client-ca-file={files.front_proxy_ca}",
+        f"--requestheader-allowed-names={FRONT_PROXY}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={pki}/{FRONT_PROXY}.crt",
+        f"--proxy-client-key-file={pki}/{FRONT_PROXY}.key",
         "--authorization-mode=Node,RBAC",
         f"--service-account-issuer={AUDIENCES[0]}",
         f"--service-account-key-file={files.service_account_key}",
@@ -221,6 +233,7 @@ def kwok(binary: Path, files: Files) -> list[str]:
 
 
 WEBHOOK_CLIENT = "kube-apiserver-webhook-client"
+FRONT_PROXY = "front-proxy"
 """Common name of the certificate that the API server shows to webhooks."""
 
 COMPONENT_USERS = {

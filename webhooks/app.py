@@ -14,7 +14,7 @@ from process.composition import Composition, Parts
 from webhooks.routes import disabled, enabled, public, routes
 from webhooks.server import Clients, Requests, serving_check, webhook_server
 from webhooks.state import SharedListers
-from webhooks.tls import ServingCertificate, directory_of
+from webhooks.tls import AuthoritiesFile, ServingCertificate, directory_of
 
 if TYPE_CHECKING:
     from config.webhooks.schema import GardenWebhooksConfiguration
@@ -25,13 +25,29 @@ def resource_manager(base: Composition[ResourceManagerConfiguration]) -> Parts:
 
 
 def garden(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
-    return _serving(base.config, SharedListers(base.clusters["runtime"], base.clusters["garden"]))
+    webhooks = _serving(base.config, SharedListers(base.clusters["runtime"], base.clusters["garden"]))
+    return webhooks + _tokens(base) if base.config.server.tokens.port else webhooks
+
+
+def _tokens(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
+    from webhooks.tokens.parts import parts
+
+    config = base.config
+    return parts(
+        config.server.tokens,
+        certificates=directory_of(config.server.webhooks.tls.server_cert_dir),
+        grace_period=config.graceful_shutdown_timeout,
+        runtime=base.clusters["runtime"],
+        garden=base.clusters["garden"],
+    )
 
 
 def _serving(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: SharedListers) -> Parts:
     address, table = config.server.webhooks, routes(config, state)
     client_ca = address.tls.client_ca_file
-    certificate = ServingCertificate(directory_of(address.tls.server_cert_dir), Path(client_ca) if client_ca else None)
+    certificate = ServingCertificate(
+        directory_of(address.tls.server_cert_dir), AuthoritiesFile(Path(client_ca)) if client_ca else None
+    )
     clients = Clients(address.tls.client_names) if client_ca else None
     server = webhook_server(
         Requests(enabled(table), disabled(table), clients=clients, public=public(table)),

@@ -9,7 +9,9 @@ import asyncio
 import os
 import ssl
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from kube.clock import format_duration
 from kube.files import read_bounded
@@ -41,25 +43,43 @@ def directory_of(setting: str) -> Path:
     return Path(setting) if setting else Path(tempfile.gettempdir(), "k8s-webhook-server", "serving-certs")
 
 
+class Authorities(Protocol):
+    """Whose client certificates are accepted; `str()` names them in errors."""
+
+    def authorities(self) -> bytes:
+        """PEM; empty: those of none. Raises CertificateError."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoritiesFile:
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.path} of {CLIENT_CA_SETTING}"
+
+    def authorities(self) -> bytes:
+        return _read(self.path, CLIENT_CA_SETTING)
+
+
 class ServingCertificate:
     """Keeps the certificate of a server current; a component in the sense of `process.runner`.
 
     Args:
         directory: holds `tls.crt`, the chain, and `tls.key`.
-        client_ca: holds the authorities of client certificates; None: clients are not asked for any. Who shows none
-            is connected nevertheless: some of what is served is for everybody, see `webhooks.server`.
+        clients: the authorities of client certificates; None: clients are not asked for any. Who shows none is
+            connected nevertheless: some of what is served is for everybody, see `webhooks.server`.
     """
 
     name = "serving certificate"
 
-    def __init__(self, directory: Path, client_ca: Path | None = None) -> None:
+    def __init__(self, directory: Path, clients: Authorities | None = None) -> None:
         self._directory = directory
-        self._client_ca = client_ca
+        self._clients = clients
         self._tried: tuple[bytes, bytes, bytes] | None = None
         self._problem = ""
         self._current: ssl.SSLContext | None = None
         self._log = get_logger("certwatcher")
-        self.context = _server_context(asks_clients=client_ca is not None)
+        self.context = _server_context(asks_clients=clients is not None)
         """For the server: gives every new connection the current pair."""
         self.context.sni_callback = self._choose
 
@@ -90,14 +110,14 @@ class ServingCertificate:
         """Look at the files, and take them if they have changed. Returns whether there is a pair to serve with."""
         try:
             certificate, key = _read(self._directory / CERTIFICATE), _read(self._directory / KEY)
-            clients = b"" if self._client_ca is None else _read(self._client_ca, CLIENT_CA_SETTING)
+            clients = b"" if self._clients is None else self._clients.authorities()
             if (certificate, key, clients) != self._tried:
                 self._tried = certificate, key, clients
                 certwatcher_read_certificate_total.inc()
                 _check_pem(certificate, key, self._directory)
-                current = _loaded(self._directory, asks_clients=self._client_ca is not None)
-                if self._client_ca is not None:
-                    _trust(current, clients, self._client_ca)
+                current = _loaded(self._directory, asks_clients=self._clients is not None)
+                if self._clients is not None and clients:
+                    _trust(current, clients, str(self._clients))
                 self._current = current
                 self._problem = ""
                 self._note_expiry(certificate)
@@ -157,11 +177,11 @@ def _reason(error: Exception) -> str:
     return known.get(reason or "", str(reason or error))
 
 
-def _trust(context: ssl.SSLContext, authorities: bytes, path: Path) -> None:
+def _trust(context: ssl.SSLContext, authorities: bytes, origin: str) -> None:
     try:
         context.load_verify_locations(cadata=authorities.decode("ascii"))
     except (OSError, ValueError) as error:
-        raise CertificateError(f"{path} of {CLIENT_CA_SETTING} holds no certificates as PEM") from error
+        raise CertificateError(f"{origin} holds no certificates as PEM") from error
 
 
 def _server_context(*, asks_clients: bool) -> ssl.SSLContext:

@@ -64,6 +64,13 @@ class Server(CommonServer, _HTTPSServer):
     metrics: Annotated[HTTPServer, setting("HTTP server of `/metrics`.")] = field(
         default_factory=partial(HTTPServer, port=8080)
     )
+    tokens: Annotated[
+        HTTPServer,
+        setting(
+            "HTTPS server of [tokens](workload-identity.md), with the certificate of the webhooks. Port 0: there is"
+            " none."
+        ),
+    ] = field(default_factory=HTTPServer)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
 from devcluster.program import Program
-from gardener.api.garden import PROJECTS
+from gardener.api.garden import AUTHENTICATION_API, PROJECTS
 from kube.errors import ApiError
 from kube.objects import Object
 from localprocesses.local import HOST, free_ports, wait_until
@@ -45,7 +45,12 @@ class GardenBox:
             self._wait_for(f"{obj['metadata']['name']} to be served", partial(self._is_served, obj))
         server.program.start()
         server.register()
+        if self._cluster.api.raw("GET", objects.path(issuer := objects.issuer()))[0] != 200:
+            self._apply(issuer)
+        for obj in objects.tokens(server.tokens_port, server.ca()):
+            self._apply(obj)
         self._wait_for("the API server to ask the webhooks", self._is_defaulted)
+        self._wait_for("the API server to pass on requests for tokens", self._has_tokens)
         return server.program
 
     def add_demo_data(self) -> None:
@@ -76,6 +81,9 @@ class GardenBox:
             return False
         return "createdBy" in created["spec"]
 
+    def _has_tokens(self) -> bool:
+        return self._cluster.api.raw("GET", f"/apis/{AUTHENTICATION_API}")[0] == 200
+
     def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
         wait_until(holds, what=what, within=_PATIENCE_SECONDS)
 
@@ -84,7 +92,7 @@ class Admission:
     """The admission server: its certificates are in Secrets of the garden, and in a directory of the cluster's."""
 
     def __init__(self, cluster: Cluster) -> None:
-        (port,) = free_ports(1)
+        port, self.tokens_port = free_ports(2)
         self._cluster = cluster
         self._url = f"https://{HOST}:{port}"
         self._certificates = cluster.state / "certificates"
@@ -98,15 +106,21 @@ class Admission:
         }
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
         account = cluster.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{ADMISSION_ACCOUNT}", groups)
-        self.program = Program(WEBHOOKS, cluster, config, servers={"webhooks": server}, kubeconfig=account)
+        tokens = {"bindAddress": HOST, "port": self.tokens_port}
+        servers = {"webhooks": server, "tokens": tokens}
+        self.program = Program(WEBHOOKS, cluster, config, servers=servers, kubeconfig=account)
 
     def make_certificates(self) -> None:
         self.program.run("certificates", "--once", "--dns-name", HOST, "--directory", str(self._certificates))
 
+    def ca(self) -> str:
+        """By which the API server knows it, in base64."""
+        secret = self._cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{_CA_SECRET}")
+        return str(secret["data"]["bundle.crt"])
+
     def conversion(self) -> Object:
         """How the API server asks for other versions of an object."""
-        ca = self._cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{_CA_SECRET}")["data"]["bundle.crt"]
-        client_config = {"url": self._url + CONVERSION_PATH, "caBundle": ca}
+        client_config = {"url": self._url + CONVERSION_PATH, "caBundle": self.ca()}
         return {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
 
     def register(self) -> None:

@@ -1,5 +1,6 @@
 """What is applied to a cluster to make it a garden, in order, each with its path."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import yaml
 
 from gardener.api.definition import custom_resource_definition
 from gardener.api.garden.definitions import DEFINITIONS
+from kube.jwt import make_key
 from kube.objects import Object, key
 from kube.resources import (
+    API_SERVICES,
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -16,9 +19,12 @@ from kube.resources import (
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
+    SERVICES,
 )
+from localprocesses.local import HOST
 
 NAMESPACE = "garden"
+_SERVICE = "gardener-resource-manager"
 ADMISSION_ACCOUNT = "gardener-resource-manager-webhooks"
 CONTROLLER_MANAGER_ACCOUNT = "gardener-controller-manager"
 SCHEDULER_ACCOUNT = "gardener-scheduler"
@@ -33,7 +39,9 @@ _ROLES = (
 _RESOURCES = {
     (each.api_version, each.kind): each
     for each in (
+        API_SERVICES,
         NAMESPACES,
+        SERVICES,
         SECRETS,
         CUSTOM_RESOURCE_DEFINITIONS,
         CLUSTER_ROLES,
@@ -69,6 +77,28 @@ def roles() -> Iterator[Object]:
             # In the manifests it is kustomize that fills in the namespace.
             subjects = [{**subject, "namespace": NAMESPACE} for subject in obj.get("subjects", ())]
             yield {**obj, "subjects": subjects} if subjects else obj
+
+
+def tokens(port: int, ca: str) -> Iterator[Object]:
+    """What makes the API server pass on requests for tokens.
+
+    Args:
+        port: of the server of tokens on this computer.
+        ca: by which the API server knows it, in base64.
+    """
+    meta = {"namespace": NAMESPACE, "name": _SERVICE}
+    yield {**SERVICES.type_meta, "metadata": meta, "spec": {"type": "ExternalName", "externalName": HOST}}
+    (passed_on,) = _read(_MANIFESTS / "instances" / "garden" / "api-service.yaml")
+    spec = {**passed_on["spec"], "caBundle": ca}
+    yield {**passed_on, "spec": {**spec, "service": {"namespace": NAMESPACE, "name": _SERVICE, "port": port}}}
+
+
+def issuer() -> Object:
+    """Of tokens, with a new key."""
+    data = {"issuer": b"https://issuer.garden.example", "key.pem": make_key()}
+    encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+    meta = {"namespace": NAMESPACE, "name": "workload-identity-issuer"}
+    return {**SECRETS.type_meta, "metadata": meta, "data": encoded}
 
 
 def demo_data() -> Iterator[Object]:

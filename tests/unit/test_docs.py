@@ -71,11 +71,14 @@ FLAGS_OF_OTHERS = {
     *("--certificate-identity-regexp", "--certificate-oidc-issuer"),  # cosign
     # kube-apiserver
     *("--admission-control-config-file", "--authorization-config", "--authorization-webhook-config-file"),
+    *("--proxy-client-cert-file", "--requestheader-client-ca-file"),
     *("--build-arg", "--output", "--target"),  # docker
     *(
         "--clusterrole",
         "--field-selector",
         "--force-conflicts",
+        "--from-file",
+        "--from-literal",
         "--ignore-not-found",
         "--overwrite",
         "--previous",

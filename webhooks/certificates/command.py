@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from config.errors import ConfigError
+from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener.api.garden import AUTHENTICATION_API
 from kube.errors import KubeError
 from kube.names import dns_subdomain_problems
-from kube.resources import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
 from process.logging import configure_logging
 from webhooks.certificates.keeper import CannotKeep, CertificateOptions, Keeper, keep
 from webhooks.configurations import setting as settings
-from webhooks.configurations.objects import name_of
 from webhooks.configurations.setting import Setting
 
 PROGRAM = "python -m webhooks certificates"
@@ -81,6 +82,7 @@ def options_of(given: argparse.Namespace, setting: Setting) -> CertificateOption
         ca_secret=given.ca_secret or f"{name}-ca",
         names=tuple(dict.fromkeys((*service, *given.dns_name))),
         directory=Path(given.directory) if given.directory else None,
+        api_service=api_service_of(setting.config),
     )
 
 
@@ -99,18 +101,24 @@ async def _run(given: argparse.Namespace, setting: Setting, environment: Mapping
 
 
 async def _until_stopped(keeper: Keeper, options: CertificateOptions, source: Client, target: Client) -> None:
-    configuration = name_of(options.instance)
     watched = [
         (source, SECRETS, options.namespace, options.ca_secret),
         (source, SECRETS, options.namespace, options.secret),
-        (target, MUTATING_WEBHOOKS, "", configuration),
-        (target, VALIDATING_WEBHOOKS, "", configuration),
+        *((target, resource, "", name) for resource, name in options.registrations),
     ]
     keeping = asyncio.ensure_future(keep(keeper, watched, clock=_now))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, keeping.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await keeping
+
+
+def api_service_of(config: Any) -> str:
+    """Of a garden whose server issues tokens."""
+    if isinstance(config, ResourceManagerConfiguration) or not config.server.tokens.port:
+        return ""
+    group, version = AUTHENTICATION_API.split("/")
+    return f"{version}.{group}"
 
 
 def _now() -> datetime.datetime:

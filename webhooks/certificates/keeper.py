@@ -19,8 +19,8 @@ import structlog
 from gardener.keys import GROUP, ORIGIN
 from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError
-from kube.objects import Object, annotations, labels, metadata
-from kube.resources import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
+from kube.objects import Object, annotations, labels, metadata, spec
+from kube.resources import API_SERVICES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.watch import ListBegins, Watcher
 from kube.x509 import Pair, load_certificates, load_pair, make_ca, make_serving, pem
@@ -66,6 +66,15 @@ class CertificateOptions:
     """DNS names and IP addresses of the server."""
     directory: Path | None = None
     """Where to write the server's certificate too."""
+    api_service: str = ""
+    """Name of the APIService that passes requests on to the server; empty: none does."""
+
+    @property
+    def registrations(self) -> Sequence[tuple[Resource, str]]:
+        """What may hold the CA: kind and name."""
+        name = name_of(self.instance)
+        own = [(MUTATING_WEBHOOKS, name), (VALIDATING_WEBHOOKS, name)]
+        return [*own, (API_SERVICES, self.api_service)] if self.api_service else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +141,8 @@ class Keeper:
         serving_secret = await self._secret(options.secret)
         configurations = [
             (resource, live)
-            for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
-            if (live := await self._target.find(resource, name_of(options.instance))) is not None
+            for resource, name in options.registrations
+            if (live := await self._target.find(resource, name)) is not None
         ]
         ca_data, serving_data = _data(ca_secret), _data(serving_secret)
         bundle = ca_data.get(BUNDLE, b"")
@@ -200,12 +209,7 @@ class Keeper:
         bundle = _data(seen.ca_secret)[BUNDLE]
         for resource, live in seen.configurations:
             if self._is_ours(live) and not _bundles(live) <= {bundle}:
-                encoded = base64.b64encode(bundle).decode()
-                webhooks = [
-                    {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded}}
-                    for webhook in live["webhooks"]
-                ]
-                await self._target.replace(resource, {**live, "webhooks": webhooks})
+                await self._target.replace(resource, _with_bundle(live, base64.b64encode(bundle).decode()))
                 log.info("Wrote the bundle of CAs", kind=resource.kind, name=metadata(live)["name"])
 
     async def _store(
@@ -258,8 +262,19 @@ def _published_at(ca_secret: Object | None) -> datetime.datetime | None:
         return None
 
 
+def _with_bundle(live: Object, encoded: str) -> Object:
+    if "webhooks" not in live:
+        return {**live, "spec": {**spec(live), "caBundle": encoded}}
+    webhooks = [
+        {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded}} for webhook in live["webhooks"]
+    ]
+    return {**live, "webhooks": webhooks}
+
+
 def _bundles(configuration: Object) -> set[bytes]:
-    """What the webhooks of a configuration trust."""
+    """What the webhooks of a configuration, or an APIService, trust."""
+    if "webhooks" not in configuration and "service" in spec(configuration):
+        return {base64.b64decode(spec(configuration).get("caBundle") or "")}
     encoded = {webhook["clientConfig"].get("caBundle") or "" for webhook in configuration.get("webhooks") or []}
     return {base64.b64decode(one) for one in encoded}
 

@@ -7,6 +7,8 @@ SEED_MANAGEMENT_GROUP = "seedmanagement.gardener.cloud"
 SECURITY_GROUP = "security.gardener.cloud"
 OPERATIONS_GROUP = "operations.gardener.cloud"
 SETTINGS_GROUP = "settings.gardener.cloud"
+AUTHENTICATION_API = "authentication.gardener.cloud/v1alpha1"
+"""Of what is issued, and not stored: tokens and kubeconfigs."""
 
 
 def _core(kind: str, plural: str, *short_names: str, namespaced: bool = True, version: str = "v1beta1") -> Resource:

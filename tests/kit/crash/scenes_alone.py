@@ -6,6 +6,7 @@ import datetime
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.objects import obj
 from kit.processes.agent import AgentProcess, configuration
 from kube.objects import Object, annotations
-from kube.resources import CONFIG_MAPS, LEASES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from kube.resources import API_SERVICES, CONFIG_MAPS, LEASES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, new_identity
 from kube.runtime.events import EventRecorder
@@ -227,6 +228,30 @@ class RotatedCertificates(Certificates):
     async def change_again(self) -> None:
         for bundle in await self._received():
             assert await self._is_signed_by(bundle)
+
+
+class CertificatesOfAnApi(Certificates):
+    """Beside the webhook configurations, an APIService has to know the CA."""
+
+    is_real = False
+    crosses = crossing(f"update {API_SERVICES.plural}.{API_SERVICES.group}")
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        group = f"{self.mark}.example.com"
+        self.wanted = replace(self.wanted, api_service=f"v1.{group}")
+        spec = {"group": group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+        service = {"namespace": self.mark, "name": "grm", "port": 443}
+        meta = {"name": self.wanted.api_service, "labels": {"app": self.instance.app}}
+        await self.create({"metadata": meta, "spec": {**spec, "service": service}}, API_SERVICES)
+
+    async def _received(self) -> list[bytes]:
+        live = await self.get(API_SERVICES, self.wanted.api_service)
+        return [*await super()._received(), base64.b64decode(live["spec"].get("caBundle") or "")]
+
+    async def clean_up(self) -> None:
+        await self.remove(API_SERVICES, self.wanted.api_service)
+        await super().clean_up()
 
 
 class _CertificatesProcess(AgentProcess):

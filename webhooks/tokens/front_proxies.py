@@ -1,0 +1,125 @@
+"""Who passes requests of users on: the garden's API server, known by its certificate of a front proxy.
+
+Every API server publishes the authority of these certificates, their names, and the headers that name the user in the
+ConfigMap `kube-system/extension-apiserver-authentication`. It is read now and then, since authorities are replaced.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import orjson
+from aiohttp import web
+
+from kube.errors import KubeError
+from kube.objects import mapping, text, texts
+from kube.resources import CONFIG_MAPS
+from kube.runtime.client import Client
+from process.logging import get_logger
+from webhooks.admission import User
+from webhooks.server import Clients
+
+NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
+AUTHORITIES = "requestheader-client-ca-file"
+_NAMES = "requestheader-allowed-names"
+_USER = "requestheader-username-headers"
+_GROUPS = "requestheader-group-headers"
+_EXTRA = "requestheader-extra-headers-prefix"
+_UID = "X-Remote-Uid"
+_LOOK_EVERY_SECONDS = 60.0
+_AGAIN_AFTER_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What the API server says of itself; empty: it passes nothing on."""
+
+    authorities: bytes = b""
+    """PEM."""
+    clients: Clients = field(default_factory=partial(Clients, ()))
+    user: tuple[str, ...] = ()
+    """Names of headers, as the next ones are."""
+    groups: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    """What these begin with."""
+
+
+def parse(data: Mapping[str, object]) -> Published:
+    return Published(
+        authorities=text(data.get(AUTHORITIES)).encode(),
+        clients=Clients(_listed(data.get(_NAMES))),
+        user=_listed(data.get(_USER)),
+        groups=_listed(data.get(_GROUPS)),
+        extra=_listed(data.get(_EXTRA)),
+    )
+
+
+def _listed(value: object) -> tuple[str, ...]:
+    try:
+        return tuple(texts(orjson.loads(text(value) or "[]")))
+    except orjson.JSONDecodeError:
+        return ()
+
+
+def user_of(headers: Iterable[tuple[str, str]], published: Published) -> User | None:
+    """The user that the headers name; None: none."""
+    by_name: dict[str, list[str]] = {}
+    for name, value in headers:
+        by_name.setdefault(name.lower(), []).append(value)
+    name = next((found[0] for header in published.user if (found := by_name.get(header.lower())) and found[0]), "")
+    if not name:
+        return None
+    groups = [group for header in published.groups for group in by_name.get(header.lower(), ())]
+    extra = {
+        header[len(prefix) :]: tuple(values)
+        for prefix in map(str.lower, published.extra)
+        for header, values in by_name.items()
+        if header.startswith(prefix)
+    }
+    return User(name=name, groups=tuple(groups), uid=next(iter(by_name.get(_UID.lower(), ())), ""), extra=extra)
+
+
+class FrontProxies:
+    """Keeps what the API server publishes.
+
+    Args: client: of the garden.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._published = Published()
+        self._problem = ""
+        self._log = get_logger("tokens")
+
+    def __str__(self) -> str:
+        return f"{AUTHORITIES} of ConfigMap {NAMESPACE}/{NAME} of the garden"
+
+    def authorities(self) -> bytes:
+        return self._published.authorities
+
+    def user(self, request: web.BaseRequest) -> User | None:
+        """Who the garden's API server says has sent the request; None: it has not sent it."""
+        published = self._published
+        if not published.authorities or not published.clients.knows(request.transport):
+            return None
+        return user_of(request.headers.items(), published)
+
+    async def follow(self) -> None:
+        while True:
+            await asyncio.sleep(_AGAIN_AFTER_SECONDS if self._problem else _LOOK_EVERY_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """What can't be read changes nothing."""
+        problem = ""
+        try:
+            found = await self._client.find(CONFIG_MAPS, NAME, namespace=NAMESPACE)
+            self._published = parse(mapping((found or {}).get("data")))
+            if not self._published.authorities:
+                problem = "it has none; start the API server with --requestheader-client-ca-file"
+        except KubeError as error:
+            problem = str(error)
+        if problem and problem != self._problem:
+            self._log.warning(f"No tokens of WorkloadIdentities can be issued without {self}", error=problem)
+        self._problem = problem

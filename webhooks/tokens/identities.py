@@ -1,0 +1,133 @@
+"""A token of a WorkloadIdentity: who may have it, and for which object it may be used.
+
+The object that a token is for is believed of gardenlets alone, and only one on their own Seed: whoever verifies the
+token relies on it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from gardener import keys
+from gardener.api.garden import PROJECTS, SECURITY_GROUP, SEEDS, SHOOTS, WORKLOAD_IDENTITIES
+from kube.clock import format_time, utc_now
+from kube.objects import Key, Object, labels, spec, text, uid
+from kube.paths import at
+from kube.resources import NAMESPACES, Resource
+from kube.runtime.client import Client
+from webhooks.admission import User
+from webhooks.garden.access import Access
+from webhooks.garden.common.write import Right
+from webhooks.tokens.claims import ContextObject, InvalidRequest, claims, parse
+from webhooks.tokens.issuer import Issuers
+
+SUBRESOURCE: Final = "token"
+REQUEST: Final = {"apiVersion": f"{SECURITY_GROUP}/{WORKLOAD_IDENTITIES.version}", "kind": "TokenRequest"}
+
+
+class Refused(Exception):
+    """What the caller gets as a Status."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityTokens:
+    """Args: client: of the garden."""
+
+    client: Client
+    access: Access
+    issuers: Issuers
+    now: Callable[[], datetime] = field(default=utc_now)
+
+    async def request(self, user: User, where: Key, body: Object) -> Object:
+        """The answered TokenRequest.
+
+        Raises:
+            Refused: the user may not have it, or asks for something impossible.
+            CannotIssue: there is no usable key.
+            KubeError: the garden can't be asked.
+        """
+        if not await self.access.allows(user, right := _right(user, where)):
+            raise Refused(403, "Forbidden", right.denial)
+        try:
+            wanted = parse(body)
+        except InvalidRequest as error:
+            raise Refused(422, "Invalid", str(error)) from None
+        identity = await self._get(WORKLOAD_IDENTITIES, where)
+        context = await self._context(user, wanted.context)
+        issuer, now = await self.issuers.current(), self.now()
+        content = claims(identity, issuer=issuer.url, now=now, lifetime=wanted.lifetime, context=context)
+        token = await asyncio.to_thread(issuer.key.sign, content)
+        return {
+            **REQUEST,
+            "metadata": {"name": where.name, "namespace": where.namespace, "creationTimestamp": format_time(now)},
+            "spec": body.get("spec") or {},
+            "status": {"token": token, "expirationTimestamp": format_time(now + wanted.lifetime)},
+        }
+
+    async def _context(self, user: User, context: ContextObject | None) -> dict[str, Object]:
+        if context is None or keys.SEEDS_GROUP not in user.groups:
+            return {}
+        own_seed = user.name.removeprefix(keys.SEED_USER_PREFIX)
+        if context.is_a(SEEDS):
+            seed = await self._named(SEEDS, context)
+            _demand_own({context.key.name}, own_seed, context)
+            return {"seed": seed}
+        if context.is_a(SHOOTS):
+            shoot = await self._named(SHOOTS, context)
+            name = text(spec(shoot).get("seedName"))
+            _demand_own({name, text(at(shoot, "status", "seedName"))}, own_seed, context)
+            found = {"shoot": shoot}
+            if name:
+                found["seed"] = await self._get(SEEDS, Key("", name))
+            return {**found, "project": await self._project(context.key.namespace)}
+        raise Refused(
+            422, "Invalid", f"spec.contextObject: must be a {SHOOTS.kind}, with its namespace, or a {SEEDS.kind}"
+        )
+
+    async def _named(self, resource: Resource, context: ContextObject) -> Object:
+        found = await self._get(resource, context.key)
+        if uid(found) != context.uid:
+            raise Refused(
+                422,
+                "Invalid",
+                f'spec.contextObject.uid: {resource.kind} "{context.key}" has another uid: "{uid(found)}"',
+            )
+        return found
+
+    async def _get(self, resource: Resource, where: Key) -> Object:
+        found = await self.client.find(resource, where.name, namespace=where.namespace)
+        if found is None:
+            raise Refused(404, "NotFound", f'{resource.plural}.{resource.group} "{where}" not found')
+        return found
+
+    async def _project(self, namespace: str) -> Object:
+        name = labels(await self._get(NAMESPACES, Key("", namespace))).get(keys.PROJECT_NAME, "")
+        project = await self._get(PROJECTS, Key("", name)) if name else None
+        if project is None or text(spec(project).get("namespace")) != namespace:
+            raise Refused(422, "Invalid", f'spec.contextObject.namespace: "{namespace}" belongs to no Project')
+        return project
+
+
+def _right(user: User, where: Key) -> Right:
+    what = f'{WORKLOAD_IDENTITIES.plural}/{SUBRESOURCE} of "{where}" in API group "{SECURITY_GROUP}"'
+    return Right(
+        verb="create",
+        resource=WORKLOAD_IDENTITIES,
+        namespace=where.namespace,
+        name=where.name,
+        subresource=SUBRESOURCE,
+        denial=f'user "{user.name}" cannot create {what}',
+    )
+
+
+def _demand_own(seeds: set[str], own: str, context: ContextObject) -> None:
+    if own not in seeds:
+        raise Refused(
+            403, "Forbidden", f'{context.kind} "{context.key}" is not on seed "{own}"; a token can\'t be for it'
+        )

@@ -1,0 +1,51 @@
+"""What the server of tokens consists of."""
+
+import asyncio
+from pathlib import Path
+
+from config.blocks import HTTPServer
+from process.clusters import Cluster
+from process.composition import Parts
+from webhooks.garden.access import Access
+from webhooks.server import serving_check
+from webhooks.tls import ServingCertificate
+from webhooks.tokens.front_proxies import FrontProxies
+from webhooks.tokens.identities import IdentityTokens
+from webhooks.tokens.issuer import Issuers
+from webhooks.tokens.server import TokenRequests, token_server
+
+
+def parts(address: HTTPServer, *, certificates: Path, grace_period: float, runtime: Cluster, garden: Cluster) -> Parts:
+    proxies, issuers = FrontProxies(garden.client), Issuers(runtime.client)
+    identities = IdentityTokens(client=garden.client, access=Access(garden.client), issuers=issuers, now=garden.clock)
+    certificate = ServingCertificate(certificates, proxies)
+    server = token_server(
+        TokenRequests(proxies, issuers, identities),
+        host=address.bind_address,
+        port=address.port,
+        tls=certificate.context,
+        grace_period=grace_period,
+    )
+    trust = _Trust(proxies, certificate)
+    return Parts(checks=[serving_check("token-server", server)], ready=[trust], serving=[server])
+
+
+class _Trust:
+    """The certificate is loaded with what the front proxies are known by, so these are read first."""
+
+    name = "trust of the token server"
+
+    def __init__(self, proxies: FrontProxies, certificate: ServingCertificate) -> None:
+        self._proxies, self._certificate = proxies, certificate
+
+    async def start(self) -> None:
+        await self._proxies.look()
+        await self._certificate.start()
+
+    async def wait(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._proxies.follow())
+            tasks.create_task(self._certificate.wait())
+
+    async def stop(self) -> None:
+        pass
