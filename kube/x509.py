@@ -1,6 +1,7 @@
 """X.509: authorities, and the certificates of servers and clients that they sign.
 
-Made keys are ECDSA on P-256: a whole cluster's worth takes milliseconds. Texts are PEM. This module, and
+Made keys are ECDSA on P-256: a whole cluster's worth takes milliseconds. Keys of RSA are for those who expect such;
+they take a second, beside the event loop (`kube.runtime.threads.KEYS`). Texts are PEM. This module, and
 `kube/signing_requests.py` for what others ask to have signed, are the only ones that import `cryptography`.
 """
 
@@ -9,6 +10,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -16,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 Certificate = x509.Certificate
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
@@ -46,6 +49,29 @@ class Pair:
         return f"Pair({self.certificate.serial_number:x})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a certificate says besides its key, its time, and who has signed it."""
+
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """DNS names and IP addresses."""
+    is_server: bool = False
+    is_client: bool = False
+    is_authority: bool = False
+
+    def says_the_same_as(self, other: "Profile") -> bool:
+        """Whatever the order of names."""
+        return (
+            self.common_name == other.common_name
+            and set(self.organizations) == set(other.organizations)
+            and {*map(_canonical, self.names)} == {*map(_canonical, other.names)}
+            and (self.is_server, self.is_client) == (other.is_server, other.is_client)
+            and self.is_authority == other.is_authority
+        )
+
+
 # --- reading
 
 
@@ -53,11 +79,11 @@ def pem(*certificates: Certificate) -> bytes:
     return b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates)
 
 
-def read_pair(certificate: bytes, key: bytes) -> Pair:
-    """Raises UnusablePair."""
+def read_pair(certificate: bytes, key: bytes, *, is_own: bool = False) -> Pair:
+    """Raises UnusablePair. Of one's `own` keys, numbers are not tested: for RSA that takes a fifth of a second."""
     try:
         loaded = x509.load_pem_x509_certificate(certificate)
-        private = serialization.load_pem_private_key(key, password=None)
+        private = serialization.load_pem_private_key(key, password=None, unsafe_skip_rsa_key_validation=is_own)
         public = loaded.public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnusablePair("is missing or not readable") from None
@@ -66,6 +92,15 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     if private.public_key() != public:
         raise UnusablePair("has a key that does not belong to its certificate")
     return Pair(loaded, private)
+
+
+def read_rsa_key(key: bytes) -> rsa.RSAPrivateKey | None:
+    """One's own; None: it is missing, broken, or of another kind."""
+    try:
+        private = serialization.load_pem_private_key(key, password=None, unsafe_skip_rsa_key_validation=True)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    return private if isinstance(private, rsa.RSAPrivateKey) else None
 
 
 def load_pair(certificate: bytes | None, key: bytes | None) -> Pair | None:
@@ -93,6 +128,28 @@ def names_of(certificate: Certificate) -> set[str]:
         return set()
     addresses: Iterable[object] = found.get_values_for_type(x509.IPAddress)
     return {*found.get_values_for_type(x509.DNSName), *map(str, addresses)}
+
+
+def profile_of(certificate: Certificate) -> Profile:
+    def extension(kind: type[_Extension]) -> _Extension | None:
+        try:
+            return certificate.extensions.get_extension_for_class(kind).value
+        except (x509.ExtensionNotFound, ValueError):
+            return None
+
+    def subject(kind: x509.ObjectIdentifier) -> tuple[str, ...]:
+        return tuple(str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(kind))
+
+    usages = set(extension(x509.ExtendedKeyUsage) or ())
+    constraints = extension(x509.BasicConstraints)
+    return Profile(
+        common_name="".join(subject(NameOID.COMMON_NAME)),
+        organizations=subject(NameOID.ORGANIZATION_NAME),
+        names=tuple(names_of(certificate)),
+        is_server=ExtendedKeyUsageOID.SERVER_AUTH in usages,
+        is_client=ExtendedKeyUsageOID.CLIENT_AUTH in usages,
+        is_authority=constraints is not None and constraints.ca,
+    )
 
 
 def is_signed_by(certificate: Certificate, ca: Certificate) -> bool:
@@ -146,6 +203,48 @@ def make_client(
     return _issued(ca, subject, ExtendedKeyUsageOID.CLIENT_AUTH, since=now - slack, until=now + lifetime)
 
 
+def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=bits)
+
+
+def rsa_key_pem(key: PrivateKey) -> bytes:
+    """As PKCS #1: Gardener's own programs read no other form."""
+    return _key_pem(key, serialization.PrivateFormat.TraditionalOpenSSL)
+
+
+def ssh_public_key(key: PrivateKey) -> bytes:
+    """A line of authorized_keys."""
+    form = serialization.PublicFormat.OpenSSH
+    return key.public_key().public_bytes(serialization.Encoding.OpenSSH, form) + b"\n"
+
+
+def make_from_profile(
+    profile: Profile, key: PrivateKey, *, ca: Pair | None, now: datetime, lifetime: timedelta
+) -> Pair:
+    """A certificate for a key; without `ca` it signs itself. It may outlive its authority."""
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in profile.organizations]
+    subject = x509.Name([*organizations, _common_name(profile.common_name)])
+    usages = [
+        *([ExtendedKeyUsageOID.SERVER_AUTH] if profile.is_server else []),
+        *([ExtendedKeyUsageOID.CLIENT_AUTH] if profile.is_client else []),
+    ]
+    issuer = ca.certificate.subject if ca else subject
+    builder = (
+        _certificate(subject, issuer, key, now - _SLACK, now + lifetime)
+        .add_extension(x509.BasicConstraints(ca=profile.is_authority, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=profile.is_authority, signs=True, enciphers_keys=True), critical=True)
+    )
+    if usages:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+    if ca:
+        builder = builder.add_extension(_authority(ca), critical=False)
+    if profile.names:
+        # Addresses may come as two names that are one.
+        alternatives = [_general_name(name) for name in dict.fromkeys(map(_canonical, profile.names))]
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    return Pair(builder.sign(ca.key if ca else key, hashes.SHA256()), key)
+
+
 def _issued(
     ca: Pair,
     subject: x509.Name,
@@ -170,7 +269,7 @@ def _issued(
 
 
 def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, since: datetime, until: datetime
+    subject: x509.Name, issuer: x509.Name, key: PrivateKey, since: datetime, until: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -193,13 +292,13 @@ def _authority(ca: Pair) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def _usage(*, signs_certificates: bool, signs: bool = False, enciphers_keys: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not signs_certificates,
+        digital_signature=signs or not signs_certificates,
         key_cert_sign=signs_certificates,
         crl_sign=signs_certificates,
         content_commitment=False,
-        key_encipherment=False,
+        key_encipherment=enciphers_keys,
         data_encipherment=False,
         key_agreement=False,
         encipher_only=False,
@@ -223,6 +322,13 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
+
+
+def _canonical(name: str) -> str:
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
 
 
 def _key_pem(key: PrivateKey, form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8) -> bytes:

@@ -1,10 +1,11 @@
 """What takes long to compute, off the event loop.
 
 More threads for one purpose would be no faster, since only one can hold the lock of the interpreter; but the event loop
-would have to wait for each of them, at every turn.
+would have to wait for each of them, at every turn. Making keys is different: it gives the lock back.
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,10 +16,10 @@ T = TypeVar("T")
 
 
 class Thread:
-    """Computes one thing after the other."""
+    """Computes one thing after the other, or so many at once."""
 
-    def __init__(self, name: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+    def __init__(self, name: str, *, at_once: int = 1) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix=name)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args, **kwargs))
@@ -26,3 +27,5 @@ class Thread:
 
 OBJECTS = Thread("objects")
 """For what is computed from one large object."""
+KEYS = Thread("keys", at_once=len(os.sched_getaffinity(0)))
+"""For making private keys, and what is signed with them: at most one a core."""

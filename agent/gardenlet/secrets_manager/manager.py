@@ -1,0 +1,276 @@
+"""Makes and finds the Secrets of one namespace, for one pass; see the docstring of the package."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import structlog
+
+from agent.gardenlet.secrets_manager.rules import labels as names
+from agent.gardenlet.secrets_manager.rules.configs import (
+    BUNDLE,
+    CA_CERTIFICATE,
+    KEY_BUNDLE,
+    RSA_KEY,
+    Authority,
+    Bundle,
+    Config,
+    Given,
+    Made,
+    RSAKey,
+    SignedCertificate,
+    Signer,
+    authority_in,
+)
+from agent.gardenlet.secrets_manager.rules.rotation import Old, is_over, newest, old_one, rotation_times
+from agent.gardenlet.secrets_manager.rules.stored import Stored, secret, stored
+from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.resources import SECRETS
+from kube.runtime.client import Client, Selection
+from kube.runtime.threads import KEYS
+from kube.x509 import load_certificates
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class SecretsError(Exception):
+    """A Secret can't be made or used; the text says which, and what helps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """What there is for a config.
+
+    Attributes:
+        old: the Secret before the rotation that is going on, if it is not ignored.
+        bundle: of an authority, or of a key for tokens: by which is verified.
+    """
+
+    current: Stored
+    old: Stored | None = None
+    bundle: Stored | None = None
+    use_of_old: Old = Old.IGNORED
+
+
+class SecretsManager:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        *,
+        identity: str,
+        clock: Callable[[], datetime],
+        found: Iterable[Stored],
+        asked: Mapping[str, datetime],
+        renews_authorities: bool,
+    ) -> None:
+        """See `open`."""
+        self._client, self._namespace, self._identity, self._clock = client, namespace, identity, clock
+        self._found = {each.name: each for each in found}
+        self._times = rotation_times(
+            self._found.values(), asked=asked, now=clock(), renews_authorities=renews_authorities
+        )
+        self._generated: dict[str, Generated] = {}
+        self._used: set[str] = set()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._of_others: list[Stored] | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        client: Client,
+        namespace: str,
+        *,
+        identity: str = names.GARDENLET,
+        clock: Callable[[], datetime],
+        asked: Mapping[str, datetime] | None = None,
+        renews_authorities: bool = False,
+    ) -> Self:
+        """For one pass, with one read.
+
+        Args:
+            client: of the cluster.
+            namespace: in which the Secrets are.
+            identity: of the program whose Secrets these are.
+            clock: the time.
+            asked: when a rotation was asked for last, by name of the config.
+            renews_authorities: whether authorities are renewed before their end; else only what they sign.
+        """
+        selection = Selection(namespace=namespace, label_selector=names.selector(identity))
+        found = []
+        for each in await client.list(SECRETS, selection):
+            try:
+                found.append(stored(each))
+            except ValueError as error:
+                raise SecretsError(f"Secret {namespace}/{each['metadata']['name']} can't be read: {error}") from None
+        return cls(
+            client,
+            namespace,
+            identity=identity,
+            clock=clock,
+            found=[each for each in found if not each.is_deleting],
+            asked=asked or {},
+            renews_authorities=renews_authorities,
+        )
+
+    # --- what components ask for
+
+    async def generate(self, config: Config, *, old: Old = Old.IN_USE) -> Generated:
+        """The Secret of a config, made if there is none.
+
+        Args:
+            config: what it is to hold.
+            old: what the one before a rotation is good for.
+
+        Raises:
+            SecretsError: the authority was not generated before, or can't be used.
+            KubeError: the API server does not answer.
+        """
+        async with self._locks.setdefault(config.name, asyncio.Lock()):
+            current = await self._one(config)
+            generated = await self._with_old(config, current, old if config.keeps_old else Old.IGNORED)
+            self._generated[config.name] = generated
+            return generated
+
+    def get(self, name: str) -> Generated:
+        """What was generated in this pass. Raises SecretsError."""
+        try:
+            return self._generated[name]
+        except KeyError:
+            raise SecretsError(f"{name} of namespace {self._namespace} is used before it was generated") from None
+
+    def keep(self, *config_names: str) -> None:
+        """Has clean-up keep what is there of configs that this pass does not ask for."""
+        self._used |= {each.name for each in self._found.values() if each.config_name in config_names}
+
+    async def clean_up(self) -> None:
+        """Delete what this pass has not asked for. Only for the end of a flow in which every task has done its work."""
+        unused = [each for each in self._found.values() if each.name not in self._used]
+        for each in unused:
+            try:
+                await self._client.delete(
+                    SECRETS,
+                    each.name,
+                    namespace=self._namespace,
+                    uid=each.uid,
+                    resource_version=each.resource_version,
+                )
+            except (NotFound, Conflict):
+                continue  # somebody else has deleted or changed it: the next pass sees what is there
+            log.info("deleted a Secret that is not used any more", namespace=self._namespace, secret=each.name)
+
+    # --- one Secret
+
+    async def _one(self, config: Config) -> Stored:
+        signer = self._signer(config)
+        of_config = names.checksum_of_config(config.described())
+        of_authority = names.checksum_of_authority(signer.data) if signer else ""
+        rotated = self._times.get(config.name, "")
+        name = names.secret_name(
+            config.name,
+            of_config=of_config,
+            of_authority=of_authority,
+            rotated=rotated,
+            is_plain=isinstance(config, Authority) and config.has_plain_name,
+        )
+        used = self._found.get(name) or await self._adopted(config, signer, rotated)
+        if used is None:
+            labels = names.of_secret(
+                config.name,
+                identity=self._identity,
+                of_config=of_config,
+                of_authority=of_authority,
+                rotated=rotated,
+                persist=config.persist,
+                bundle_for=config.of if isinstance(config, Bundle) else "",
+            )
+            used = await self._created(config, name, labels, signer)
+        self._used.add(used.name)
+        return used
+
+    def _signer(self, config: Config) -> Stored | None:
+        """Raises SecretsError."""
+        if not isinstance(config, SignedCertificate):
+            return None
+        authority = self.get(config.authority)
+        signs_old = config.signer is Signer.OLD and authority.use_of_old is Old.IN_USE
+        return authority.old if authority.old and signs_old else authority.current
+
+    async def _adopted(self, config: Config, signer: Stored | None, rotated: str) -> Stored | None:
+        """The newest Secret that holds what the config asks for, under a name with another hash."""
+        candidates = [
+            each for each in self._found.values() if each.config_name == config.name and each.rotated == rotated
+        ]
+
+        def fitting() -> Stored | None:
+            authority = load_certificates(signer.data.get(CA_CERTIFICATE)) if signer else ()
+            ca = authority[0] if authority else None
+            return newest(each for each in candidates if config.fits(each.data, ca))
+
+        return await KEYS.compute(fitting) if candidates else None
+
+    async def _created(self, config: Config, name: str, labels: Mapping[str, str], signer: Stored | None) -> Stored:
+        now = self._clock()
+        data = await self._data_of_others(config.name)
+        made = Made(data) if data else await KEYS.compute(self._made, config, name, signer, now)
+        more = names.of_life(now, made.valid_until, renew_after_percentage=config.renew_after_percentage)
+        try:
+            live = await self._client.create(SECRETS, secret(self._namespace, name, {**labels, **more}, made.data))
+        except AlreadyExists:
+            # Made by a process that ended before this one listed, or by one that leads no more.
+            live = await self._client.get(SECRETS, name, namespace=self._namespace)
+        found = stored(live)
+        if found.config_name != config.name or found.is_deleting:
+            raise SecretsError(
+                f"Secret {self._namespace}/{name} is in the way of {config.name}: it is being deleted, or its labels"
+                f" are not of this manager; delete it, or label it as the others are"
+            )
+        self._found[name] = found
+        return found
+
+    def _made(self, config: Config, name: str, signer: Stored | None, now: datetime) -> Made:
+        """Raises SecretsError."""
+        ca = authority_in(signer.data) if signer else None
+        if signer and ca is None:
+            raise SecretsError(
+                f"Secret {self._namespace}/{signer.name} has no usable authority, but {config.name} is to be signed by"
+                f" it: restore the Secret from a backup, or delete it for a new authority"
+            )
+        return config.make(Given(name, ca, now))
+
+    async def _data_of_others(self, config_name: str) -> Mapping[str, bytes] | None:
+        """What somebody has put into a Secret for this config, to be used in place of something new."""
+        if self._of_others is None:
+            selection = Selection(namespace=self._namespace, label_selector=names.USE_DATA_FOR)
+            self._of_others = [stored(each) for each in await self._client.list(SECRETS, selection)]
+        found = [each for each in self._of_others if each.labels[names.USE_DATA_FOR] == config_name]
+        if len(found) > 1:
+            raise SecretsError(
+                f"Secrets {', '.join(each.name for each in found)} of namespace {self._namespace} have the label"
+                f" {names.USE_DATA_FOR}={config_name}: remove it from all but one"
+            )
+        return found[0].data if found else None
+
+    # --- what was before, and bundles
+
+    async def _with_old(self, config: Config, current: Stored, use: Old) -> Generated:
+        old = old_one(self._found.values(), current) if use is not Old.IGNORED else None
+        if old and is_over(old, self._clock()):
+            old = None
+        if old:
+            self._used.add(old.name)
+        match config:
+            case Authority():
+                field, part = BUNDLE, CA_CERTIFICATE
+            case RSAKey(has_bundle=True):
+                field, part = KEY_BUNDLE, RSA_KEY
+            case _:
+                field, part = "", ""
+        bundle = await self._bundle(config, field, part, current, old) if field else None
+        return Generated(current=current, old=old, bundle=bundle, use_of_old=use if old else Old.IGNORED)
+
+    async def _bundle(self, config: Config, field: str, part: str, current: Stored, old: Stored | None) -> Stored:
+        parts = tuple(each.data[part] for each in (current, old) if each and part in each.data)
+        return await self._one(Bundle(name=f"{config.name}-bundle", of=config.name, field=field, parts=parts))

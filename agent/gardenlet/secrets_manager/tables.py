@@ -1,0 +1,182 @@
+"""The configs of what Gardener runs, in a Seed and for a Shoot: pure.
+
+Common names are those by which the other side knows the owner of a certificate. Clients get certificates of the current
+authority, servers of the old one as long as it is in use; the few servers whose only clients are given the bundle in
+the same step get the current one at once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.gardenlet.secrets_manager.rules.configs import (
+    Authority,
+    EncryptionKey,
+    RSAKey,
+    SignedCertificate,
+    Signer,
+    StaticTokens,
+    TokenKubeconfig,
+    TokenUser,
+)
+from kube.x509 import Profile
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""Names of servers that run as processes on this computer."""
+_TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
+
+# --- authorities
+
+
+def _authority(name: str, *, has_plain_name: bool = True) -> Authority:
+    return Authority(name=name, persist=True, has_plain_name=has_plain_name)
+
+
+CA_SEED = Authority(name="ca-seed", lifetime=timedelta(days=30))
+
+CA = _authority("ca")
+CA_CLIENT = _authority("ca-client", has_plain_name=False)
+CA_ETCD = _authority("ca-etcd")
+CA_ETCD_PEER = _authority("ca-etcd-peer")
+CA_FRONT_PROXY = _authority("ca-front-proxy")
+CA_KUBELET = _authority("ca-kubelet")
+CA_METRICS_SERVER = _authority("ca-metrics-server")
+CA_VPN = _authority("ca-vpn")
+
+
+def authorities_of_a_shoot(*, has_workers: bool) -> tuple[Authority, ...]:
+    of_all = (CA, CA_CLIENT, CA_ETCD, CA_ETCD_PEER, CA_FRONT_PROXY)
+    return (*of_all, CA_KUBELET, CA_METRICS_SERVER, CA_VPN) if has_workers else of_all
+
+
+# --- keys and tokens
+
+SSH_KEY = RSAKey(name="ssh-keypair", persist=True, keeps_old=True, has_public_key=True)
+SERVICE_ACCOUNT_KEY = RSAKey(name="service-account-key", persist=True, keeps_old=True, has_bundle=True)
+ENCRYPTION_KEY = EncryptionKey(name="kube-apiserver-etcd-encryption-key", persist=True)
+
+
+def static_tokens(*, has_cluster_admin: bool) -> StaticTokens:
+    admin = [TokenUser("system:cluster-admin", ("system:masters",))] if has_cluster_admin else []
+    users = (TokenUser("health-check"), *admin)
+    return StaticTokens(name="kube-apiserver-static-token", persist=True, users=users)
+
+
+def generic_token_kubeconfig(namespace: str, ca_bundle: bytes, *, server: str = "kube-apiserver") -> TokenKubeconfig:
+    """For all components with a token of their own. `server` is where the API server is reached in the Seed."""
+    return TokenKubeconfig(
+        name="generic-token-kubeconfig",
+        context=namespace,
+        server=f"https://{server}",
+        ca_bundle=ca_bundle,
+        token_file=_TOKEN_FILE,
+    )
+
+
+# --- servers and clients
+
+
+def service_names(name: str, namespace: str) -> tuple[str, ...]:
+    """By which a Service is reached from near and far."""
+    in_cluster = f"{name}.{namespace}.svc"
+    return (name, f"{name}.{namespace}", in_cluster, f"{in_cluster}.cluster.local")
+
+
+def server(
+    name: str,
+    common_name: str,
+    authority: Authority,
+    names: Iterable[str],
+    *,
+    signer: Signer = Signer.OLD,
+    is_client: bool = False,
+    has_chain: bool = False,
+) -> SignedCertificate:
+    profile = Profile(common_name=common_name, names=tuple(names), is_server=True, is_client=is_client)
+    return SignedCertificate(name=name, authority=authority.name, profile=profile, signer=signer, has_chain=has_chain)
+
+
+def client(
+    name: str, common_name: str, authority: Authority, *, groups: Sequence[str] = (), signer: Signer = Signer.CURRENT
+) -> SignedCertificate:
+    profile = Profile(common_name=common_name, organizations=tuple(groups), is_client=True)
+    return SignedCertificate(name=name, authority=authority.name, profile=profile, signer=signer)
+
+
+def resource_manager_server(namespace: str, authority: Authority) -> SignedCertificate:
+    """For the API server that calls its webhooks; it gets the bundle of the authority in the same step."""
+    name = "gardener-resource-manager"
+    names = service_names(name, namespace)
+    return server(f"{name}-server", name, authority, names, signer=Signer.CURRENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlane:
+    """What certificates of a Shoot have in them.
+
+    Attributes:
+        namespace: in the Seed; the technical ID.
+        domains: under which the API server is reached from outside.
+        service_addresses: of the Service `kubernetes` in the Shoot.
+        has_workers: whether Pods in the Shoot reach the API server.
+        more_names: of servers that run as processes on this computer.
+    """
+
+    namespace: str
+    domains: Sequence[str] = ()
+    service_addresses: Sequence[str] = ()
+    has_workers: bool = False
+    more_names: Sequence[str] = ()
+
+    def api_server(self) -> SignedCertificate:
+        inside = service_names("kubernetes", "default") if self.has_workers else ()
+        names = (
+            *service_names("kube-apiserver", self.namespace),
+            *(self.namespace, *self.domains, *inside, *self.service_addresses),
+            *("127.0.0.1", "::1"),
+            *self.more_names,
+        )
+        return server("kube-apiserver", "kube-apiserver", CA, names, has_chain=True)
+
+    def etcd_server(self, role: str) -> SignedCertificate:
+        name = f"etcd-{role}"
+        names = (
+            *(f"{name}-local", *service_names(f"{name}-client", self.namespace)),
+            *(f"*.{each}" for each in service_names(f"{name}-peer", self.namespace)),
+            *self.more_names,
+        )
+        return server(f"etcd-server-{role}", "etcd-server", CA_ETCD, names, is_client=True)
+
+    def component_server(self, component: str) -> SignedCertificate:
+        """Of the controller manager, and of the scheduler."""
+        names = (*service_names(component, self.namespace), *self.more_names)
+        return server(f"{component}-server", component, CA, names)
+
+    def certificates(self) -> tuple[SignedCertificate, ...]:
+        """All that a Shoot's control plane has."""
+        return (
+            self.api_server(),
+            *(self.etcd_server(role) for role in ("main", "events")),
+            self.component_server("kube-controller-manager"),
+            resource_manager_server(self.namespace, CA),
+            client("etcd-client", "etcd-client", CA_ETCD),
+            client("kube-aggregator", "system:kube-aggregator", CA_FRONT_PROXY),
+            *(self._for_workers() if self.has_workers else ()),
+        )
+
+    def _for_workers(self) -> tuple[SignedCertificate, ...]:
+        return (
+            # Kubelets verify with what they were given at their start.
+            client("kube-apiserver-kubelet", "system:kube-apiserver:kubelet", CA_KUBELET, signer=Signer.OLD),
+            client("kube-apiserver-http-proxy", "kube-apiserver-http-proxy", CA_VPN),
+            self.component_server("kube-scheduler"),
+            server(
+                "metrics-server",
+                "metrics-server",
+                CA_METRICS_SERVER,
+                service_names("metrics-server", "kube-system"),
+                signer=Signer.CURRENT,
+            ),
+            server("vpn-seed-server", "vpn-seed-server", CA_VPN, service_names("vpn-seed-server", self.namespace)),
+            client("vpn-shoot-client", "vpn-shoot-client", CA_VPN),
+        )

@@ -1,0 +1,345 @@
+"""Secrets of control planes: as the original writes them, made once, taken over, rotated and cleaned up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import yaml
+
+from agent.gardenlet.secrets_manager.manager import SecretsError, SecretsManager
+from agent.gardenlet.secrets_manager.rules.configs import Config
+from agent.gardenlet.secrets_manager.rules.rotation import Old
+from agent.gardenlet.secrets_manager.rules.stored import secret, stored
+from agent.gardenlet.secrets_manager.tables import (
+    CA,
+    CA_CLIENT,
+    CA_SEED,
+    ENCRYPTION_KEY,
+    SERVICE_ACCOUNT_KEY,
+    SSH_KEY,
+    ControlPlane,
+    authorities_of_a_shoot,
+    client,
+    generic_token_kubeconfig,
+    resource_manager_server,
+    server,
+    static_tokens,
+)
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kit.recorded_secrets import summary
+from kit.world import World, connected
+from kube.objects import Object, labels, metadata
+from kube.x509 import Profile, load_certificates, make_from_profile, make_rsa_key, profile_of, rsa_key_pem
+
+RECORDED = Path(__file__).parents[1] / "conformance" / "gardenlet" / "secrets.yaml"
+NOT_MADE = {
+    "plutono-admin": "a login for a dashboard that a seed does not have",
+    "plutono-tls": "the same",
+    "prometheus-aggregate-tls": "a seed has no monitoring of its own",
+    "vpa-admission-controller-server": "a seed has no vertical Pod autoscaler of its own",
+    "vpn-seed-server-tlsauth": "a key of OpenVPN: there is no tunnel yet",
+}
+PROGRAM = "secrets-manager"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SERVER = server("server", "server", CA, ["server.example.com", "10.0.0.1"])
+CLIENT = client("client", "system:client", CA, groups=["system:masters"])
+
+
+KEY = make_rsa_key(2048)
+
+
+@cache
+def authority(name: str, *, since: datetime = NOW, lifetime: timedelta = timedelta(days=3653)) -> dict[str, bytes]:
+    profile = Profile(common_name=name, is_authority=True)
+    pair = make_from_profile(profile, KEY, ca=None, now=since, lifetime=lifetime)
+    return {"ca.crt": pair.certificate_pem, "ca.key": rsa_key_pem(KEY)}
+
+
+class Open(Protocol):
+    def __call__(self, **options: Any) -> Awaitable[SecretsManager]: ...
+
+
+@pytest.fixture
+async def open_manager(cluster: Cluster, namespace: str) -> Any:
+    """A function for the next pass; its options are those of `open`, and the time."""
+    async with connected(cluster, f"{PROGRAM}/1") as own:
+
+        async def open_one(*, now: datetime = NOW, **options: Any) -> SecretsManager:
+            return await SecretsManager.open(own, namespace, clock=lambda: now, **options)
+
+        yield open_one
+
+
+async def generated(manager: SecretsManager, *configs: Config, old: Old = Old.IN_USE) -> list[str]:
+    """Names of the current Secrets."""
+    return [(await manager.generate(config, old=old)).current.name for config in configs]
+
+
+async def secrets_in(world: World) -> dict[str, Object]:
+    return {metadata(each)["name"]: each for each in await world.list("Secret")}
+
+
+# --- what is recorded
+
+
+async def everything_of_a_seed(manager: SecretsManager) -> None:
+    await generated(manager, CA_SEED, resource_manager_server("garden", CA_SEED))
+
+
+async def everything_of_a_shoot(manager: SecretsManager) -> None:
+    await asyncio.gather(*(manager.generate(each) for each in authorities_of_a_shoot(has_workers=True)))
+    bundle = manager.get("ca").bundle
+    assert bundle
+    plane = ControlPlane(
+        namespace="shoot--local--w",
+        domains=(
+            "api.w.local.internal.example.com",
+            "w.local.external.example.com",
+            "api.w.local.external.example.com",
+        ),
+        service_addresses=("10.4.0.1", "10.4.0.1"),
+        has_workers=True,
+    )
+    others: Iterable[Config] = (
+        *(SSH_KEY, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, static_tokens(has_cluster_admin=False)),
+        *plane.certificates(),
+        generic_token_kubeconfig("shoot--local--w", bundle.data["bundle.crt"]),
+    )
+    await asyncio.gather(*(manager.generate(each) for each in others))
+
+
+@pytest.mark.parametrize(
+    ("of", "make"), [("seed", everything_of_a_seed), ("workers", everything_of_a_shoot)], ids=["seed", "shoot"]
+)
+async def test_secrets_are_as_recorded(
+    world: World, open_manager: Open, of: str, make: Callable[[SecretsManager], Awaitable[None]]
+) -> None:
+    await make(await open_manager())
+    recorded = yaml.safe_load(RECORDED.read_text())[of]
+    expected = {each["labels"]["name"]: each for each in recorded if each["labels"]["name"] not in NOT_MADE}
+    found = {labels(each)["name"]: summary(each) for each in (await secrets_in(world)).values()}
+    assert found.keys() == expected.keys()
+    for name, of_one in expected.items():
+        assert found[name] == of_one, name
+    assert all(each["immutable"] for each in (await secrets_in(world)).values())
+
+
+# --- passes
+
+
+async def test_a_second_pass_reads_once_and_writes_nothing(
+    audit: Audit, world: World, namespace: str, open_manager: Open
+) -> None:
+    first = await generated(await open_manager(), CA, SERVER, CLIENT, SERVICE_ACCOUNT_KEY)
+    mark = audit.mark()
+    manager = await open_manager(now=NOW + timedelta(days=365))
+    assert await generated(manager, CA, SERVER, CLIENT, SERVICE_ACCOUNT_KEY) == first
+    await manager.clean_up()
+    assert audit.count(since=mark, user_agent=f"{PROGRAM}/", namespace=namespace) == {("list", "secrets"): 1}
+    assert len(await secrets_in(world)) == len(first) + len(["bundle of CA", "bundle of keys"])
+
+
+async def test_making_keys_leaves_the_event_loop_free(open_manager: Open) -> None:
+    manager = await open_manager()
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count())
+    await manager.generate(CA)
+    counting.cancel()
+    assert turns > 100
+
+
+async def test_what_was_not_asked_for_is_cleaned_up_unless_it_is_kept(world: World, open_manager: Open) -> None:
+    await generated(await open_manager(), CA, SERVER, ENCRYPTION_KEY)
+    foreign = {"name": "foreign", "managed-by": "secrets-manager", "manager-identity": "other"}
+    await world.create(secret(world.namespace, "foreign", foreign, {"a": b"b"}))
+    manager = await open_manager()
+    await generated(manager, CA)
+    manager.keep(ENCRYPTION_KEY.name)
+    await manager.clean_up()
+    left = {labels(each)["name"] for each in (await secrets_in(world)).values()}
+    assert left == {"ca", "ca-bundle", ENCRYPTION_KEY.name, "foreign"}
+
+
+async def test_a_changed_config_is_another_secret(open_manager: Open) -> None:
+    manager = await open_manager()
+    (_, before) = await generated(manager, CA, SERVER)
+    (after,) = await generated(manager, server("server", "server", CA, ["other.example.com"]))
+    assert (before != after, before[:7], after[:7]) == (True, "server-", "server-")
+
+
+async def test_a_secret_that_was_made_meanwhile_is_used(world: World, open_manager: Open) -> None:
+    late, early = await open_manager(), await open_manager()
+    await generated(early, CA)
+    made = (await secrets_in(world))["ca"]
+    assert stored(made).data == (await late.generate(CA)).current.data
+
+
+async def test_data_that_somebody_gives_is_used_for_a_new_secret(world: World, open_manager: Open) -> None:
+    given = secret(world.namespace, "given", {"secrets-manager-use-data-for-name": CA_CLIENT.name}, authority("given"))
+    await world.create({**given, "immutable": False})
+    assert (await (await open_manager()).generate(CA_CLIENT)).current.data == authority("given")
+
+
+# --- taking over
+
+
+async def test_secrets_of_the_original_are_taken_over_as_they_are(
+    audit: Audit, world: World, namespace: str, open_manager: Open
+) -> None:
+    """Under its names and checksums, which are computed otherwise."""
+    configs = (
+        CA,
+        CA_CLIENT,
+        SERVER,
+        CLIENT,
+        SERVICE_ACCOUNT_KEY,
+        ENCRYPTION_KEY,
+        static_tokens(has_cluster_admin=True),
+    )
+    await generated(await open_manager(), *configs)
+    for name, each in (await secrets_in(world)).items():
+        await world.delete("Secret", name)
+        original = {**labels(each), "checksum-of-config": "12345678901234567890"}
+        if "checksum-of-signing-ca" in original:
+            original["checksum-of-signing-ca"] = "0" * 63
+        their_name = name if name == "ca" else f"{original['name']}-0123abcd"
+        await world.create(secret(namespace, their_name, original, stored(each).data))
+    before = await secrets_in(world)
+    mark = audit.mark()
+    manager = await open_manager()
+    names = await generated(manager, *configs)
+    await manager.clean_up()
+    assert names == ["ca", *(f"{config.name}-0123abcd" for config in configs[1:])]
+    assert await secrets_in(world) == before
+    assert audit.count(since=mark, user_agent=f"{PROGRAM}/", namespace=namespace) == {("list", "secrets"): 1}
+
+
+async def test_of_several_that_fit_the_newest_is_taken_over(world: World, open_manager: Open) -> None:
+    ours = {"name": CA_CLIENT.name, "managed-by": "secrets-manager", "manager-identity": "gardenlet"}
+    rotated = {"last-rotation-initiation-time": ""}
+    for name, issued in (("ca-client-1", "100"), ("ca-client-2", "300"), ("ca-client-3", "200")):
+        more = {**ours, **rotated, "issued-at-time": issued}
+        await world.create(secret(world.namespace, name, more, authority(name)))
+    assert (await (await open_manager()).generate(CA_CLIENT)).current.name == "ca-client-2"
+
+
+async def test_what_does_not_fit_is_not_taken_over(world: World, open_manager: Open) -> None:
+    await generated(await open_manager(), CA, SERVER)
+    changed = server("server", "server", CA, ["server.example.com", "10.0.0.2"])
+    (name,) = {name for name in await secrets_in(world) if name.startswith("server-")}
+    manager = await open_manager()
+    (_, other) = await generated(manager, CA, changed)
+    assert other != name
+
+
+# --- rotation
+
+
+def signer_of(name: str, manager: SecretsManager) -> str:
+    (certificate, *_) = load_certificates(manager.get(name).current.data["tls.crt"])
+    return "".join(str(each.value) for each in certificate.issuer)
+
+
+async def test_trust_shrinks_only_when_servers_have_been_replaced(world: World, open_manager: Open) -> None:
+    await generated(await open_manager(), CA, SERVER, CLIENT)
+    asked = {"ca": NOW + timedelta(days=1)}
+
+    async def step(old: Old) -> tuple[int, str, str]:
+        """Certificates in the bundle, and which authority has signed for the server, and for the client."""
+        manager = await open_manager(asked=asked)
+        await generated(manager, CA, SERVER, CLIENT, old=old)
+        bundle = manager.get("ca").bundle
+        assert bundle
+        trusted = load_certificates(bundle.data["bundle.crt"])
+        assert profile_of(trusted[0]).common_name == manager.get("ca").current.name != "ca"
+        if old is Old.IGNORED:
+            await manager.clean_up()
+        for_server, for_client = (
+            "old" if signer_of(each.name, manager) == "ca" else "current" for each in (SERVER, CLIENT)
+        )
+        return len(trusted), for_server, for_client
+
+    assert await step(Old.IN_USE) == (2, "old", "current")
+    assert await step(Old.VERIFIES) == (2, "current", "current")
+    assert await step(Old.IGNORED) == (1, "current", "current")
+    assert "ca" not in await secrets_in(world)
+    assert await step(Old.IN_USE) == (1, "current", "current")  # nothing old is left
+
+
+async def test_an_old_authority_that_has_run_out_is_no_trust(world: World, open_manager: Open) -> None:
+    ours = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "last-rotation-initiation-time": ""}
+    over = authority("over", since=NOW - timedelta(days=20), lifetime=timedelta(days=10))
+    await world.create(secret(world.namespace, "ca", {**ours, "name": "ca", "issued-at-time": "1"}, over))
+    manager = await open_manager(asked={"ca": NOW})
+    await generated(manager, CA, SERVER)
+    assert signer_of("server", manager) == manager.get("ca").current.name != "ca"
+    bundle = manager.get("ca").bundle
+    assert bundle
+    assert len(load_certificates(bundle.data["bundle.crt"])) == 1
+    await manager.clean_up()
+    assert "ca" not in await secrets_in(world)
+
+
+async def test_the_authority_of_a_seed_renews_itself(open_manager: Open) -> None:
+    first = await (await open_manager(renews_authorities=True)).generate(CA_SEED)
+    for days, is_new in ((19, False), (21, True)):
+        manager = await open_manager(now=NOW + timedelta(days=days), renews_authorities=True)
+        later = await manager.generate(CA_SEED)
+        assert (later.current.name != first.current.name, later.old is not None) == (is_new, is_new)
+
+
+async def test_tokens_are_rotated_in_place(world: World, open_manager: Open) -> None:
+    tokens = static_tokens(has_cluster_admin=False)
+    (before,) = await generated(await open_manager(), tokens)
+    manager = await open_manager(asked={tokens.name: NOW})
+    found = await manager.generate(tokens)
+    await manager.clean_up()
+    assert (found.old, found.current.name.startswith(f"{before}-")) == (None, True)
+    assert set(await secrets_in(world)) == {found.current.name}
+
+
+async def test_old_keys_verify_until_they_are_ignored(open_manager: Open) -> None:
+    before = await (await open_manager()).generate(SERVICE_ACCOUNT_KEY)
+    asked = {SERVICE_ACCOUNT_KEY.name: NOW}
+    prepared = await (await open_manager(asked=asked)).generate(SERVICE_ACCOUNT_KEY)
+    completed = await (await open_manager(asked=asked)).generate(SERVICE_ACCOUNT_KEY, old=Old.IGNORED)
+    assert prepared.bundle
+    assert completed.bundle
+    new, old = prepared.current.data["id_rsa"], before.current.data["id_rsa"]
+    assert prepared.bundle.data["bundle.key"] == new + old
+    assert completed.bundle.data["bundle.key"] == new
+
+
+# --- what goes wrong
+
+
+async def test_an_authority_has_to_be_generated_first(open_manager: Open) -> None:
+    with pytest.raises(SecretsError, match="ca of namespace .* is used before it was generated"):
+        await (await open_manager()).generate(SERVER)
+
+
+async def test_an_authority_without_a_key_is_explained(world: World, open_manager: Open) -> None:
+    ours = {"name": "ca", "managed-by": "secrets-manager", "manager-identity": "gardenlet"}
+    await world.create(secret(world.namespace, "ca", ours, {**authority("ca"), "ca.key": b"broken"}))
+    manager = await open_manager()
+    await manager.generate(CA)
+    with pytest.raises(SecretsError, match=r"Secret .*/ca has no usable authority, but server .* restore the Secret"):
+        await manager.generate(SERVER)
+
+
+async def test_a_foreign_secret_of_that_name_is_in_the_way(world: World, open_manager: Open) -> None:
+    await world.create(secret(world.namespace, "ca", {}, {"a": b"b"}))
+    with pytest.raises(SecretsError, match="ca is in the way of ca: "):
+        await (await open_manager()).generate(CA)
