@@ -17,7 +17,7 @@ from kube.objects import Object
 
 _FILE = Path(__file__).parent / "gardenlet/seed-objects.json.gz"
 _HASH = re.compile(r"-(?:<hash(?:-\d+)?>|[0-9a-f]{8})$")
-_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip)\b")
+_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip|host)\b")
 _COUNTED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 MISSING = "-"
 """What a side has that does not have a field."""
@@ -36,12 +36,12 @@ def _load() -> Object:
 
 
 def recorded_objects() -> dict[Name, Object]:
-    """Those that the gardenlet wrote itself, as they were stored."""
+    """Those that the gardenlet wrote itself, as they were stored; not Secrets, Leases and NetworkPolicies."""
     return by_name(_load()["objects"])
 
 
 def recorded_managed_resources() -> dict[str, Object]:
-    """By name, with their Secrets and objects."""
+    """By name; those of which more than names is compared have their Secrets and objects."""
     return {each["name"]: each for each in _load()["managedResources"]}
 
 

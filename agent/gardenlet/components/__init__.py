@@ -13,4 +13,10 @@ what it had goes.
     gardenlet_autoscaling    requests of the gardenlet itself
     system                   PriorityClasses, and pods that keep room for control planes
     cluster_identity         who the seed is
+    worker_roles             what controllers of worker nodes may do
+    etcd_druid               the operator of etcd clusters
+    vpn_authorization_server   who may open tunnels to Shoots
+    kube_state_metrics, prometheus_operator   monitoring, as far as it is built
+
+`parts`, `workloads` and `access` are what they are made of.
 """

@@ -7,11 +7,12 @@ for another node.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.gardenlet.components.parts import GARDEN, MOST_REVISIONS, in_seed, made
+from agent.gardenlet.components.parts import in_seed, made
+from agent.gardenlet.components.workloads import deployment
 from gardener import keys
 from kube.objects import Object, mapping, mappings
 from kube.paths import mapping_at
-from kube.resources import DEPLOYMENTS, PRIORITY_CLASSES
+from kube.resources import PRIORITY_CLASSES
 
 NAME = "system"
 RESERVATION = "reserve-excess-capacity"
@@ -57,25 +58,16 @@ def _reservations(values: Values) -> Iterator[Object]:
         name = f"{RESERVATION}-{number}"
         # A label of its own, or the Deployments would take each other's pods for their own.
         labels = {"app": "kubernetes", "role": name}
-        container = {
-            "name": "pause-container",
-            "image": values.image,
-            "imagePullPolicy": "IfNotPresent",
-            "resources": {"requests": mapping(config.get("resources")), "limits": mapping(config.get("resources"))},
-        }
+        resources = mapping(config.get("resources"))
+        container: Object = {"name": "pause-container", "image": values.image, "imagePullPolicy": "IfNotPresent"}
         pod: Object = {
-            "containers": [container],
+            "containers": [{**container, "resources": {"requests": resources, "limits": resources}}],
             "priorityClassName": _RESERVED,
             "terminationGracePeriodSeconds": _SECONDS_TO_END,
             "automountServiceAccountToken": False,
         }
         pod |= {field: config[field] for field in ("nodeSelector", "tolerations") if config.get(field)}
-        spec = {
-            "replicas": values.replicas,
-            "revisionHistoryLimit": MOST_REVISIONS,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        }
+        waiting = deployment(name, labels=labels, pod=pod, replicas=values.replicas)
         # Room may lack just now, which is no fault of the seed.
-        skipped = {keys.SKIP_HEALTH_CHECK: "true"}
-        yield made(DEPLOYMENTS, name, namespace=GARDEN, labels=labels, annotations=skipped, spec=spec)
+        waiting["metadata"]["annotations"] = {keys.SKIP_HEALTH_CHECK: "true"}
+        yield waiting

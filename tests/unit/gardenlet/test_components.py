@@ -5,8 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import yaml
 
-from agent.gardenlet.components import cluster_identity, namespaces, resource_manager, system
+from agent.gardenlet.components import (
+    cluster_identity,
+    etcd_druid,
+    kube_state_metrics,
+    namespaces,
+    resource_manager,
+    system,
+)
 from agent.gardenlet.components.parts import deployment_unready
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
@@ -143,3 +151,42 @@ def test_a_deployment_is_ready_when_it_is_available_and_rolled_out() -> None:
     live["status"]["conditions"][1] = {**rolled, "reason": "ReplicaSetUpdated", "message": "1 of 2"}
     assert deployment_unready(live) == "1 of 2"
     assert deployment_unready({**live, "status": {"conditions": {}}})
+
+
+def arguments(component: Sequence[Object]) -> list[str]:
+    (found,) = (obj for obj in contents(component) if obj["kind"] == "Deployment")
+    texts: list[str] = found["spec"]["template"]["spec"]["containers"][0]["args"]
+    return texts
+
+
+def test_the_operator_of_etcds_is_configured_by_the_gardenlets_file() -> None:
+    config = {
+        "etcdController": {"workers": 3},
+        "backupCompactionController": {"enableBackupCompaction": True, "activeDeadlineDuration": "3h"},
+        "featureGates": {"B": False, "A": True},
+    }
+    found = arguments(etcd_druid.objects(etcd_druid.Values(image="i", config=config)))
+    assert {
+        "--workers=3",
+        "--custodian-workers=10",
+        "--enable-backup-compaction=true",
+        "--active-deadline-duration=3h",
+        "--feature-gates=A=true,B=false",
+    } <= {*found}
+
+
+def test_metrics_of_autoscalers_are_those_that_are_let_through() -> None:
+    made = kube_state_metrics.objects(kube_state_metrics.Values(image="i"))
+    (state,) = (obj["data"] for obj in contents(made) if obj["kind"] == "ConfigMap")
+    (resource,) = yaml.safe_load(state["custom-resource-state.yaml"])["spec"]["resources"]
+    names = {f"{resource['metricNamePrefix']}_{each['name']}" for each in resource["metrics"]}
+    (allowed,) = (text for text in arguments(made) if text.startswith("--metric-allowlist="))
+    let_through = {each.strip("^$") for each in allowed.partition("=")[2].split(",")}
+    assert {name for name in let_through if "customresource" in name} == names
+
+
+def test_what_belongs_to_observability_counts_for_that_condition() -> None:
+    _, managed = kube_state_metrics.objects(kube_state_metrics.Values(image="i"))
+    assert labels(managed)["care.gardener.cloud/condition-type"] == "ObservabilityComponentsHealthy"
+    _, managed = etcd_druid.objects(etcd_druid.Values(image="i"))
+    assert "care.gardener.cloud/condition-type" not in labels(managed)

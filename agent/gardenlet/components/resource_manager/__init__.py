@@ -12,11 +12,15 @@ from dataclasses import dataclass
 
 import yaml
 
+from agent.gardenlet.components.access import (
+    EVERYTHING,
+    cluster_role,
+    cluster_role_binding,
+    rule,
+    service_account,
+)
 from agent.gardenlet.components.parts import (
     GARDEN,
-    MOST_REVISIONS,
-    TO_DNS,
-    TO_RUNTIME_API_SERVER,
     allowed_ports,
     autoscaler,
     deployment_unready,
@@ -34,19 +38,19 @@ from agent.gardenlet.components.resource_manager.configuration import (
     of_seed,
 )
 from agent.gardenlet.components.resource_manager.webhooks import Client, configurations
+from agent.gardenlet.components.workloads import (
+    REACHES_API_SERVER,
+    SCRAPED_IN_SEED,
+    container,
+    deployment,
+    port,
+    service,
+)
 from gardener import keys
 from gardener.api.kinds import SERVICE_MONITORS
 from gardener.references import stamp
 from kube.objects import Object
-from kube.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    RBAC_GROUP,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-)
+from kube.resources import CONFIG_MAPS
 from kube.yaml import Dumper
 
 NAME = "gardener-resource-manager"
@@ -91,29 +95,19 @@ class Values:
 
 def objects(values: Values) -> list[Object]:
     """The webhook configurations come last: until the pods serve, they would keep others from being written."""
-    config_map, deployment = stamp([_config_map(values), _deployment(values)])
+    config_map, its_deployment = stamp([_config_map(values), _deployment(values)])
     client = Client(namespace=GARDEN, name=NAME, ca_bundle=values.ca_bundle, url=values.url)
     return [
-        made(SERVICE_ACCOUNTS, NAME, namespace=GARDEN, labels=LABELS, automountServiceAccountToken=False),
-        *_roles(),
+        service_account(NAME, GARDEN, labels=LABELS),
+        cluster_role(ROLE, rule("*", "*", EVERYTHING), labels=LABELS),  # whatever ManagedResources hold
+        cluster_role_binding(ROLE, NAME, GARDEN, labels=LABELS),
         config_map,
-        spread(deployment, zones=values.zones),
+        spread(its_deployment, zones=values.zones),
         _service(),
         disruption_budget(NAME, GARDEN, labels=LABELS, selects=_POD_LABELS),
         *([_autoscaler()] if values.autoscaled else []),
         *([_service_monitor()] if values.monitored else []),
         *configurations(NAME, client, labels=LABELS),
-    ]
-
-
-def _roles() -> list[Object]:
-    """It may write whatever ManagedResources hold."""
-    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
-    reference = {"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": ROLE}
-    account = {"kind": SERVICE_ACCOUNTS.kind, "name": NAME, "namespace": GARDEN}
-    return [
-        made(CLUSTER_ROLES, ROLE, labels=LABELS, rules=[everything]),
-        made(CLUSTER_ROLE_BINDINGS, ROLE, labels=LABELS, roleRef=reference, subjects=[account]),
     ]
 
 
@@ -124,20 +118,15 @@ def _config_map(values: Values) -> Object:
 
 
 def _deployment(values: Values) -> Object:
-    labels = {
-        **_POD_LABELS,
-        TO_DNS: keys.ALLOWED,
-        TO_RUNTIME_API_SERVER: keys.ALLOWED,
-        f"projected-token-mount.{keys.GROUP}/skip": "true",
-    }
-    spec = {
-        "replicas": values.replicas,
-        "revisionHistoryLimit": MOST_REVISIONS,
-        "selector": {"matchLabels": LABELS},
-        "template": {"metadata": {"labels": labels}, "spec": _pod(values)},
-    }
-    skipped = {**LABELS, keys.HIGH_AVAILABILITY_SKIP: "true"}
-    return made(DEPLOYMENTS, NAME, namespace=GARDEN, labels=skipped, spec=spec)
+    skipped = f"projected-token-mount.{keys.GROUP}/skip"
+    return deployment(
+        NAME,
+        labels={**LABELS, keys.HIGH_AVAILABILITY_SKIP: "true"},
+        selects=LABELS,
+        pod_labels={**_POD_LABELS, **REACHES_API_SERVER, skipped: "true"},
+        pod=_pod(values),
+        replicas=values.replicas,
+    )
 
 
 def _pod(values: Values) -> Object:
@@ -164,20 +153,18 @@ def _pod(values: Values) -> Object:
 
 
 def _container(values: Values, mounts: list[Object]) -> Object:
-    return {
-        "name": NAME,
-        "image": values.image,
-        "imagePullPolicy": "IfNotPresent",
-        "args": [f"--config={DIRECTORY}/{FILE}"],
-        "ports": [
-            {"name": "metrics", "containerPort": METRICS, "protocol": "TCP"},
-            {"name": "health", "containerPort": HEALTH, "protocol": "TCP"},
-        ],
-        "resources": {"requests": {"cpu": "23m", "memory": "75Mi"}},
-        "livenessProbe": _probe("/healthz", initialDelaySeconds=30, timeoutSeconds=5, failureThreshold=5),
-        "readinessProbe": _probe("/readyz", initialDelaySeconds=10),
-        "volumeMounts": mounts,
-    }
+    ports = {"metrics": METRICS, "health": HEALTH}
+    return container(
+        NAME,
+        values.image,
+        cpu="23m",
+        memory="75Mi",
+        args=[f"--config={DIRECTORY}/{FILE}"],
+        ports=[{"name": name, "containerPort": number, "protocol": "TCP"} for name, number in ports.items()],
+        livenessProbe=_probe("/healthz", initialDelaySeconds=30, timeoutSeconds=5, failureThreshold=5),
+        readinessProbe=_probe("/readyz", initialDelaySeconds=10),
+        volumeMounts=mounts,
+    )
 
 
 def _probe(path: str, **fields: int) -> Object:
@@ -185,18 +172,9 @@ def _probe(path: str, **fields: int) -> Object:
 
 
 def _service() -> Object:
-    scraped = f"{keys.NETWORKING_PREFIX}from-all-seed-scrape-targets-allowed-ports"
-    ports = {"metrics": (METRICS, METRICS), "health": (HEALTH, HEALTH), "server": (443, WEBHOOKS)}
-    spec = {
-        "type": "ClusterIP",
-        "selector": LABELS,
-        "ports": [
-            {"name": name, "port": port, "targetPort": target, "protocol": "TCP"}
-            for name, (port, target) in ports.items()
-        ],
-    }
-    reached = {scraped: allowed_ports(METRICS), keys.FROM_WORLD: allowed_ports(WEBHOOKS)}
-    return made(SERVICES, NAME, namespace=GARDEN, labels=LABELS, annotations=reached, spec=spec)
+    ports = [port("metrics", METRICS), port("health", HEALTH), port("server", 443, WEBHOOKS)]
+    reached = {SCRAPED_IN_SEED: allowed_ports(METRICS), keys.FROM_WORLD: allowed_ports(WEBHOOKS)}
+    return service(NAME, ports=ports, selects=LABELS, labels=LABELS, annotations=reached)
 
 
 def _autoscaler() -> Object:

@@ -1,0 +1,91 @@
+"""Roles of components, and who has them."""
+
+from collections.abc import Mapping, Sequence
+
+from agent.gardenlet.components.parts import made
+from gardener import keys
+from kube.objects import Object
+from kube.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    RBAC_GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+)
+
+READ = ("get", "list", "watch")
+FOLLOW = ("list", "watch")
+EVERYTHING = ("*",)
+
+Texts = str | Sequence[str]
+
+
+def rule(groups: Texts, resources: Texts, verbs: Texts, *, names: Sequence[str] = ()) -> Object:
+    """Args: names: of the objects; empty: all."""
+    found: Object = {"apiGroups": _listed(groups), "resources": _listed(resources), "verbs": _listed(verbs)}
+    return found | ({"resourceNames": list(names)} if names else {})
+
+
+def urls(paths: Sequence[str], verbs: Texts) -> Object:
+    """Of what is no object."""
+    return {"nonResourceURLs": list(paths), "verbs": _listed(verbs)}
+
+
+def service_account(name: str, namespace: str, *, labels: Mapping[str, str] | None = None) -> Object:
+    """Pods ask for its token, if they need one."""
+    return made(SERVICE_ACCOUNTS, name, namespace=namespace, labels=labels, automountServiceAccountToken=False)
+
+
+def cluster_role(name: str, *rules: Object, labels: Mapping[str, str] | None = None) -> Object:
+    return made(CLUSTER_ROLES, name, labels=labels, rules=list(rules))
+
+
+def cluster_role_binding(
+    name: str,
+    account: str,
+    namespace: str,
+    *,
+    role: str = "",
+    labels: Mapping[str, str] | None = None,
+    is_replaceable: bool = False,
+) -> Object:
+    """Args:
+    account: a ServiceAccount.
+    namespace: of the ServiceAccount.
+    role: if it is not called as the binding.
+    is_replaceable: whether the resource manager makes it anew when it is to refer to another role.
+    """
+    notes = {keys.DELETE_ON_INVALID_UPDATE: "true"} if is_replaceable else None
+    return made(
+        CLUSTER_ROLE_BINDINGS,
+        name,
+        labels=labels,
+        annotations=notes,
+        roleRef={"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": role or name},
+        subjects=[_subject(account, namespace)],
+    )
+
+
+def role(name: str, namespace: str, *rules: Object, labels: Mapping[str, str] | None = None) -> Object:
+    return made(ROLES, name, namespace=namespace, labels=labels, rules=list(rules))
+
+
+def role_binding(name: str, namespace: str, account: str, *, labels: Mapping[str, str] | None = None) -> Object:
+    """Of the Role that is called as the binding, to a ServiceAccount of the same namespace."""
+    return made(
+        ROLE_BINDINGS,
+        name,
+        namespace=namespace,
+        labels=labels,
+        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": name},
+        subjects=[_subject(account, namespace)],
+    )
+
+
+def _subject(account: str, namespace: str) -> Object:
+    return {"kind": SERVICE_ACCOUNTS.kind, "name": account, "namespace": namespace}
+
+
+def _listed(texts: Texts) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)

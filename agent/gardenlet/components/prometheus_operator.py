@@ -1,0 +1,107 @@
+"""What makes Prometheus servers of Prometheus objects, and their configuration of monitors and rules."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.gardenlet.components.access import (
+    EVERYTHING,
+    FOLLOW,
+    READ,
+    cluster_role,
+    cluster_role_binding,
+    rule,
+    service_account,
+    urls,
+)
+from agent.gardenlet.components.parts import GARDEN, autoscaler, in_seed
+from agent.gardenlet.components.workloads import REACHES_API_SERVER, container, deployment, service
+from gardener import conditions
+from kube.objects import Object
+
+NAME = "prometheus-operator"
+PROMETHEUS_ROLE = "prometheus"
+"""What a Prometheus server may read in the seed."""
+_LABELS = {"app": NAME}
+_PORT = 8080
+_KINDS = (
+    *("alertmanagers", "alertmanagers/finalizers", "alertmanagers/status", "alertmanagerconfigs"),
+    *("prometheuses", "prometheuses/finalizers", "prometheuses/status"),
+    *("prometheusagents", "prometheusagents/finalizers", "prometheusagents/status"),
+    *("thanosrulers", "thanosrulers/finalizers", "thanosrulers/status"),
+    *("scrapeconfigs", "servicemonitors", "podmonitors", "probes", "prometheusrules"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    image: str
+    reloader_image: str
+
+
+def objects(values: Values) -> list[Object]:
+    return in_seed(NAME, _contents(values), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
+
+
+def _contents(values: Values) -> Iterator[Object]:
+    yield service_account(NAME, GARDEN, labels=_LABELS)
+    yield cluster_role(NAME, *_rules(), labels=_LABELS)
+    yield cluster_role_binding(NAME, NAME, GARDEN, labels=_LABELS)
+    yield cluster_role(
+        PROMETHEUS_ROLE,
+        rule("", ("nodes", "services", "endpoints", "pods"), READ),
+        rule("", ("nodes/metrics", "nodes/proxy"), "get"),
+        urls(("/metrics", "/metrics/*"), "get"),
+    )
+    yield _deployment(values)
+    ports = [{"name": "http", "port": _PORT, "targetPort": "http"}]
+    yield service(NAME, ports=ports, selects=_LABELS, labels=_LABELS, clusterIP="None")
+    policy = {"containerName": "*", "minAllowed": {"memory": "100Mi"}}
+    yield autoscaler(NAME, GARDEN, deployment=NAME, policy=policy, labels=_LABELS)
+
+
+def _deployment(values: Values) -> Object:
+    reloader = {"cpu-request": "10m", "cpu-limit": "0", "memory-request": "25Mi", "memory-limit": "0"}
+    arguments = [
+        f"--prometheus-config-reloader={values.reloader_image}",
+        *(f"--config-reloader-{name}={value}" for name, value in reloader.items()),
+        "--enable-config-reloader-probes=false",
+    ]
+    secured = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    its_container = container(
+        NAME,
+        values.image,
+        cpu="100m",
+        memory="100Mi",
+        args=arguments,
+        env=[{"name": "GOGC", "value": "30"}],
+        ports=[{"name": "http", "containerPort": _PORT}],
+        securityContext=secured,
+    )
+    pod = {
+        "containers": [its_container],
+        "priorityClassName": "gardener-system-600",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "serviceAccountName": NAME,
+    }
+    return deployment(NAME, labels=_LABELS, pod_labels=REACHES_API_SERVER, pod=pod)
+
+
+def _rules() -> Iterator[Object]:
+    yield rule("monitoring.coreos.com", _KINDS, EVERYTHING)
+    yield rule("apps", "statefulsets", EVERYTHING)
+    yield rule("", ("configmaps", "secrets"), EVERYTHING)
+    yield rule("", "pods", ("list", "delete"))
+    yield rule("", ("services", "services/finalizers", "endpoints"), ("get", "create", "update", "delete"))
+    yield rule("", "nodes", FOLLOW)
+    yield rule("", "namespaces", READ)
+    yield rule("", "events", ("patch", "create"))
+    yield rule("networking.k8s.io", "ingresses", READ)
+    yield rule("storage.k8s.io", "storageclasses", "get")

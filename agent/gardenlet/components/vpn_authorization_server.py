@@ -1,0 +1,88 @@
+"""Who may open a tunnel to a Shoot: the ingress gateway asks this server for each of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from agent.gardenlet.components.parts import GARDEN, autoscaler, deployment_unready, disruption_budget, made
+from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, container, deployment, port, service
+from gardener import keys
+from gardener.api.kinds import DESTINATION_RULES, VIRTUAL_SERVICES
+from kube.objects import Object
+
+NAME = "reversed-vpn-auth-server"
+HOST = f"{NAME}.{GARDEN}.svc.cluster.local"
+unready = deployment_unready
+"""Of its Deployment."""
+_LABELS = {"app": NAME}
+_PORT = 9001
+_EVERYWHERE = ["*"]
+_GATEWAYS = (
+    {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
+    {"matchExpressions": [{"key": "handler.exposureclass.gardener.cloud/name", "operator": "Exists"}]},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    image: str
+    replicas: int = 2
+
+
+def objects(values: Values) -> list[Object]:
+    """Written by the gardenlet itself. Where Istio serves the gateways."""
+    return list(_contents(values))
+
+
+def _contents(values: Values) -> Iterator[Object]:
+    yield _deployment(values)
+    yield _service(_GATEWAYS)
+    yield disruption_budget(f"{NAME}-pdb", GARDEN, labels=_LABELS)
+    policy = {"containerName": NAME, "minAllowed": {"memory": "100Mi"}}
+    yield autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy)
+    destination = {"host": HOST, "port": {"number": _PORT}}
+    spec: Object = {"exportTo": _EVERYWHERE, "hosts": [HOST], "http": [{"route": [{"destination": destination}]}]}
+    yield made(VIRTUAL_SERVICES, NAME, namespace=GARDEN, spec=spec)
+    yield made(DESTINATION_RULES, NAME, namespace=GARDEN, spec=_destination_rule())
+
+
+def _deployment(values: Values) -> Object:
+    ports = [{"name": "grpc-authz", "containerPort": _PORT, "protocol": "TCP"}]
+    pod = {
+        "containers": [container(NAME, values.image, cpu="100m", memory="100Mi", ports=ports)],
+        "automountServiceAccountToken": False,
+        "dnsPolicy": "Default",
+        "priorityClassName": "gardener-system-900",
+    }
+    return deployment(
+        NAME,
+        labels={**_LABELS, HIGH_AVAILABILITY_TYPE: "server"},
+        selects=_LABELS,
+        pod=pod,
+        replicas=values.replicas,
+        strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 100}},
+    )
+
+
+def _service(gateways: Sequence[Object]) -> Object:
+    reached = {
+        "networking.istio.io/exportTo": "*",
+        keys.NAMESPACE_SELECTORS: orjson.dumps(list(gateways)).decode(),
+    }
+    return service(NAME, ports=[port("grpc-authz", _PORT)], selects=_LABELS, annotations=reached)
+
+
+def _destination_rule() -> Object:
+    alive = {"time": "7200s", "interval": "75s"}
+    nearest = {"enabled": True, "failoverPriority": ["topology.kubernetes.io/zone"]}
+    return {
+        "exportTo": _EVERYWHERE,
+        "host": HOST,
+        "trafficPolicy": {
+            "connectionPool": {"tcp": {"maxConnections": 5000, "tcpKeepalive": alive}},
+            "loadBalancer": {"localityLbSetting": nearest},
+            "outlierDetection": {},
+            "tls": {},
+        },
+    }

@@ -1,0 +1,30 @@
+"""What the controllers of worker nodes may do in the seed: one role each, bound in the namespaces of Shoots."""
+
+from agent.gardenlet.components.access import EVERYTHING, READ, cluster_role, rule
+from agent.gardenlet.components.parts import in_seed
+from kube.objects import Object
+
+CLUSTER_AUTOSCALER = "cluster-autoscaler"
+MACHINE_CONTROLLER_MANAGER = "machine-controller-manager"
+_MACHINES = "machine.sapcloud.io"
+_COORDINATION = "coordination.k8s.io"
+_CHANGES = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+def cluster_autoscaler() -> list[Object]:
+    role = cluster_role(
+        "system:cluster-autoscaler-seed", rule(_MACHINES, "*", _CHANGES), rule("apps", "deployments", READ)
+    )
+    return in_seed(CLUSTER_AUTOSCALER, [role])
+
+
+def machine_controller_manager() -> list[Object]:
+    leases = ("machine-controller", MACHINE_CONTROLLER_MANAGER)
+    role = cluster_role(
+        "system:machine-controller-manager-runtime",
+        rule(_MACHINES, "*", EVERYTHING),
+        rule("", ("configmaps", "secrets", "endpoints", "events", "pods"), EVERYTHING),
+        rule(_COORDINATION, "leases", "create"),
+        rule(_COORDINATION, "leases", ("get", "watch", "update"), names=leases),
+    )
+    return in_seed(MACHINE_CONTROLLER_MANAGER, [role])

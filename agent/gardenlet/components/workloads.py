@@ -1,0 +1,73 @@
+"""Deployments of components, and the Services before them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.gardenlet.components.parts import GARDEN, MOST_REVISIONS, TO_DNS, TO_RUNTIME_API_SERVER, made
+from gardener import keys
+from kube.objects import Object
+from kube.resources import DEPLOYMENTS, SERVICES
+
+HIGH_AVAILABILITY_TYPE = f"{keys.HIGH_AVAILABILITY_PREFIX}type"
+"""A label: how many replicas of a workload there have to be, and how they are spread."""
+REACHES_API_SERVER = {TO_DNS: keys.ALLOWED, TO_RUNTIME_API_SERVER: keys.ALLOWED}
+"""Labels of pods that talk to the API server of the seed."""
+SCRAPED_IN_SEED = f"{keys.NETWORKING_PREFIX}from-all-seed-scrape-targets-allowed-ports"
+"""An annotation of Services: which ports Prometheus may reach."""
+
+
+def deployment(
+    name: str,
+    *,
+    labels: Mapping[str, str],
+    pod: Object,
+    selects: Mapping[str, str] | None = None,
+    pod_labels: Mapping[str, str] | None = None,
+    replicas: int = 1,
+    **fields: Any,
+) -> Object:
+    """In the namespace `garden`.
+
+    Args:
+        name: of the Deployment.
+        labels: of the Deployment.
+        pod: the spec of its pods.
+        selects: labels of its pods by which they are found; None: `labels`.
+        pod_labels: further ones.
+        replicas: how many pods.
+        fields: of the spec.
+    """
+    selects = dict(selects or labels)
+    spec = {
+        "replicas": replicas,
+        "revisionHistoryLimit": MOST_REVISIONS,
+        "selector": {"matchLabels": selects},
+        "template": {"metadata": {"labels": {**selects, **(pod_labels or {})}}, "spec": pod},
+        **fields,
+    }
+    return made(DEPLOYMENTS, name, namespace=GARDEN, labels=labels, spec=spec)
+
+
+def container(name: str, image: str, *, cpu: str, memory: str, **fields: Any) -> Object:
+    """Args: cpu, memory: that it requests. fields: others."""
+    requests = {"requests": {"cpu": cpu, "memory": memory}}
+    return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "resources": requests, **fields}
+
+
+def service(
+    name: str,
+    *,
+    ports: Sequence[Object],
+    selects: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Object:
+    """In the namespace `garden`. Args: fields: of the spec."""
+    spec = {"selector": dict(selects), "ports": list(ports), **({"type": "ClusterIP"} | fields)}
+    return made(SERVICES, name, namespace=GARDEN, labels=labels, annotations=annotations, spec=spec)
+
+
+def port(name: str, number: int, target: int | str = 0) -> Object:
+    """Of a Service. Args: target: of the pods, if it is another one."""
+    return {"name": name, "port": number, "targetPort": target or number, "protocol": "TCP"}
