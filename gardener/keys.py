@@ -88,6 +88,8 @@ REGISTRATION_FINALIZER = "core.gardener.cloud/controllerregistration"
 """Of ControllerRegistrations and Seeds, as long as they have ControllerInstallations."""
 DEPLOYMENT_FINALIZER = "core.gardener.cloud/controllerdeployment"
 CREDENTIALS_FINALIZER = "gardener.cloud/gardener"
+GENERATED_SECRET_FINALIZER = "core.gardener.cloud/backupbucket"
+"""Of a Secret that an extension has made for a BackupBucket, in the garden."""
 """Of Secrets and WorkloadIdentities that a binding refers to."""
 
 # --- on Shoots

@@ -7,6 +7,7 @@ from config.gardenlet.schema import GardenletConfiguration
 CONTROLLERS = Table[GardenletConfiguration, Context](
     "agent.gardenlet",
     {
+        "backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
     },
 )

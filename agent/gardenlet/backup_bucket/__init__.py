@@ -1,0 +1,1 @@
+"""BackupBuckets of the own Seed, mirrored as extension objects."""

@@ -1,0 +1,263 @@
+"""One pass over a BackupBucket.
+
+The Secret with the credentials is copied into the seed, and the extension object says what bucket is to be there. Then
+the pass ends: the answer of the extension brings the next one, which reports it.
+
+Deletion goes the other way round: first the extension object, with credentials that are up to date, and only when the
+API server says that it is gone, the Secrets that its extension needed.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, Pauses
+from gardener import operations
+from gardener.api.garden import BACKUP_BUCKETS
+from gardener.extension_contract import Answer, Pending, Trouble, last_error, last_operation, standing_of, trouble_of
+from gardener.keys import CREDENTIALS_FINALIZER, GARDENER_FINALIZER, GENERATED_SECRET_FINALIZER
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, metadata, spec, string_map, text, uid
+from kube.paths import at
+from kube.resources import SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.status import StatusWriter
+
+_GOES_SECONDS = 5.0
+_USED_SECONDS = 60.0
+_NAMED = 10
+_STARTED = "Reconciliation of BackupBucket state initialized."
+_SUCCEEDED = "Backup Bucket has been successfully reconciled."
+_DELETING = "Deletion of BackupBucket state initialized."
+_DELETED = "Backup Bucket has been successfully deleted."
+
+
+def desired(bucket: Object, secret: str) -> Object:
+    """The spec of the extension object."""
+    wanted = spec(bucket)
+    config = wanted.get("providerConfig")
+    return {
+        "type": text(at(wanted, "provider", "type")),
+        "region": text(at(wanted, "provider", "region")),
+        "secretRef": {"name": secret, "namespace": NAMESPACE},
+    } | ({"providerConfig": config} if config is not None else {})
+
+
+def secret_of(bucket: Object) -> Key:
+    """The Secret with its credentials."""
+    reference = mapping(spec(bucket).get("secretRef"))
+    return Key(text(reference.get("namespace")), text(reference.get("name")))
+
+
+def generated_name(name: Key) -> Key:
+    """The Secret in the garden with credentials for this bucket alone."""
+    return Key(NAMESPACE, f"generated-bucket-{name.name}")
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    garden: Client
+    seed: Client
+    mirror: ExtensionMirror
+    buckets: Store[Object]
+    entries: Store[Object]
+    statuses: StatusWriter
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    _pauses: Pauses = field(default_factory=Pauses)
+
+    async def reconcile(self, name: Key) -> Result:
+        bucket = self.buckets.get(name)
+        if bucket is None:
+            self._pauses.forget(name)
+            return Done()
+        return await (self._delete(bucket) if is_deleting(bucket) else self._reconcile(bucket))
+
+    async def _reconcile(self, bucket: Object) -> Result:
+        name, kind = key(bucket), operations.operation_of(bucket)
+        bucket = await ensure_finalizer(self.garden, BACKUP_BUCKETS, bucket, GARDENER_FINALIZER)
+        self.buckets.observe(bucket)
+        secret = await self._credentials(bucket, kind)
+        copy = await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")))
+        extension, wanted = await self.mirror.find(name), desired(bucket, _copy_name(name))
+        standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        if isinstance(standing, Trouble):
+            self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)
+        if self.mirror.is_to_be_asked(extension, wanted, copy):
+            await self._report(bucket, kind, standing)
+            return await self._ask(name, wanted, extension)
+        if extension is None or last_operation(extension).get("state") != operations.SUCCEEDED:
+            await self._report(bucket, kind, standing)
+            return Done()  # the answer brings the next pass
+        self._pauses.forget(name)
+        await self._succeed(bucket, kind, extension)
+        return Done()
+
+    async def _credentials(self, bucket: Object, kind: str) -> Object:
+        """The Secret with its credentials, which stays as long as the bucket. Raises ReconcileError."""
+        where = secret_of(bucket)
+        try:
+            secret = await self.garden.get(SECRETS, where.name, namespace=where.namespace)
+        except KubeError as error:
+            reason = f"Failed to get backup secret {where}: {error}"
+            self.recorder.event(bucket, "Warning", "ReconcileError", reason)
+            await self._write(bucket, kind, operations.ERROR, 50, reason, error={"description": reason})
+            raise ReconcileError(reason) from error
+        return await ensure_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
+
+    async def _ask(self, name: Key, wanted: Object, extension: Object | None) -> Result:
+        """An extension that fails at once is not asked again at once."""
+        has_failed = extension is not None and last_operation(extension).get("state") == operations.FAILED
+        if has_failed and (pause := self._pauses.next(name, now=self.clock())):
+            return RequeueAfter(pause)
+        await self.mirror.ask(name, wanted, extension)
+        return Done()
+
+    async def _report(self, bucket: Object, kind: str, standing: Answer) -> None:
+        if isinstance(standing, Trouble):
+            await self._write(bucket, kind, operations.ERROR, 50, standing.reason, error=_error(standing))
+        else:
+            await self._write(bucket, kind, operations.PROCESSING, 0, _STARTED)
+
+    async def _succeed(self, bucket: Object, kind: str, extension: Object) -> None:
+        """The reference to a generated Secret comes first: whoever sees the Secret finds whose it is."""
+        fields: Object = {"providerStatus": at(extension, "status", "providerStatus")}
+        generated = mapping(at(extension, "status", "generatedSecretRef"))
+        if generated:
+            own = generated_name(key(bucket))
+            fields["generatedSecretRef"] = {"name": own.name, "namespace": own.namespace}
+            if at(bucket, "status", "generatedSecretRef") != fields["generatedSecretRef"]:
+                bucket = await self._write(bucket, kind, operations.PROCESSING, 0, _STARTED, **fields)
+            await self._copy_generated(bucket, Key(text(generated.get("namespace")), text(generated.get("name"))))
+        await self._write(bucket, kind, operations.SUCCEEDED, 100, _SUCCEEDED, **fields)
+
+    async def _copy_generated(self, bucket: Object, source: Key) -> None:
+        """Raises KubeError."""
+        found = await self.seed.get(SECRETS, source.name, namespace=source.namespace)
+        own = generated_name(key(bucket))
+        live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
+        if live is not None and uid(live) == uid(found):
+            return  # Garden and seed are one cluster: it is the extension's.
+        owner = {**BACKUP_BUCKETS.reference(name=key(bucket).name, uid=uid(bucket)), "controller": True}
+        meta = {
+            "name": own.name,
+            "namespace": own.namespace,
+            "finalizers": [GENERATED_SECRET_FINALIZER],
+            "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
+        }
+        data = mapping(found.get("data"))
+        if live is None:
+            body = {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data}
+            await self.garden.create(SECRETS, body)
+        elif mapping(live.get("data")) != data or GENERATED_SECRET_FINALIZER not in finalizers(live):
+            merged = {**metadata(live), **meta, "finalizers": _with(finalizers(live), GENERATED_SECRET_FINALIZER)}
+            await self.garden.replace(SECRETS, {**live, "metadata": merged, "data": data})
+
+    # --- deletion
+
+    async def _delete(self, bucket: Object) -> Result:
+        name = key(bucket)
+        if GARDENER_FINALIZER not in finalizers(bucket):
+            return Done()
+        if users := [str(key(entry)) for entry in self.entries.values() if spec(entry).get("bucketName") == name.name]:
+            message = f"BackupEntries still use it: {', '.join(sorted(users)[:_NAMED])}"
+            self.recorder.event(bucket, "Warning", "ResourceReferenced", message)
+            return RequeueAfter(_USED_SECONDS)
+        bucket = await self._write(bucket, operations.DELETE, operations.PROCESSING, 0, _DELETING)
+        await self._refresh_credentials(bucket)
+        extension = await self.mirror.find(name)
+        if extension is not None:
+            await self.mirror.delete(extension)
+            extension = await self.mirror.find(name)
+        if extension is not None:
+            return await self._wait_for(bucket, extension)
+        await self._delete_secrets(bucket)
+        await self._write(bucket, operations.DELETE, operations.SUCCEEDED, 100, _DELETED)
+        await self._release(bucket)
+        return Done()
+
+    async def _refresh_credentials(self, bucket: Object) -> None:
+        """With what is in the seed already, if the Secret in the garden is gone."""
+        name, where = key(bucket), secret_of(bucket)
+        secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace)
+        if secret is not None:
+            await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")))
+            return
+        copy = f"{NAMESPACE}/{_copy_name(name)}"
+        message = f"Secret {where} with its credentials is gone; the copy in the seed, {copy}, is used"
+        self.recorder.event(bucket, "Warning", "DeleteError", message)
+
+    async def _wait_for(self, bucket: Object, extension: Object) -> Result:
+        """Raises ReconcileError."""
+        if not last_error(extension):
+            return RequeueAfter(_GOES_SECONDS)
+        trouble = trouble_of(extension)
+        assert trouble is not None
+        reason = f"{trouble.reason} Operation will be retried."
+        self.recorder.event(bucket, "Warning", "DeleteError", trouble.reason)
+        await self._write(bucket, operations.DELETE, operations.ERROR, 50, reason, error=_error(trouble))
+        raise ReconcileError(trouble.reason)
+
+    async def _delete_secrets(self, bucket: Object) -> None:
+        """What the extension needed until now."""
+        own = generated_name(key(bucket))
+        live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
+        if live is not None and GENERATED_SECRET_FINALIZER in finalizers(live):
+            left = await remove_finalizer(self.garden, SECRETS, live, GENERATED_SECRET_FINALIZER)
+            if left is not None:
+                with suppress(NotFound):
+                    await self.garden.delete(SECRETS, own.name, namespace=own.namespace, uid=uid(live))
+        await self.mirror.delete_secret(_copy_name(key(bucket)))
+
+    async def _release(self, bucket: Object) -> None:
+        """Lets the Secret with the credentials go, unless another bucket needs it, and the BackupBucket itself."""
+        name, where = key(bucket), secret_of(bucket)
+        is_shared = any(secret_of(other) == where for other in self.buckets.values() if key(other) != name)
+        secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace) if not is_shared else None
+        if secret is not None:
+            await remove_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
+        await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)
+
+    async def _write(
+        self,
+        bucket: Object,
+        kind: str,
+        state: str,
+        progress: int,
+        said: str,
+        *,
+        error: Object | None = None,
+        **fields: Any,
+    ) -> Object:
+        """The status, if it is new."""
+        before = mapping(at(bucket, "status", "lastOperation"))
+        operation = operations.operation(kind, state, progress, said, now=self.clock())
+        written = await self.statuses.write(
+            bucket,
+            {
+                "lastOperation": operations.following(before, operation),
+                "lastError": error,
+                "observedGeneration": operations.generation(bucket),
+                **fields,
+            },
+        )
+        self.buckets.observe(written)
+        return written
+
+
+def _copy_name(name: Key) -> str:
+    return f"bucket-{name.name}"
+
+
+def _error(trouble: Trouble) -> Object:
+    return {"description": trouble.reason} | ({"codes": list(trouble.codes)} if trouble.codes else {})
+
+
+def _with(present: list[str], wanted: str) -> list[str]:
+    return present if wanted in present else [*present, wanted]

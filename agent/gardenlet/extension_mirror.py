@@ -1,0 +1,152 @@
+"""A garden object that is mirrored as an extension object in the seed, which an extension answers.
+
+    async with the pass of the garden object:
+        copy = await mirror.copy_secret("bucket-a", data)
+        if mirror.is_to_be_asked(extension, spec, copy):
+            await mirror.ask(name, spec, extension)      # the answer brings the next pass
+        else:
+            match standing_of(extension): ...
+
+Nothing is waited for. `answers` lets only those changes of extension objects through that are answers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gardener import keys
+from gardener.extension_contract import FAILED, is_unanswered, kick, last_operation, timestamp
+from kube.clock import time_or_none
+from kube.errors import NotFound
+from kube.objects import Key, Object, annotations, mapping, metadata, spec, uid
+from kube.resources import SECRETS, Resource
+from kube.runtime.cache import Change
+from kube.runtime.client import Client
+
+NAMESPACE = "garden"
+"""Of the copies of Secrets."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 1000.0
+_ENDED = ("Succeeded", "Error", FAILED)
+_ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
+
+
+def answers(change: Change[Object]) -> bool:
+    """Whether an extension has answered; at the start, whether one has failed."""
+    old, new = change.old, change.new
+    if new is None:
+        return False
+    state = last_operation(new).get("state")
+    if change.initial or old is None:
+        return state == FAILED
+    asked, asked_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
+    if asked == keys.OPERATION_RECONCILE or (asked in _ASKS and asked != asked_before):
+        return False
+    return state in _ENDED and last_operation(old) != last_operation(new)
+
+
+class Pauses:
+    """How long an extension that has failed is left alone before it is asked again: longer and longer."""
+
+    def __init__(self) -> None:
+        self._until: dict[Key, tuple[datetime, float]] = {}
+
+    def next(self, name: Key, *, now: datetime) -> float:
+        """Seconds until it may be asked; 0: now, and the next time later."""
+        until, pause = self._until.get(name, (now, _FIRST_PAUSE / 2))
+        if until > now:
+            return (until - now).total_seconds()
+        pause = min(pause * 2, _LONGEST_PAUSE)
+        self._until[name] = now + timedelta(seconds=pause), pause
+        return 0.0
+
+    def forget(self, name: Key) -> None:
+        self._until.pop(name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A Secret in the seed, as it is now."""
+
+    is_written: bool
+    timestamp: str
+    """When its data changed last."""
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class ExtensionMirror:
+    """Args:
+    client: of the seed.
+    resource: the kind of extension object.
+    """
+
+    client: Client
+    resource: Resource
+    clock: Callable[[], datetime]
+
+    async def find(self, name: Key) -> Object | None:
+        return await self.client.find(self.resource, name.name, namespace=name.namespace)
+
+    async def copy_secret(self, name: str, data: Mapping[str, str]) -> Copy:
+        """Have the Secret in the seed hold these data. Raises KubeError."""
+        live = await self.client.find(SECRETS, name, namespace=NAMESPACE)
+        noted = annotations(live or {}).get(keys.TIMESTAMP, "")
+        if live is not None and noted and mapping(live.get("data")) == dict(data):
+            return Copy(is_written=False, timestamp=noted)
+        moment = timestamp(self.clock())
+        meta = {"name": name, "namespace": NAMESPACE, "annotations": {keys.TIMESTAMP: moment}}
+        body = {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": dict(data)}
+        if live is None:
+            await self.client.create(SECRETS, body)
+        else:
+            kept = metadata(live)
+            meta = {**kept, "annotations": {**annotations(live), keys.TIMESTAMP: moment}}
+            await self.client.replace(SECRETS, {**live, "metadata": meta, "data": dict(data)})
+        return Copy(is_written=True, timestamp=moment)
+
+    def is_to_be_asked(self, live: Object | None, wanted: Object, copy: Copy) -> bool:
+        """Whether its present answer, if there is one, is not to what is wanted now."""
+        if live is None or spec(live) != wanted or copy.is_written or is_unanswered(live):
+            return True
+        operation = last_operation(live)
+        if not operation:
+            return keys.OPERATION not in annotations(live)
+        answered, changed = time_or_none(operation.get("lastUpdateTime")), time_or_none(copy.timestamp)
+        is_old = answered is not None and changed is not None and answered < changed.replace(microsecond=0)
+        return operation.get("state") == FAILED or is_old
+
+    async def ask(
+        self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE
+    ) -> None:
+        """Write the spec and kick, in one request. Raises KubeError."""
+        asked = kick(operation, now=self.clock())
+        if live is None:
+            place = {"namespace": name.namespace} if name.namespace else {}
+            meta = {"name": name.name, **place, "annotations": asked}
+            await self.client.create(self.resource, {**self.resource.type_meta, "metadata": meta, "spec": wanted})
+            return
+        meta = {**metadata(live), "annotations": {**annotations(live), **asked}}
+        await self.client.replace(self.resource, {**live, "metadata": meta, "spec": wanted})
+
+    async def annotate(self, live: Object, added: Mapping[str, str]) -> None:
+        """Raises KubeError."""
+        meta = metadata(live)
+        body = {"metadata": {"uid": uid(live), "annotations": dict(added)}}
+        await self.client.patch(self.resource, meta["name"], body, namespace=meta.get("namespace") or "")
+
+    async def delete(self, live: Object) -> None:
+        """Confirm the deletion and ask for it, once. Raises KubeError."""
+        meta = metadata(live)
+        if "deletionTimestamp" in meta:
+            return
+        confirmed = {keys.CONFIRM_DELETION: "true", keys.TIMESTAMP: timestamp(self.clock())}
+        try:
+            await self.annotate(live, confirmed)
+            await self.client.delete(self.resource, meta["name"], namespace=meta.get("namespace") or "", uid=uid(live))
+        except NotFound:
+            return
+
+    async def delete_secret(self, name: str) -> None:
+        try:
+            await self.client.delete(SECRETS, name, namespace=NAMESPACE)
+        except NotFound:
+            return
