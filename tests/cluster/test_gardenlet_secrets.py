@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
-from agent.gardenlet.secrets_manager.manager import SecretsError, SecretsManager
+from agent.gardenlet.secrets_manager.manager import SecretsError, SecretsManager, restore
 from agent.gardenlet.secrets_manager.rules.configs import Config
+from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.stored import secret, stored
 from agent.gardenlet.secrets_manager.tables import (
@@ -242,6 +243,22 @@ async def test_what_does_not_fit_is_not_taken_over(world: World, open_manager: O
     manager = await open_manager()
     (_, other) = await generated(manager, CA, changed)
     assert other != name
+
+
+async def test_secrets_that_a_shoot_has_brought_along_are_used(world: World, open_manager: Open) -> None:
+    configs = (CA, CA_CLIENT, ENCRYPTION_KEY, SERVER)
+    first = await generated(await open_manager(), *configs)
+    before = await secrets_in(world)
+    moving = entries(before.values())
+    assert [each["name"] for each in moving] == sorted(first[:3])
+    for name in before:
+        await world.delete("Secret", name)
+    brought = secrets({"spec": {"gardener": [*moving, {"type": "machine-state", "name": "m"}]}}, world.namespace)
+    for _ in range(2):
+        await restore(world.client, world.namespace, brought)
+    assert await generated(await open_manager(), *configs) == first
+    after = await secrets_in(world)
+    assert [stored(after[name]).data for name in first[:3]] == [stored(before[name]).data for name in first[:3]]
 
 
 # --- rotation

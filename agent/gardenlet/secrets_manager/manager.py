@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -27,8 +28,9 @@ from agent.gardenlet.secrets_manager.rules.configs import (
 from agent.gardenlet.secrets_manager.rules.rotation import Old, is_over, newest, old_one, rotation_times
 from agent.gardenlet.secrets_manager.rules.stored import Stored, secret, stored
 from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.objects import Object, metadata
 from kube.resources import SECRETS
-from kube.runtime.client import Client, Selection
+from kube.runtime.client import Client, Form, Selection
 from kube.runtime.threads import KEYS
 from kube.x509 import load_certificates
 
@@ -52,6 +54,16 @@ class Generated:
     old: Stored | None = None
     bundle: Stored | None = None
     use_of_old: Old = Old.IGNORED
+
+
+async def restore(client: Client, namespace: str, secrets: Iterable[Object]) -> None:
+    """Create the Secrets that a Shoot has brought along, before a manager is opened. What is there stays as it is."""
+    selection = Selection(namespace=namespace, label_selector=f"{names.MANAGED_BY}={names.SECRETS_MANAGER}")
+    there = {metadata(each)["name"] for each in await client.list(SECRETS, selection, form=Form.METADATA)}
+    for each in secrets:
+        if metadata(each)["name"] not in there:
+            with suppress(AlreadyExists):
+                await client.create(SECRETS, each)
 
 
 class SecretsManager:

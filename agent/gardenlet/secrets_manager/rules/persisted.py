@@ -1,0 +1,43 @@
+"""Secrets that move together with a Shoot, as entries of `spec.gardener` of its ShootState."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.gardenlet.secrets_manager.rules import labels as names
+from agent.gardenlet.secrets_manager.rules.stored import OPAQUE, TLS
+from kube.objects import Object, labels, mapping, mappings, metadata, string_map, text
+
+_SECRET = "secret"
+
+
+def entries(secrets: Iterable[Object]) -> list[Object]:
+    """Of those Secrets that are to move, sorted."""
+    found = [
+        {
+            "name": text(metadata(each).get("name")),
+            "type": _SECRET,
+            "labels": labels(each),
+            "data": mapping(each.get("data")),
+        }
+        for each in secrets
+        if labels(each).get(names.PERSIST) == "true"
+    ]
+    return sorted(found, key=lambda entry: str(entry["name"]))
+
+
+def secrets(shoot_state: Mapping[str, Any], namespace: str) -> list[Object]:
+    """The Secrets to be restored, with the names and labels that they had."""
+    found = mappings(mapping(shoot_state.get("spec")).get("gardener"))
+    return [_secret(entry, namespace) for entry in found if entry.get("type") == _SECRET and entry.get("name")]
+
+
+def _secret(entry: Mapping[str, Any], namespace: str) -> Object:
+    data = string_map(entry.get("data"))
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": text(entry["name"]), "namespace": namespace, "labels": string_map(entry.get("labels"))},
+        "immutable": True,
+        "type": TLS if data.keys() == {"tls.crt", "tls.key"} else OPAQUE,
+        "data": data,
+    }

@@ -1,0 +1,67 @@
+"""What users find in the garden of the Secrets of their Shoot's control plane: pure.
+
+Made from what was generated in this pass, never from an earlier copy, and to be compared with what is there in every
+pass: a rotation is complete only once users get the new ones.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, CA_CERTIFICATE
+from agent.gardenlet.secrets_manager.rules.stored import OPAQUE, Stored
+from gardener import keys
+from gardener.api.garden import INTERNAL_SECRETS, SHOOTS
+from kube.objects import Object, metadata, text
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
+
+CA_CLUSTER, CA_CLIENT, SSH_KEYPAIR = "ca-cluster", "ca-client", "ssh-keypair"
+"""Suffixes of names, and roles."""
+OLD_SSH_KEYPAIR = f"{SSH_KEYPAIR}.old"
+
+
+def certificate_authority(shoot: Mapping[str, Any], bundle: Stored) -> list[Object]:
+    """By which clients verify the API server."""
+    data = bundle.data[BUNDLE]
+    config_map = _object(CONFIG_MAPS, shoot, CA_CLUSTER, {"data": {CA_CERTIFICATE: data.decode()}})
+    return [config_map, _secret(SECRETS, shoot, CA_CLUSTER, {CA_CERTIFICATE: data})]
+
+
+def client_authority(shoot: Mapping[str, Any], authority: Stored) -> Object:
+    """By which the garden signs certificates for users; it is not theirs to read."""
+    return _secret(INTERNAL_SECRETS, shoot, CA_CLIENT, authority.data)
+
+
+def ssh_keypairs(shoot: Mapping[str, Any], current: Stored, old: Stored | None) -> list[Object]:
+    former = [_secret(SECRETS, shoot, OLD_SSH_KEYPAIR, old.data, role=SSH_KEYPAIR)] if old else []
+    return [_secret(SECRETS, shoot, SSH_KEYPAIR, current.data), *former]
+
+
+def _secret(
+    resource: Resource, shoot: Mapping[str, Any], suffix: str, data: Mapping[str, bytes], *, role: str = ""
+) -> Object:
+    encoded = {field: base64.b64encode(value).decode() for field, value in data.items()}
+    return _object(resource, shoot, suffix, {"type": OPAQUE, "data": encoded}, role=role)
+
+
+def _object(resource: Resource, shoot: Mapping[str, Any], suffix: str, content: Object, *, role: str = "") -> Object:
+    meta = metadata(shoot)
+    name = text(meta.get("name"))
+    return {
+        **resource.type_meta,
+        "metadata": {
+            "name": f"{name}.{suffix}",
+            "namespace": text(meta.get("namespace")),
+            "labels": {keys.ROLE: role or suffix},
+            "ownerReferences": [
+                {
+                    **SHOOTS.type_meta,
+                    "name": name,
+                    "uid": text(meta.get("uid")),
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        **content,
+    }

@@ -1,0 +1,77 @@
+"""What the status of a Shoot says about rotations: when each config was rotated, and what its old Secret is good for.
+
+Phases are not a closed set: one that is not known counts as preparing, in which everything works with both.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent.gardenlet.secrets_manager.rules.configs import Authority, Config, EncryptionKey, RSAKey, StaticTokens
+from agent.gardenlet.secrets_manager.rules.rotation import Old
+from kube.clock import time_or_none
+from kube.objects import mapping, text
+
+_AUTHORITIES, _KUBECONFIG, _SSH = "certificateAuthorities", "kubeconfig", "sshKeypair"
+_SERVICE_ACCOUNT_KEY, _ENCRYPTION_KEY = "serviceAccountKey", "etcdEncryptionKey"
+_COMPLETING = "Completing"
+_OVER = ("", "Completed")
+
+
+@dataclass(frozen=True, slots=True)
+class Rotations:
+    """`status.credentials.rotation` of a Shoot."""
+
+    status: Mapping[str, Any]
+    has_static_kubeconfig: bool
+    """Whether the Shoot has a kubeconfig with a static token, whose rotation users ask for."""
+
+    def asked(self, configs: Iterable[Config]) -> dict[str, datetime]:
+        """For `SecretsManager.open`."""
+        times = {config.name: self._initiated(self._of(config)) for config in configs}
+        return {name: moment for name, moment in times.items() if moment}
+
+    def old(self, config: Config, *, servers_by_current: Collection[str] = ()) -> Old:
+        """For `SecretsManager.generate`.
+
+        Args:
+            config: what is asked for.
+            servers_by_current: names of authorities of which all servers were seen with a certificate of the current.
+        """
+        rotation = self._of(config)
+        if rotation in ("", _SSH):
+            return Old.IN_USE
+        match text(mapping(self.status.get(rotation)).get("phase")):
+            case phase if phase in _OVER:
+                # Also where a clean-up has not come to its end: trust that was taken away does not come back.
+                return Old.IGNORED
+            case phase if phase == _COMPLETING:
+                is_first = rotation == _AUTHORITIES and config.name not in servers_by_current
+                return Old.VERIFIES if is_first else Old.IGNORED
+            case _:
+                return Old.IN_USE
+
+    def _of(self, config: Config) -> str:
+        """By which rotation a config changes; empty: by none."""
+        match config:
+            case Authority():
+                return _AUTHORITIES
+            case StaticTokens():
+                return _KUBECONFIG if self.has_static_kubeconfig else _AUTHORITIES
+            case RSAKey(has_bundle=True):
+                return _SERVICE_ACCOUNT_KEY
+            case RSAKey():
+                return _SSH
+            case EncryptionKey():
+                return _ENCRYPTION_KEY
+            case _:
+                return ""
+
+    def _initiated(self, rotation: str) -> datetime | None:
+        return time_or_none(mapping(self.status.get(rotation)).get("lastInitiationTime"))
+
+
+def rotations(shoot: Mapping[str, Any], *, has_static_kubeconfig: bool) -> Rotations:
+    credentials = mapping(mapping(shoot.get("status")).get("credentials"))
+    return Rotations(mapping(credentials.get("rotation")), has_static_kubeconfig)
