@@ -5,6 +5,7 @@ same form: hashes of contents become `<hash>`, what the API server counts goes, 
 known by what they refer to.
 """
 
+import base64
 import gzip
 import json
 import re
@@ -38,6 +39,19 @@ def _load() -> Object:
 def recorded_objects() -> dict[Name, Object]:
     """Those that the gardenlet wrote itself, as they were stored; not Secrets, Leases and NetworkPolicies."""
     return by_name(_load()["objects"])
+
+
+def recorded_as_stored(*, ca_bundle: str) -> Iterator[Object]:
+    """The same, so that an API server takes them: what it gives out itself is left to it."""
+    encoded = base64.b64encode(ca_bundle.encode()).decode()
+    for each in _load()["objects"]:
+        obj = valid(each)
+        for name in ("clusterIP", "clusterIPs"):
+            if obj["kind"] == "Service":
+                obj["spec"].pop(name, None)
+        for webhook in obj.get("webhooks") or []:
+            webhook["clientConfig"]["caBundle"] = encoded
+        yield obj
 
 
 def recorded_managed_resources() -> dict[str, Object]:
