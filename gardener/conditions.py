@@ -24,6 +24,8 @@ GARDENLET_READY = "GardenletReady"
 BACKUP_BUCKETS_READY = "BackupBucketsReady"
 EXTENSIONS_READY = "ExtensionsReady"
 SEED_SYSTEM_COMPONENTS_HEALTHY = "SeedSystemComponentsHealthy"
+GARDENLET_CERTIFICATE = "GardenletCertificate"
+"""Whether the certificate of the gardenlet is renewed in time. An extension of ours."""
 
 # --- of ManagedSeeds
 SEED_REGISTERED = "SeedRegistered"

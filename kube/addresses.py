@@ -37,7 +37,7 @@ def domain_name_errors(path: str, name: str) -> Iterator[FieldError]:
 
 def ip_errors(path: str, text: str, *, lenient: bool = False) -> Iterator[FieldError]:
     """An address of either family. Lenient: also as fields of old APIs have always let them be written."""
-    address = _address(_without_leading_zeros(text) if lenient else text)
+    address = parse_address(_without_leading_zeros(text) if lenient else text)
     if address is None:
         yield invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
     elif not lenient and isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
@@ -68,10 +68,10 @@ def has_host_bits(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _has_host_bits(text: str) -> bool:
     network = _network(text)
-    return network is not None and _address(text.partition("/")[0]) != network.network_address
+    return network is not None and parse_address(text.partition("/")[0]) != network.network_address
 
 
-def _address(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     if "%" in text or len(text) > _LONGEST_ADDRESS:
         return None
     try:

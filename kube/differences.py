@@ -79,6 +79,24 @@ _REVISION = "deployment.kubernetes.io/revision"
 """An annotation that the controller of Deployments sets a moment after each of our writes."""
 
 
+def merge_patch(old: Object, new: Object) -> Object:
+    """What differs, as a JSON merge patch: None for a field that goes, at any depth."""
+    changes: Object = {}
+    for name in old.keys() | new.keys():
+        before, after = _content(old.get(name)), _content(new.get(name))
+        if isinstance(before, dict) and isinstance(after, dict):
+            if inner := merge_patch(before, after):
+                changes[name] = inner
+        elif not _equal(before, after):
+            changes[name] = after
+    return changes
+
+
+def _content(value: Any) -> Any:
+    """An empty list, mapping or text is the same as none; the number 0 is not."""
+    return None if isinstance(value, (dict, list, str)) and not value else value
+
+
 def content_hash(obj: Object) -> bytes:
     """16 bytes over all that drift can show in: not status, nor what the API server counts and stamps itself."""
     meta = {name: value for name, value in metadata(obj).items() if name not in _VOLATILE}

@@ -1,4 +1,4 @@
-"""What a CertificateSigningRequest asks for.
+"""What a CertificateSigningRequest asks for; and how one is made, at the end.
 
 The signer reads the same bytes with a parser of its own. Wherever two parsers might read different things, the request
 counts as malformed: several PEM blocks, PEM headers, several lists of extensions, Microsoft's way to list extensions.
@@ -10,15 +10,20 @@ import ipaddress
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.x509.oid import ExtensionOID, NameOID
 
 from kube.objects import Object, mapping, mappings, spec, text, texts
+from kube.x509 import Certificate, PrivateKey
 
 KUBELET_SERVING = "kubernetes.io/kubelet-serving"
 KUBE_APISERVER_CLIENT = "kubernetes.io/kube-apiserver-client"
@@ -169,3 +174,76 @@ def _alternative_names(csr: x509.CertificateSigningRequest) -> x509.SubjectAlter
         return csr.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return None
+
+
+# --- making
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whom a certificate is for, as it says itself or as it is asked for: the subject and its other names."""
+
+    subject: x509.Name
+    others: x509.SubjectAlternativeName | None = None
+
+    @property
+    def common_name(self) -> str:
+        return next(iter(self._values(NameOID.COMMON_NAME)), "")
+
+    @property
+    def organizations(self) -> list[str]:
+        return self._values(NameOID.ORGANIZATION_NAME)
+
+    def _values(self, oid: x509.ObjectIdentifier) -> list[str]:
+        return [str(attribute.value) for attribute in self.subject.get_attributes_for_oid(oid)]
+
+
+def holder_of(certificate: Certificate) -> Holder:
+    try:
+        others = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        others = None
+    with _long_names():
+        return Holder(certificate.subject, others)
+
+
+def public_key(key: PrivateKey) -> bytes:
+    """PKIX, as DER."""
+    return _public(key.public_key())
+
+
+def client(user: str, groups: Iterable[str]) -> Holder:
+    """A user in groups, as API servers see it."""
+    with _long_names():
+        names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group, _validate=False) for group in groups]
+        return Holder(x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user, _validate=False)]))
+
+
+def make_request(key: ec.EllipticCurvePrivateKey, holder: Holder) -> bytes:
+    """PKCS#10: asks an authority for a certificate."""
+    with _long_names():
+        builder = x509.CertificateSigningRequestBuilder().subject_name(holder.subject)
+        if holder.others is not None:
+            builder = builder.add_extension(holder.others, critical=False)
+        return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def public_key_of_request(pem: bytes) -> bytes | None:
+    """PKIX, as DER; None: it is no request, or has a key of an unknown kind."""
+    try:
+        with _long_names():
+            return _public(x509.load_pem_x509_csr(pem).public_key())
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+
+
+def _public(key: CertificatePublicKeyTypes) -> bytes:
+    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+@contextmanager
+def _long_names() -> Iterator[None]:
+    """Names of users are often longer than the 64 characters that X.509 thinks of; API servers take them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield

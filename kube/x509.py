@@ -43,7 +43,7 @@ class Pair:
 
     @property
     def key_pem(self) -> bytes:
-        return _key_pem(self.key)
+        return key_pem(self.key)
 
     def __repr__(self) -> str:
         return f"Pair({self.certificate.serial_number:x})"
@@ -152,6 +152,11 @@ def profile_of(certificate: Certificate) -> Profile:
     )
 
 
+def digest(certificate: Certificate) -> bytes:
+    """SHA-256 of it as DER."""
+    return certificate.fingerprint(hashes.SHA256())
+
+
 def is_signed_by(certificate: Certificate, ca: Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(ca)
@@ -165,7 +170,7 @@ def is_signed_by(certificate: Certificate, ca: Certificate) -> bool:
 
 def make_signing_key() -> bytes:
     """A private key for the tokens of service accounts, as SEC 1: an API server does not verify with PKCS #8."""
-    return _key_pem(ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.TraditionalOpenSSL)
+    return key_pem(ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.TraditionalOpenSSL)
 
 
 def make_ca(name: str, *, now: datetime, lifetime: timedelta) -> Pair:
@@ -209,7 +214,7 @@ def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:
 
 def rsa_key_pem(key: PrivateKey) -> bytes:
     """As PKCS #1: Gardener's own programs read no other form."""
-    return _key_pem(key, serialization.PrivateFormat.TraditionalOpenSSL)
+    return key_pem(key, serialization.PrivateFormat.TraditionalOpenSSL)
 
 
 def ssh_public_key(key: PrivateKey) -> bytes:
@@ -243,6 +248,10 @@ def make_from_profile(
         alternatives = [_general_name(name) for name in dict.fromkeys(map(_canonical, profile.names))]
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     return Pair(builder.sign(ca.key if ca else key, hashes.SHA256()), key)
+
+
+def make_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
 
 
 def _issued(
@@ -331,5 +340,5 @@ def _canonical(name: str) -> str:
         return name
 
 
-def _key_pem(key: PrivateKey, form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8) -> bytes:
+def key_pem(key: PrivateKey, form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 from gardener import conditions
 from kube.objects import Object
+from kube.paths import mapping_at, with_value
 
 NAMESPACE_PREFIX = "seed-"
 """Of the namespaces of Seeds, each of which holds what its gardenlet may read."""
 LEASE_NAMESPACE = "gardener-system-seed-lease"
 """Where gardenlets renew the Leases that are called as their Seeds."""
 
+_RESERVATION = ("settings", "excessCapacityReservation")
 _NOT_READY = frozenset({"False", "Unknown"})
 
 
@@ -20,6 +22,14 @@ def namespace_of(seed: str) -> str:
 def seed_of(namespace: str) -> str:
     """The name of the Seed whose namespace it is or would be; empty: none has such a one."""
     return namespace.removeprefix(NAMESPACE_PREFIX) if namespace.startswith(NAMESPACE_PREFIX) else ""
+
+
+def with_reserved_capacity(spec: Object) -> Object:
+    """The spec of a Seed; unless it says otherwise, some capacity is kept free."""
+    reservation = mapping_at(spec, *_RESERVATION)
+    if reservation.get("enabled") is False or reservation.get("configs"):
+        return spec
+    return with_value(spec, (*_RESERVATION, "configs"), [{"resources": {"cpu": "2", "memory": "6Gi"}}])
 
 
 def phase_of(having: Iterable[Object]) -> str:

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kube.differences import merge_patch
 from kube.errors import Conflict, NotFound
 from kube.objects import Key, Object, key, mapping, metadata, resource_version, uid
 from kube.runtime.cache import Store
@@ -112,7 +113,7 @@ class StatusWriter:
         Raises: Overtaken; KubeError: they could not be written.
         """
         status = mapping(obj.get("status"))
-        changed = _changes(status, {**status, **fields})
+        changed = merge_patch(status, {**status, **fields})
         if not changed:
             return obj
         try:
@@ -225,7 +226,7 @@ class StatusWriter:
     async def _write(self, name: Key, batch: _Batch) -> Object:
         obj, attempts = self._newest(batch.latest), _ATTEMPTS
         while True:
-            changed = _changes(obj.get("status") or {}, self._wanted(obj, batch.computes))
+            changed = merge_patch(obj.get("status") or {}, self._wanted(obj, batch.computes))
             if not changed:
                 return obj
             try:
@@ -257,7 +258,7 @@ class StatusWriter:
         """The status to write, with what the advisers say if there is something to write at all."""
         present = obj.get("status") or {}
         wanted = _computed(present, computes)
-        if _changes(present, wanted):
+        if merge_patch(present, wanted):
             for advice in self._advice({**obj, "status": wanted}):
                 wanted = advice.compute(wanted)
         return self._complete({**obj, "status": wanted})
@@ -265,7 +266,7 @@ class StatusWriter:
     def _is_settled(self, obj: Object, computes: list[Compute]) -> bool:
         present = obj.get("status") or {}
         wanted = _computed(present, computes)
-        if not _changes(present, wanted):
+        if not merge_patch(present, wanted):
             return True
         return all(advice.is_settled for advice in self._advice({**obj, "status": wanted}))
 
@@ -277,21 +278,3 @@ def _computed(status: Object, computes: list[Compute]) -> Object:
     for compute in computes:
         status = compute(status)
     return status
-
-
-def _changes(old: Object, new: Object) -> Object:
-    """What differs, as a JSON merge patch: None for a field that goes, at any depth."""
-    changes: Object = {}
-    for name in old.keys() | new.keys():
-        before, after = _content(old.get(name)), _content(new.get(name))
-        if isinstance(before, dict) and isinstance(after, dict):
-            if inner := _changes(before, after):
-                changes[name] = inner
-        elif before != after:
-            changes[name] = after
-    return changes
-
-
-def _content(value: Any) -> Any:
-    """An empty list, mapping or text is the same as none; the number 0 is not."""
-    return None if isinstance(value, (dict, list, str)) and not value else value

@@ -17,9 +17,12 @@ class Clock:
 async def test_a_renewal_that_fails_is_reported_at_once_and_one_that_never_comes_after_a_while() -> None:
     clock = Clock()
     health = HealthState(20.0, now=clock)
-    clock.seconds = 20.0
+    clock.seconds = 1000.0
+    await health.check.run()  # nothing is renewed yet
+    health.confirm()
+    clock.seconds += 20.0
     await health.check.run()
-    clock.seconds = 20.5
+    clock.seconds += 0.5
     with pytest.raises(CheckFailed, match="not been renewed for 20 seconds"):
         await health.check.run()
     health.confirm()

@@ -5,13 +5,14 @@ Reads `CONTROLLER_REGISTRATIONS`.
 
 from collections.abc import Iterable, Iterator
 
+from gardener import keys
 from gardener.api.garden import CONTROLLER_REGISTRATIONS
 from kube.objects import Object, mappings, spec, text
 from webhooks.garden.common.findings import Denial
 from webhooks.garden.common.metadata import set_labels
 from webhooks.garden.common.write import GardenLister
 
-_SUFFIX = ".extensions.gardener.cloud/"
+_SUFFIX = keys.EXTENSION_LABELS
 PROVIDER = f"provider{_SUFFIX}"
 DNS_RECORD = f"dnsrecord{_SUFFIX}"
 NETWORKING = f"networking{_SUFFIX}"

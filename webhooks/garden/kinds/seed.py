@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gardener import keys
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SHOOTS
 from gardener.api.garden.seed import SEED as DEFINITION
+from gardener.garden.seeds import with_reserved_capacity
 from kube.objects import text, texts
 from kube.paths import at
 from webhooks.garden.common import operations, seed_spec
@@ -14,13 +15,10 @@ from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.metadata import allowed_operations, operation_not_overwritten
 from webhooks.garden.common.references import shoots_on
 from webhooks.garden.common.write import Write
-from webhooks.rules.shapes import child
 
 
 def reserve_capacity(write: Write) -> None:
-    reservation = child(child(write.own_spec(), "settings"), "excessCapacityReservation")
-    if reservation.get("enabled") is not False and not reservation.get("configs"):
-        reservation["configs"] = [{"resources": {"cpu": "2", "memory": "6Gi"}}]
+    write.new["spec"] = with_reserved_capacity(write.own_spec())
 
 
 def label_extensions(write: Write) -> None:

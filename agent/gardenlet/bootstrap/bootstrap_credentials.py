@@ -1,0 +1,70 @@
+"""What the first request for a certificate was made with is removed: from then on the certificate is enough.
+
+Whose they are is read from the request, with the new certificate. Missing objects are fine: an earlier attempt, or
+somebody else, has removed them.
+"""
+
+from contextlib import suppress
+
+import structlog
+
+from agent.gardenlet.bootstrap.access import GardenAccess
+from agent.gardenlet.bootstrap.rules.unfinished import ANNOTATION, Unfinished, credentials_of, unfinished
+from kube.errors import Conflict, Invalid, KubeError, NotFound
+from kube.objects import Object, mapping, metadata, spec, text
+from kube.paths import pointer_step
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
+from kube.runtime.client import JSON_PATCH, Client
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+async def finish(access: GardenAccess, garden: Client) -> None:
+    """Of a bootstrap of this process, or of one that died before it had removed them.
+
+    What can't be removed is logged, and tried again at the next start.
+    """
+    secret = await access.stored_secret()
+    left = unfinished(secret)
+    if secret is None or left is None:
+        return
+    try:
+        await access.pace.patiently("remove the bootstrap credentials", lambda: _remove(access, garden, left))
+        await access.pace.patiently("note that the bootstrap is finished", lambda: _forget(access, secret))
+    except KubeError as error:
+        log.error(
+            "Bootstrap credentials can't be removed; remove them, or allow it",
+            error=str(error),
+            credentials_of=left.user,
+        )
+
+
+async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> None:
+    where = access.settings.bootstrap_kubeconfig
+    if where is not None and left.bootstrap_uid:
+        with suppress(NotFound, Conflict):  # another one is not what the certificate was asked with
+            await access.seed.client.delete(SECRETS, where.name, namespace=where.namespace, uid=left.bootstrap_uid)
+    request = await garden.find(CERTIFICATE_SIGNING_REQUESTS, left.request)
+    # The garden removes requests after an hour. The API server has said who made it when it was made, too.
+    user = left.user if request is None else text(spec(request).get("username"))
+    for resource, namespace, name in credentials_of(user):
+        try:
+            await garden.delete(resource, name, namespace=namespace)
+            log.info(
+                "Removed bootstrap credentials", kind=resource.kind, name=f"{namespace}/{name}" if namespace else name
+            )
+        except NotFound:
+            pass
+
+
+async def _forget(access: GardenAccess, secret: Object) -> None:
+    """The annotation goes, unless it is that of a later bootstrap."""
+    where = access.settings.kubeconfig_secret
+    assert where is not None
+    noted = mapping(metadata(secret).get("annotations"))[ANNOTATION]
+    patch = [
+        {"op": "test", "path": f"/metadata/annotations/{pointer_step(ANNOTATION)}", "value": noted},
+        {"op": "remove", "path": f"/metadata/annotations/{pointer_step(ANNOTATION)}"},
+    ]
+    with suppress(NotFound, Invalid):
+        await access.seed.client.patch(SECRETS, where.name, patch, namespace=where.namespace, content_type=JSON_PATCH)

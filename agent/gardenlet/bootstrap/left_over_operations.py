@@ -1,0 +1,82 @@
+"""Operations of Shoots that a predecessor has not finished: they are marked as aborted, and so taken up again.
+
+Each is marked only while it is as it was found: an operation of this process must not be taken for one that was left.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from agent.gardenlet.bootstrap.pace import Pace
+from gardener import keys
+from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import last_operation, responsible_seed
+from kube.errors import KubeError, NotFound
+from kube.objects import Object, key, metadata
+from kube.runtime.client import Client, Selection
+
+PROCESSING, ABORTED = "Processing", "Aborted"
+_AT_ONCE = 20
+_PAUSES = (0.5, 1.0, 2.0, 4.0)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def is_left_over(shoot: Object, *, seed: str) -> bool:
+    return responsible_seed(shoot) == seed and last_operation(shoot).get("state") == PROCESSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOverOperations:
+    garden: Client
+    seed_name: str
+    pace: Pace = field(default_factory=Pace)
+
+    async def abort(self) -> None:
+        """To be called before anything is begun.
+
+        What can't be marked in some attempts is logged and left: it is not finished, and so taken up all the same.
+        """
+        left = await self.pace.patiently("list the Shoots of the Seed", self._found)
+        for pause in _PAUSES:
+            left = await self._round(left)
+            if not left:
+                return
+            await self.pace.sleep(pause)
+        if left := await self._round(left):
+            log.error("Operations that a predecessor has left can't be marked as aborted", shoots=list(map(key, left)))
+
+    async def _found(self) -> list[Object]:
+        selection = Selection(label_selector=f"{keys.SEED_LABEL_PREFIX}{self.seed_name}=true")
+        pages = self.garden.pages(SHOOTS, selection)
+        return [each async for page in pages for each in page if is_left_over(each, seed=self.seed_name)]
+
+    async def _round(self, found: Sequence[Object]) -> list[Object]:
+        """Those of which it failed."""
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(shoot: Object) -> bool:
+            async with turns:
+                return await self._aborted(shoot)
+
+        done = await asyncio.gather(*map(one, found))
+        return [shoot for shoot, is_done in zip(found, done, strict=True) if not is_done]
+
+    async def _aborted(self, shoot: Object) -> bool:
+        where = key(shoot)
+        try:
+            present = await self.garden.get(SHOOTS, where.name, namespace=where.namespace)
+            if last_operation(present) != last_operation(shoot):
+                return True  # it has been taken up
+            version = metadata(present)["resourceVersion"]
+            body = {"metadata": {"resourceVersion": version}, "status": {"lastOperation": {"state": ABORTED}}}
+            await self.garden.patch(SHOOTS, where.name, body, namespace=where.namespace, subresource="status")
+        except NotFound:
+            return True
+        except KubeError as error:
+            log.warning("Cannot mark an operation as aborted", shoot=where, error=str(error))
+            return False
+        log.info("Marked an operation as aborted that a predecessor has left", shoot=where)
+        return True

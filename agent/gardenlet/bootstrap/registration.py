@@ -1,0 +1,116 @@
+"""The Seed in the garden: as it is configured, at each start; and the namespace that belongs to it."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import structlog
+
+from agent.gardenlet.bootstrap.pace import Pace
+from agent.gardenlet.bootstrap.rules.registration import (
+    MARKER,
+    MARKER_NAMESPACE,
+    new_seed,
+    seed_patch,
+    stays_away,
+    why_again,
+)
+from gardener.api.garden import SEEDS
+from gardener.garden.seeds import namespace_of
+from kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
+from kube.objects import Object, metadata
+from kube.resources import CONFIG_MAPS, NAMESPACES
+from kube.runtime.client import Client
+from process.runner import StartError
+
+_LOOK_SECONDS = 10.0
+_NAMESPACE_LOOKS, _NAMESPACE_SECONDS = 10, 0.5
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """Attributes:
+    configured: the Seed, with `metadata` and `spec`.
+    """
+
+    garden: Client
+    seed: Client
+    configured: Object
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def name(self) -> str:
+        name: str = metadata(self.configured)["name"]
+        return name
+
+    async def register(self) -> Object:
+        """The Seed. One that this gardenlet has finalised is waited for: somebody may want it again.
+
+        Raises: StartError: the garden refuses it, or makes no namespace for it.
+        """
+        try:
+            while (registered := await self.pace.patiently("register the Seed", self._registered)) is None:
+                await self.pace.sleep(_LOOK_SECONDS)
+        except ApiError as error:
+            raise StartError(f'could not register seed "{self.name}": {error}') from error
+        await self._namespace()
+        return registered
+
+    async def _registered(self) -> Object | None:
+        while True:
+            try:
+                live = await self.garden.find(SEEDS, self.name)
+                written = await (self._created() if live is None else self._patched(live))
+            except (AlreadyExists, Conflict, NotFound):
+                continue  # it has come, changed or gone meanwhile
+            if written is not None:
+                await self._remove_marker()
+            return written
+
+    async def _created(self) -> Object | None:
+        marker = await self._marker()
+        if stays_away(marker, self.configured):
+            log.info(
+                "The Seed was deleted and finalised here; it is not registered again, until its configuration changes"
+                " or the marker is removed",
+                seed=self.name,
+                marker=f"ConfigMap {MARKER_NAMESPACE}/{MARKER} of the seed cluster",
+            )
+            return None
+        log.info("Registering the Seed", seed=self.name, reason=why_again(marker))
+        return await self.garden.create(SEEDS, new_seed(self.configured))
+
+    async def _patched(self, live: Object) -> Object:
+        patch = seed_patch(live, self.configured)
+        if not patch:
+            return live
+        version = metadata(live)["resourceVersion"]
+        body = {**patch, "metadata": {**metadata(patch), "resourceVersion": version}}
+        return await self.garden.patch(SEEDS, self.name, body)
+
+    async def _marker(self) -> Object | None:
+        return await self.seed.find(CONFIG_MAPS, MARKER, namespace=MARKER_NAMESPACE)
+
+    async def _remove_marker(self) -> None:
+        """It is of a Seed that is not there any more."""
+        if await self._marker() is not None:
+            with suppress(NotFound):
+                await self.seed.delete(CONFIG_MAPS, MARKER, namespace=MARKER_NAMESPACE)
+
+    async def _namespace(self) -> None:
+        """Waits for the namespace of the Seed, which the controller manager makes. Raises StartError."""
+        name, missing = namespace_of(self.name), ""
+        for _ in range(_NAMESPACE_LOOKS):
+            try:
+                await self.pace.patiently("read the namespace of the Seed", self._look_at_namespace)
+            except (NotFound, Forbidden) as error:
+                missing = str(error)
+            else:
+                return
+            await self.pace.sleep(_NAMESPACE_SECONDS)
+        remedy = "see whether the controller manager of the garden runs"
+        raise StartError(f'namespace "{name}" of the garden: context deadline exceeded: {missing}; {remedy}')
+
+    async def _look_at_namespace(self) -> Object:
+        return await self.garden.get(NAMESPACES, namespace_of(self.name))

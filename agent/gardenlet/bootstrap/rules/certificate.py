@@ -1,0 +1,155 @@
+"""The certificate of a gardenlet: how it is asked for, when it is renewed, and what is said about it."""
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gardener import keys
+from gardener.conditions import GARDENLET_CERTIFICATE
+from kube.clock import format_duration, format_time
+from kube.conditions import Condition
+from kube.objects import Object, condition, mapping, spec, text, texts, uid
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+from kube.signing_requests import DENIED, KUBE_APISERVER_CLIENT, Holder, client, public_key_of_request, signer_of
+from kube.x509 import Certificate, digest
+
+USAGES = ("digital signature", "key encipherment", "client auth")
+FAILED = "Failed"
+REASON_VALID = "CertificateValid"
+REASON_EXPIRES_SOON = "CertificateExpiresSoon"
+REASON_EXPIRED = "CertificateExpired"
+SCARCE = 0.15
+"""The part of its lifetime that is left when a certificate should have been renewed long ago."""
+
+
+def gardenlet_of(seed: str) -> Holder:
+    return client(f"{keys.SEED_USER_PREFIX}{seed}", [keys.SEEDS_GROUP])
+
+
+# --- the request
+
+
+def request_name(key: bytes, holder: Holder) -> str:
+    """By what is asked for: the same request has the same name.
+
+    Args: key: the public key, PKIX as DER.
+    """
+    fields = [key, *(each.encode() for each in (holder.common_name, *holder.organizations, *USAGES))]
+    summed = hashlib.new("sha512_256", b"".join(_base64(field) + b"|" for field in fields)).digest()
+    return f"seed-csr-{_base64(summed).decode()}"
+
+
+def _base64(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def signing_request(name: str, pem: bytes, *, seconds: int | None) -> Object:
+    """Args:
+    pem: PKCS#10.
+    seconds: lifetime to ask for; None: what the signer gives.
+    """
+    wanted: Object = {
+        "request": base64.b64encode(pem).decode(),
+        "signerName": KUBE_APISERVER_CLIENT,
+        "usages": list(USAGES),
+    }
+    if seconds is not None:
+        wanted["expirationSeconds"] = seconds
+    return {**CERTIFICATE_SIGNING_REQUESTS.type_meta, "metadata": {"name": name}, "spec": wanted}
+
+
+def is_same_request(present: Object, asked: Object) -> bool:
+    """Whether a request that is there already asks for the same, with the same key."""
+    one, other = (_key_of(each) for each in (present, asked))
+    same_usages = sorted(texts(spec(present).get("usages"))) == sorted(texts(spec(asked).get("usages")))
+    return one is not None and one == other and same_usages and signer_of(present) == signer_of(asked)
+
+
+def _key_of(request: Object) -> bytes | None:
+    try:
+        return public_key_of_request(base64.b64decode(text(spec(request).get("request"))))
+    except ValueError:
+        return None
+
+
+def refusal(request: Object, *, asked_as: str) -> str:
+    """Why a request will not be signed; empty: it may be. Args: asked_as: its uid when it was made."""
+    if uid(request) != asked_as:
+        return "another one of this name has taken its place"
+    for kind in (DENIED, FAILED):
+        if found := condition(request, kind):
+            said = [text(found.get("reason")), text(found.get("message"))]
+            return f"it is {kind.lower()}: {': '.join(filter(None, said)) or 'no reason is given'}"
+    return ""
+
+
+def signed(request: Object) -> bytes:
+    """The certificate, PEM; empty: there is none yet. Raises ValueError: it is no base64."""
+    return base64.b64decode(text(mapping(request.get("status")).get("certificate")), validate=True)
+
+
+# --- its life
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """When a certificate is valid, and what distinguishes it from others."""
+
+    since: datetime
+    until: datetime
+    digest: bytes
+    """SHA-256 of it as DER."""
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> "Life":
+        return cls(certificate.not_valid_before_utc, certificate.not_valid_after_utc, digest(certificate))
+
+    def after(self, share: float) -> datetime:
+        return self.since + (self.until - self.since) * share
+
+    def is_over(self, now: datetime) -> bool:
+        return now >= self.until
+
+    def left(self, now: datetime) -> float:
+        """Of the whole, between 0 and 1."""
+        whole = self.until - self.since
+        return min(max((self.until - now) / whole, 0.0), 1.0) if whole > timedelta(0) else 0.0
+
+
+def renewal(life: Life, *, least: int, most: int) -> datetime:
+    """When to renew: between two percentages of its lifetime, at the same time whenever this is asked.
+
+    Many gardenlets, whose certificates were made at once, do not renew them at once.
+    """
+    share = int.from_bytes(life.digest[:8], "big") / 2**64
+    return life.after((least + (most - least) * share) / 100)
+
+
+def wake_up(life: Life, *, now: datetime, moments: Iterable[datetime]) -> float:
+    """Seconds until the next of these moments, of its scarcity, or of its end; none is left: for ever."""
+    coming = [each for each in (*moments, life.after(1 - SCARCE), life.until) if each > now]
+    return (min(coming) - now).total_seconds() if coming else float("inf")
+
+
+def said_of(life: Life, *, now: datetime, failure: str = "") -> Condition:
+    """The condition of the Seed. Args: failure: of the last attempt to renew it."""
+    until, tried = format_time(life.until), f" The last attempt to renew it failed: {failure}" if failure else ""
+    if life.is_over(now):
+        message = f"The certificate for the garden expired at {until}.{tried}"
+        return Condition(GARDENLET_CERTIFICATE, "False", REASON_EXPIRED, message)
+    if life.left(now) < SCARCE:
+        message = f"The certificate for the garden expires at {until} and has not been renewed.{tried}"
+        return Condition(GARDENLET_CERTIFICATE, "False", REASON_EXPIRES_SOON, message)
+    message = f"The certificate for the garden expires at {until}.{tried}"
+    return Condition(GARDENLET_CERTIFICATE, "True", REASON_VALID, message)
+
+
+def failure_text(life: Life, *, now: datetime, error: str) -> str:
+    """Of the Event when an attempt to renew it failed."""
+    left = format_duration(max(int((life.until - now).total_seconds()), 0))
+    return (
+        "Failed to rotate the kubeconfig for the Garden API Server. "
+        f"Certificate expires in {left} ({format_time(life.until)}): {error}"
+    )

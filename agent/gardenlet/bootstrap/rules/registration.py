@@ -1,0 +1,102 @@
+"""The Seed as it is registered: what is written, and when it is not registered any more.
+
+Labels and annotations that others gave the Seed stay. Labels of a former configuration go: the API server records in
+`metadata.managedFields` which ones this program has set.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from gardener import keys
+from gardener.api.garden import SEEDS
+from gardener.api.garden.seed import SEED
+from gardener.api.structural import with_defaults
+from gardener.garden.seeds import with_reserved_capacity
+from kube.differences import merge_patch, own_fields
+from kube.objects import Object, annotations, labels, mapping, metadata, spec, string_map, text, uid
+from kube.paths import mapping_at
+from kube.resources import CONFIG_MAPS
+
+FIELD_MANAGER = "gardenlet"
+"""Under which the API server records what this program sets; the same as the original's."""
+ROLE_SEED = "seed"
+MARKER = "gardenlet-seed-finalised"
+MARKER_NAMESPACE = "garden"
+_SEED, _UID, _CONFIGURATION = "seed", "uid", "configuration"
+
+
+# --- the Seed
+
+
+def new_seed(configured: Object) -> Object:
+    """Args: configured: `metadata` and `spec`, as the configuration has them."""
+    meta: Object = {"name": metadata(configured)["name"], "labels": _labels(configured)}
+    if noted := annotations(configured):
+        meta["annotations"] = noted
+    return {**SEEDS.type_meta, "metadata": meta, "spec": _spec(configured)}
+
+
+def seed_patch(live: Object, configured: Object) -> Object:
+    """A merge patch; empty: the Seed is as it is configured. Args: live: with its managed fields."""
+    wanted = _labels(configured)
+    former = {name for name in _own_labels(live) if name not in wanted and keys.EXTENSION_LABELS not in name}
+    kept = {name: value for name, value in labels(live).items() if name not in former}
+    present = {
+        "metadata": {"labels": labels(live), "annotations": annotations(live)},
+        "spec": spec(live),
+    }
+    desired = {
+        "metadata": {
+            "labels": {**kept, **wanted},
+            "annotations": {**annotations(live), **annotations(configured)},
+        },
+        "spec": _spec(configured),
+    }
+    return merge_patch(present, desired)
+
+
+def _labels(configured: Object) -> dict[str, str]:
+    return {keys.ROLE: ROLE_SEED, **labels(configured)}
+
+
+def _spec(configured: Object) -> Object:
+    """With the defaults that it gets in the garden, so that it can be compared."""
+    filled: Object = with_defaults(SEED.schema, {"spec": spec(configured)})
+    return with_reserved_capacity(spec(filled))
+
+
+def _own_labels(live: Object) -> Iterator[str]:
+    for fields in own_fields(live, FIELD_MANAGER):
+        for name in mapping_at(fields, "f:metadata", "f:labels"):
+            if name.startswith("f:"):
+                yield name.removeprefix("f:")
+
+
+# --- a Seed that is gone for good
+
+
+def finalised_marker(seed: Object, configured: Object) -> Object:
+    """A ConfigMap in the seed cluster: the Seed was removed here, so a restart does not bring it back."""
+    data = {_SEED: text(metadata(seed).get("name")), _UID: uid(seed), _CONFIGURATION: _digest(configured)}
+    meta = {"name": MARKER, "namespace": MARKER_NAMESPACE}
+    return {**CONFIG_MAPS.type_meta, "metadata": meta, "data": data}
+
+
+def stays_away(marker: Object | None, configured: Object) -> bool:
+    """Whether a Seed that is missing was removed on purpose, and its configuration is the same as then."""
+    said = _marked(marker)
+    return said.get(_SEED) == metadata(configured)["name"] and said.get(_CONFIGURATION) == _digest(configured)
+
+
+def why_again(marker: Object | None) -> str:
+    """Why a missing Seed is registered, for the log."""
+    return "its configuration has changed since it was removed" if _marked(marker) else "there is none"
+
+
+def _marked(marker: Object | None) -> Mapping[str, str]:
+    return string_map((marker or {}).get("data"))
+
+
+def _digest(configured: Object) -> str:
+    return hashlib.sha256(json.dumps(mapping(configured), sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,35 @@
+"""Whether this cluster is the one that is configured: reads what `rules.networks` compares."""
+
+from collections.abc import Sequence
+
+from agent.gardenlet.bootstrap.pace import Pace
+from agent.gardenlet.bootstrap.rules.networks import against_samples, against_shoot_info
+from kube.objects import Object, string_map
+from kube.paths import mapping_at
+from kube.resources import CONFIG_MAPS, NODES, PODS, SERVICES, Resource
+from kube.runtime.client import Client, Selection
+from process.runner import StartError
+
+_SHOOT_INFO, _NAMESPACE = "shoot-info", "kube-system"
+_SAMPLES = 100
+
+
+async def check(seed: Client, configured: Object, *, pace: Pace) -> None:
+    """Args: configured: the Seed. Raises: StartError: it names other networks than the cluster has."""
+    networks = mapping_at(configured, "spec", "networks")
+    violations = await pace.patiently("read the networks of the seed cluster", lambda: _violations(seed, networks))
+    if violations:
+        raise StartError("\n".join(violations))
+
+
+async def _violations(seed: Client, networks: Object) -> Sequence[str]:
+    info = await seed.find(CONFIG_MAPS, _SHOOT_INFO, namespace=_NAMESPACE)
+    if info is not None:
+        return list(against_shoot_info(networks, string_map(info.get("data"))))
+    nodes, pods, services = [await _sample(seed, each) for each in (NODES, PODS, SERVICES)]
+    return list(against_samples(networks, nodes=nodes, pods=pods, services=services))
+
+
+async def _sample(seed: Client, resource: Resource) -> list[Object]:
+    items: list[Object] = (await seed.list_page(resource, Selection(), limit=_SAMPLES))["items"]
+    return items

@@ -1,0 +1,73 @@
+"""The Gardenlet that upgrades this process: made once of a ConfigMap in the seed cluster, which goes then.
+
+One that is in the garden already is left as it is.
+"""
+
+import structlog
+
+from agent.gardenlet.bootstrap.pace import Pace
+from gardener.api.garden import GARDENLETS
+from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.objects import Object, mapping, metadata, string_map, text, uid
+from kube.resources import CONFIG_MAPS
+from kube.runtime.client import Client
+from kube.yaml import Budget, DialectError, load
+from process.runner import StartError
+
+NAMESPACE, NAME, KEY = "garden", "gardenlet-selfupgrade-config", "gardenlet.yaml"
+_MOST_VALUES = 100_000
+_WHERE = f"ConfigMap {NAMESPACE}/{NAME}"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+async def hand_over(*, garden: Client, seed: Client, pace: Pace) -> None:
+    """Raises: StartError: it can't be decoded, or the garden refuses it; the ConfigMap stays."""
+    found = await pace.patiently(f"read the {_WHERE}", lambda: seed.find(CONFIG_MAPS, NAME, namespace=NAMESPACE))
+    if found is None:
+        return
+    try:
+        gardenlet = decoded(string_map(found.get("data")).get(KEY, ""))
+    except ValueError as error:
+        kind = f"{GARDENLETS.api_version}.{GARDENLETS.kind}"
+        raise StartError(f"error decoding {kind} object from {_WHERE}: {error}") from error
+    try:
+        await pace.patiently("make the Gardenlet of this process", lambda: _make(garden, gardenlet))
+    except ApiError as error:
+        raise StartError(f"could not make the {GARDENLETS.kind} of the {_WHERE}: {error}") from error
+    await pace.patiently(f"remove the {_WHERE}", lambda: _remove(seed, found))
+
+
+def decoded(content: str) -> Object:
+    """The Gardenlet, with whatever fields it has. Raises ValueError."""
+    try:
+        found = mapping(load(content, budget=Budget(_MOST_VALUES)))
+    except DialectError as error:
+        raise ValueError(str(error)) from error
+    if (found.get("apiVersion"), found.get("kind")) != (GARDENLETS.api_version, GARDENLETS.kind):
+        raise ValueError(f"it is no {GARDENLETS.kind} of {GARDENLETS.api_version}")
+    if not text(metadata(found).get("name")):
+        raise ValueError("it has no name")
+    meta = {"namespace": NAMESPACE, **metadata(found)}
+    return {**found, "metadata": meta}
+
+
+async def _make(garden: Client, gardenlet: Object) -> None:
+    meta = metadata(gardenlet)
+    if await garden.find(GARDENLETS, meta["name"], namespace=meta["namespace"]) is not None:
+        return
+    try:
+        await garden.create(GARDENLETS, gardenlet)
+    except AlreadyExists:
+        return
+    log.info("Made the Gardenlet that upgrades this process", name=f"{meta['namespace']}/{meta['name']}")
+
+
+async def _remove(seed: Client, found: Object) -> None:
+    version = metadata(found)["resourceVersion"]
+    try:
+        await seed.delete(CONFIG_MAPS, NAME, namespace=NAMESPACE, uid=uid(found), resource_version=version)
+    except NotFound:
+        pass
+    except Conflict:
+        log.warning(f"The {_WHERE} was changed meanwhile; it is looked at again at the next start")

@@ -1,0 +1,57 @@
+"""The authority by which the garden's API server is known: another one is taken over only if it verifies the server.
+
+A wrong one in the kubeconfig would lock this process out. So it is tried first, over a connection of its own; a server
+that can't be verified is reported, and never trusted.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agent.gardenlet.bootstrap.rules.kubeconfig import document, with_authority
+from agent.gardenlet.bootstrap.stored import Kubeconfig, of_content
+from config.gardenlet.schema import GardenClientConnection
+from kube.errors import ApiError, KubeError
+from kube.runtime.connection import Connection
+from kube.runtime.kubeconfig import ConfigurationError
+from process.clusters import Cluster, Clusters, Endpoint
+
+_TRIAL = "garden trial"
+_ANYBODY_MAY_READ = "/version"
+
+
+class NotVerified(Exception):
+    """The server is not known by this authority, or does not answer; the text says which."""
+
+
+@asynccontextmanager
+async def opened(
+    clusters: Clusters, name: str, connection: Connection, settings: GardenClientConnection
+) -> AsyncIterator[Cluster]:
+    """A connection for the length of a block."""
+    cluster = clusters.open(Endpoint((name,), connection, settings))
+    try:
+        yield cluster
+    finally:
+        await clusters.close(name)
+
+
+async def trusting(
+    clusters: Clusters, kubeconfig: Kubeconfig, authority: bytes, settings: GardenClientConnection, *, origin: str
+) -> Kubeconfig:
+    """The same kubeconfig with another authority, by which its server has just been verified.
+
+    Args: authority: PEM; empty: those of the system.
+
+    Raises: NotVerified.
+    """
+    cluster = with_authority(kubeconfig.cluster, authority)
+    content = document(cluster, certificate=kubeconfig.certificate_pem, key=kubeconfig.key)
+    try:
+        changed = of_content(content, origin=origin)
+        async with opened(clusters, _TRIAL, changed.connection, settings) as garden:
+            await garden.client.read(_ANYBODY_MAY_READ)
+    except ApiError:
+        return changed  # it is the server that refuses
+    except (ConfigurationError, KubeError) as error:
+        raise NotVerified(str(error)) from error
+    return changed
