@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kube.clock import parse_time
+from kube.clock import parse_time, time_or_none
+from kube.conditions import Condition
 from kube.objects import Object, mapping, mappings, text
 
 # --- of ManagedResources
@@ -60,6 +61,80 @@ def constraint(shoot: Mapping[str, Any], type_: str) -> Object | None:
     """What stands in the way of an operation on a Shoot."""
     listed = mappings(mapping(shoot.get("status")).get("constraints"))
     return next((each for each in listed if each.get("type") == type_), None)
+
+
+# --- what the gardenlet writes
+
+
+def initialized(type_: str) -> Condition:
+    """A condition that has not been checked yet."""
+    message = "The condition has been initialized but its semantic check has not been performed yet."
+    return Condition(type_, "Unknown", "ConditionInitialized", message)
+
+
+def not_checked(type_: str, error: str) -> Condition:
+    """The check could not be carried out. Neither a threshold nor a pardon applies."""
+    return Condition(type_, "Unknown", "ConditionCheckError", error)
+
+
+def failed(
+    old: Mapping[str, Any] | None,
+    found: Condition,
+    *,
+    threshold: float | None,
+    last_operation: Mapping[str, Any] | None,
+    now: datetime,
+) -> Condition:
+    """The condition to write for a check that fails now.
+
+    With a threshold it is progressing for so long, counted from when its status changed: a message that changes every
+    minute does not prolong that. So it is after an operation that has just succeeded, and when the check fails for
+    another reason.
+
+    Args:
+        old: the condition as it is, None if there is none.
+        found: what the check says; its status does not count.
+        threshold: seconds; None: no threshold.
+        last_operation: of the object.
+        now: of the check.
+    """
+    status = "False"
+    if threshold is not None and old is not None:
+        since = time_or_none(old.get("lastTransitionTime"))
+        match old.get("status"):
+            case "True":
+                status = IN_PROGRESS
+            case "Progressing":
+                is_young = since is not None and now <= since + timedelta(seconds=threshold)
+                if is_young or _has_just_succeeded(last_operation, threshold, now):
+                    status = IN_PROGRESS
+            case "False":
+                if old.get("reason") != found.reason or _has_just_succeeded(last_operation, threshold, now):
+                    status = IN_PROGRESS
+    return Condition(found.type, status, found.reason, found.message)
+
+
+def _has_just_succeeded(operation: Mapping[str, Any] | None, threshold: float, now: datetime) -> bool:
+    if operation is None or operation.get("state") != "Succeeded":
+        return False
+    ended = time_or_none(operation.get("lastUpdateTime"))
+    return ended is not None and now <= ended + timedelta(seconds=threshold)
+
+
+def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:
+    """What is wrong with a Shoot while it comes, goes, or is worked on without an error so far, is in progress.
+
+    Args: status: of the Shoot.
+    """
+    operation = mapping(status.get("lastOperation"))
+    is_coming_or_going = operation.get("type") in {"Create", "Delete"} and operation.get("state") != "Succeeded"
+    is_worked_on = operation.get("state") == "Processing" and not mappings(status.get("lastErrors"))
+    if found.status == "False" and (not operation or is_coming_or_going or is_worked_on):
+        return Condition(found.type, IN_PROGRESS, found.reason, found.message)
+    return found
+
+
+# --- what the controller manager writes
 
 
 def softened(status: str, old: Mapping[str, Any] | None, *, threshold: float, now: datetime) -> str:
