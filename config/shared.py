@@ -16,6 +16,7 @@ from config.checks import (
 )
 from config.fields import Duration, Setting, setting
 from gardener import keys
+from kube.objects import Object
 
 
 def workers() -> Setting:
@@ -36,6 +37,15 @@ class LabelSelector:
     match_expressions: Annotated[
         tuple[LabelSelectorRequirement, ...], setting("Requirements to meet, all of them.")
     ] = ()
+
+    def as_object(self) -> Object:
+        """As it is written in JSON, without what is empty."""
+        expressions = [
+            {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
+            for each in self.match_expressions
+        ]
+        fields = {"matchLabels": dict(self.match_labels), "matchExpressions": expressions}
+        return {name: value for name, value in fields.items() if value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

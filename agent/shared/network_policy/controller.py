@@ -4,15 +4,12 @@ A key is a Service. It is looked at when its ports, selector or annotations chan
 touched, and when namespaces, Ingresses, gateways or clients that affect it come and go; see `stores`.
 """
 
-import msgspec
-
 from agent.shared.network_policy.istio import Gateways
 from agent.shared.network_policy.reconcile import Reconciler
 from agent.shared.network_policy.rules.policies import Rules
 from agent.shared.network_policy.stores import PolicyStores
-from config.shared import LabelSelector, NetworkPolicy
+from config.shared import NetworkPolicy
 from gardener.api import kinds
-from kube.objects import Object
 from kube.resources import SERVICES
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop
@@ -45,18 +42,8 @@ def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorde
 def rules_of(settings: NetworkPolicy) -> Rules:
     controller = settings.ingress_controller_selector
     return Rules(
-        namespace_selectors=tuple(_selector(each) for each in settings.namespace_selectors),
-        ingress_controller=(controller.namespace, _selector(controller.pod_selector)) if controller else None,
+        namespace_selectors=tuple(each.as_object() for each in settings.namespace_selectors),
+        ingress_controller=(controller.namespace, controller.pod_selector.as_object()) if controller else None,
         requires_pods=settings.require_matching_pods,
         names_everybody=settings.from_world_peers == "explicit",
     )
-
-
-def _selector(selector: LabelSelector) -> Object:
-    """As it is written in JSON, without what is empty."""
-    expressions = [
-        {name: value for name, value in msgspec.to_builtins(each).items() if value}
-        for each in selector.match_expressions
-    ]
-    fields = {"matchLabels": dict(selector.match_labels), "matchExpressions": expressions}
-    return {name: value for name, value in fields.items() if value}

@@ -9,7 +9,6 @@ from typing import Any
 
 from agent.controller_manager.project.lifecycle.namespace import owner_reference, with_owner
 from config.controller_manager.controllers import QuotaConfiguration
-from config.shared import LabelSelector
 from kube.objects import Object, annotations, labels, mapping, mappings, matches_label_selector, metadata, spec
 from kube.resources import RESOURCE_QUOTAS
 
@@ -19,15 +18,10 @@ _KEPT = ("annotations", "labels", "name", "namespace", "ownerReferences", "uid")
 
 def configured(quotas: Iterable[QuotaConfiguration], project: Object) -> Mapping[str, Any] | None:
     """The first whose selector matches the Project; None: none does, and what there is stays as it is."""
-    return next((each.config for each in quotas if _selects(each.project_selector, labels(project))), None)
-
-
-def _selects(selector: LabelSelector, having: Mapping[str, str]) -> bool:
-    expressions = [
-        {"key": each.key, "operator": each.operator, "values": list(each.values)} for each in selector.match_expressions
-    ]
-    wanted = {"matchLabels": dict(selector.match_labels), "matchExpressions": expressions}
-    return matches_label_selector(wanted, having)
+    having = labels(project)
+    return next(
+        (each.config for each in quotas if matches_label_selector(each.project_selector.as_object(), having)), None
+    )
 
 
 def limits_only(present: Object) -> Object:
