@@ -1,0 +1,1 @@
+"""What a VerticalPodAutoscaler has to require: pure."""
