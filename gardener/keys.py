@@ -206,6 +206,18 @@ TO_PREFIX = f"{NETWORKING_PREFIX}to-"
 """Of labels of client pods."""
 ALLOWED = "allowed"
 """Their value."""
+TO_NETWORKS_PREFIX = "networking.gardener.cloud/to-"
+"""Of labels of pods that ask for networks instead of Services, with the same value."""
+
+# --- on VerticalPodAutoscalers
+EVICTION_REQUIREMENTS = "autoscaling.gardener.cloud/eviction-requirements"
+"""A label."""
+EVICTION_REQUIREMENTS_MANAGED = "managed-by-controller"
+"""Its value."""
+DOWNSCALE_RESTRICTION = "eviction-requirements.autoscaling.gardener.cloud/downscale-restriction"
+"""An annotation: when pods may be evicted to get less."""
+MAINTENANCE_WINDOW = "shoot.gardener.cloud/maintenance-window"
+"""An annotation: begin and end, separated by a comma."""
 
 # --- nodes
 CRITICAL_COMPONENTS_NOT_READY = "node.gardener.cloud/critical-components-not-ready"

@@ -72,6 +72,7 @@ def _has_host_bits(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address | None:
+    """An address of either family, without a zone."""
     if "%" in text or len(text) > _LONGEST_ADDRESS:
         return None
     try:

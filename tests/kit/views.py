@@ -87,6 +87,7 @@ involvedObject: {apiVersion: v1, kind: Pod}
 eventTime: '2000-01-01T00:00:00.000000Z'
 lastTimestamp: '2000-01-01T00:00:00Z'
 series: {lastObservedTime: '2000-01-01T00:00:00.000000Z'}
+subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 443, protocol: TCP}]}]
 data: {token: dG9rZW4=, kubeconfig: e30=, bundle.crt: ''}
 secrets: [{name: secret}]
 automountServiceAccountToken: false
@@ -140,6 +141,9 @@ spec:
   volumes: []
   restartPolicy: Always
   shootRef: {name: shoot}
+  shoot:
+    spec: {networking: {nodes: 10.0.0.0/16, pods: 10.1.0.0/16, services: 10.2.0.0/16, ipFamilies: [IPv4]}}
+    status: {networking: {nodes: [10.0.0.0/16], pods: [10.1.0.0/16], services: [10.2.0.0/16]}}
   seedName: seed
   bucketName: bucket
   hard: {pods: '1'}

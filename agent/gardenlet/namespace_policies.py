@@ -1,0 +1,60 @@
+"""What is kept of the seed's namespaces, and of the policies in them that the gardenlet makes.
+
+What carries the description that these policies have was made by a gardenlet, be it this one or the original's; others
+of the same name belong to somebody else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.shared.network_policy.rules.projections import policy_digest
+from gardener import keys
+from gardener.network_policies import NAMES
+from kube.objects import Object, annotations, is_deleting, key, labels, metadata, spec, text, uid
+from kube.resources import NAMESPACES, NETWORK_POLICIES
+from kube.runtime.cache import View
+from kube.runtime.client import Form
+
+
+@dataclass(frozen=True, slots=True)
+class SeedNamespace:
+    labels: Mapping[str, str]
+    is_terminating: bool
+
+    @classmethod
+    def of(cls, obj: Object) -> "SeedNamespace":
+        return cls(labels=labels(obj), is_terminating=is_deleting(obj))
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingPolicy:
+    """A policy that has the name of one that the gardenlet makes."""
+
+    uid: str
+    version: str
+    digest: bytes
+    """Of what is written."""
+    is_marked: bool
+    """Whether a gardenlet has made it."""
+
+    @classmethod
+    def of(cls, obj: Object) -> "ExistingPolicy | None":
+        """None: it has another name."""
+        if key(obj).name not in NAMES:
+            return None
+        description = annotations(obj).get(keys.GARDENER_DESCRIPTION)
+        return cls(
+            uid=uid(obj),
+            version=text(metadata(obj).get("resourceVersion")),
+            digest=policy_digest(description, spec(obj)),
+            is_marked=description is not None,
+        )
+
+
+NAMESPACES_VIEW = View(NAMESPACES, SeedNamespace.of, form=Form.METADATA)
+POLICIES_VIEW = View(
+    NETWORK_POLICIES,
+    ExistingPolicy.of,
+    # By far the most are those of the resource manager, for Services.
+    label_selector=f"!{keys.POLICY_SERVICE_NAME}",
+)

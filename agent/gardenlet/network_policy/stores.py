@@ -1,0 +1,62 @@
+"""What is watched of the seed, and which namespaces a change affects."""
+
+from collections.abc import Iterable, Sequence
+
+from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy
+from agent.gardenlet.network_policy.rules.networks import Endpoint, ShootNetworks, endpoints_of
+from gardener.api.extensions import CLUSTERS
+from kube.objects import Key
+from kube.resources import ENDPOINTS
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import changed, changed_or_listed
+from process.clusters import Cluster
+
+_API_SERVER = Key("default", "kubernetes")
+_ENDPOINTS_VIEW = View(
+    ENDPOINTS, endpoints_of, namespace=_API_SERVER.namespace, field_selector=f"metadata.name={_API_SERVER.name}"
+)
+_CLUSTERS_VIEW = View(CLUSTERS, ShootNetworks.of)
+
+
+class Stores:
+    """Clusters are watched as soon as they are served: the seed flow defines them."""
+
+    def __init__(self, loop: ControlLoop, seed: Cluster) -> None:
+        self._loop, self._caches = loop, seed.caches
+        self.namespaces = loop.watch(seed.caches, NAMESPACES_VIEW, enqueue(when=changed_or_listed))
+        self.policies = loop.watch(seed.caches, POLICIES_VIEW, enqueue_mapped(_namespace_of, when=changed()))
+        self._endpoints = loop.watch(seed.caches, _ENDPOINTS_VIEW, enqueue_mapped(self._all_namespaces))
+        self._clusters: Store[ShootNetworks] | None = None
+        loop.when_served(seed.discovery, (CLUSTERS,), self._watch_clusters)
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint] | None:
+        """Of the API server; None: it has not said any."""
+        return self._endpoints.get(_API_SERVER)
+
+    @property
+    def are_shoots_known(self) -> bool:
+        """Whether their first list is complete; it is as long as there can be none."""
+        return self._clusters is None or self._clusters.synced.is_set()
+
+    def shoot(self, namespace: str) -> ShootNetworks | None:
+        """The networks of the Shoot that a namespace is for."""
+        return self._clusters.get(Key("", namespace)) if self._clusters is not None else None
+
+    def enqueue_all(self) -> None:
+        for name in list(self.namespaces.all_keys()):
+            self._loop.queue.add(name)
+
+    def _watch_clusters(self) -> None:
+        self._clusters = self._loop.watch(self._caches, _CLUSTERS_VIEW, enqueue_mapped(self._namespace_of_cluster))
+
+    def _all_namespaces(self, _: Change[tuple[Endpoint, ...]]) -> Iterable[Key]:
+        return list(self.namespaces.all_keys())
+
+    def _namespace_of_cluster(self, change: Change[ShootNetworks]) -> Iterable[Key]:
+        return [change.key] if self.namespaces.get(change.key) is not None else []
+
+
+def _namespace_of(change: Change[ExistingPolicy | None]) -> Iterable[Key]:
+    return [Key("", change.key.namespace)]

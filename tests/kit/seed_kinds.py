@@ -1,0 +1,18 @@
+"""The kinds of a seed in a cluster of tests: extensions, Clusters, VerticalPodAutoscalers, ManagedResources."""
+
+from itertools import chain
+
+from devcluster.cluster import Cluster
+from gardener.api.seed_definitions import DEFINITIONS, Stage, custom_resource_definitions
+from kit.kinds import wait_until_served
+from kit.managed_resources import install_crd
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+
+
+def install_seed_kinds(cluster: Cluster) -> None:
+    """They may be there already."""
+    for definition in chain.from_iterable(map(custom_resource_definitions, Stage)):
+        name = definition["metadata"]["name"]
+        cluster.api.apply(CUSTOM_RESOURCE_DEFINITIONS.path(name=name), definition)
+    install_crd(cluster)
+    wait_until_served(cluster, *(one.resource.path() for one in chain.from_iterable(DEFINITIONS.values())))
