@@ -43,14 +43,11 @@ def recorded_objects() -> dict[Name, Object]:
 
 def recorded_as_stored(*, ca_bundle: str) -> Iterator[Object]:
     """The same, so that an API server takes them: what it gives out itself is left to it."""
-    encoded = base64.b64encode(ca_bundle.encode()).decode()
     for each in _load()["objects"]:
-        obj = valid(each)
+        obj = valid(each, ca_bundle=ca_bundle)
         for name in ("clusterIP", "clusterIPs"):
             if obj["kind"] == "Service":
                 obj["spec"].pop(name, None)
-        for webhook in obj.get("webhooks") or []:
-            webhook["clientConfig"]["caBundle"] = encoded
         yield obj
 
 
@@ -59,9 +56,11 @@ def recorded_managed_resources() -> dict[str, Object]:
     return {each["name"]: each for each in _load()["managedResources"]}
 
 
-def valid(obj: Object) -> Object:
-    """A recorded object that an API server accepts: names without placeholders."""
+def valid(obj: Object, *, ca_bundle: str) -> Object:
+    """A recorded object that an API server accepts: names without placeholders, and certificates, PEM."""
     filled: Object = json.loads(re.sub(r"<hash(?:-\d+)?>", "0" * 8, json.dumps(obj)))
+    for webhook in filled.get("webhooks") or []:
+        webhook["clientConfig"]["caBundle"] = base64.b64encode(ca_bundle.encode()).decode()
     return {name: value for name, value in filled.items() if name != "status"}
 
 

@@ -18,6 +18,7 @@ from agent.gardenlet.components import (
     prometheus_operator,
     resource_manager,
     system,
+    vertical_pod_autoscaler,
     vpn_authorization_server,
     worker_roles,
 )
@@ -41,11 +42,18 @@ from kube.resources import BUILT_IN_GROUPS
 from localprocesses.pki import Authority
 
 ZONES = ("0",)
+BUNDLE = Authority.create("ca-seed").bundle.decode()
 IMAGES = {
     etcd_druid.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/etcd-druid:v0.22.7",
     kube_state_metrics.NAME: "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.13.0",
     prometheus_operator.NAME: "quay.io/prometheus-operator/prometheus-operator:v0.76.2",
     "reloader": "quay.io/prometheus-operator/prometheus-config-reloader:v0.76.2",
+    "vpa-admission-controller": "registry.k8s.io/autoscaling/vpa-admission-controller:1.2.1",
+    "vpa-recommender": (
+        "europe-docker.pkg.dev/gardener-project/releases/gardener/autoscaler/vertical-pod-autoscaler/"
+        "vpa-recommender:1.2.1"
+    ),
+    "vpa-updater": "registry.k8s.io/autoscaling/vpa-updater:1.2.1",
     vpn_authorization_server.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/ext-authz-server:0.10.0",
 }
 Stored = Callable[[Object], Object]
@@ -86,6 +94,9 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
         "spec/template/spec/containers/0/volumeMounts/0/name": _VOLUME,
         "spec/template/spec/volumes/0/name": _VOLUME,
     },
+    Name("MutatingWebhookConfiguration", "zzz-vpa-webhook-config-source"): {
+        "metadata/annotations/gardener.cloud/description": "the same in other words"
+    },
     Name("Deployment", vpn_authorization_server.NAME): {
         "metadata/annotations": _REVISION,
         "spec/template/spec/topologySpreadConstraints": "the webhook of the resource manager adds them",
@@ -116,7 +127,6 @@ NOT_BUILT: Mapping[str, str] = {
     "prometheus-cache": _NO_MONITORING,
     "prometheus-seed": _NO_MONITORING,
     "provider-local-qvf5f": "the controller of ControllerInstallations makes it",
-    "vpa": "the seed brings its own, or Shoots have none",
 }
 """ManagedResources."""
 
@@ -124,6 +134,10 @@ LEFT_OUT: Mapping[str, Mapping[Name, str]] = {
     kube_state_metrics.NAME: {
         Name("ScrapeConfig", "cache-kube-state-metrics"): _NO_PROMETHEUS,
         Name("ScrapeConfig", "seed-kube-state-metrics"): _NO_PROMETHEUS,
+    },
+    vertical_pod_autoscaler.NAME: {
+        Name("PodMonitor", "seed-vpa-recommender"): _NO_PROMETHEUS,
+        Name("ServiceMonitor", "seed-vpa-admission-controller"): _NO_PROMETHEUS,
     },
 }
 """Component -> object -> why there is none."""
@@ -140,6 +154,16 @@ COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
     prometheus_operator.NAME: lambda: prometheus_operator.objects(
         prometheus_operator.Values(image=IMAGES[prometheus_operator.NAME], reloader_image=IMAGES["reloader"])
     ),
+    vertical_pod_autoscaler.NAME: lambda: vertical_pod_autoscaler.objects(
+        vertical_pod_autoscaler.Values(
+            admission_image=IMAGES["vpa-admission-controller"],
+            recommender_image=IMAGES["vpa-recommender"],
+            updater_image=IMAGES["vpa-updater"],
+            server_secret="vpa-admission-controller-server-12345678",
+            ca_secret="ca-seed-bundle-12345678",
+            ca_bundle=BUNDLE,
+        )
+    ),
 }
 """Those that are ManagedResources."""
 
@@ -148,9 +172,8 @@ def written() -> Iterator[Object]:
     """What the gardenlet writes itself."""
     yield from namespaces.objects(zones=ZONES)
     yield from gardenlet_autoscaling.objects()
-    bundle = Authority.create("ca-seed").bundle.decode()
     values = resource_manager.Values(
-        image="resource-manager", server_secret=f"{_NAME}-server-12345678", ca_bundle=bundle, zones=ZONES
+        image="resource-manager", server_secret=f"{_NAME}-server-12345678", ca_bundle=BUNDLE, zones=ZONES
     )
     yield from resource_manager.objects(values)
     yield from vpn_authorization_server.objects(
@@ -227,5 +250,7 @@ def test_a_managed_resource_and_what_it_has(name: str, stored: Stored) -> None:
 
     contents = decode_secrets([data_of(secret)]).objects
     ours = by_name(stored(item.object) for item in contents)
-    assert found_differences(ours, by_name(stored(valid(obj)) for obj in recorded["objects"])) == expected(ours)
+    assert found_differences(
+        ours, by_name(stored(valid(obj, ca_bundle=BUNDLE)) for obj in recorded["objects"])
+    ) == expected(ours)
     assert by_name(recorded["objects"]).keys() - ours.keys() == LEFT_OUT.get(name, {}).keys()

@@ -14,6 +14,7 @@ what it had goes.
     system                   PriorityClasses, and pods that keep room for control planes
     cluster_identity         who the seed is
     worker_roles             what controllers of worker nodes may do
+    vertical_pod_autoscaler  requests of pods by what they use
     etcd_druid               the operator of etcd clusters
     vpn_authorization_server   who may open tunnels to Shoots
     kube_state_metrics, prometheus_operator   monitoring, as far as it is built

@@ -43,17 +43,16 @@ def cluster_role(name: str, *rules: Object, labels: Mapping[str, str] | None = N
 
 def cluster_role_binding(
     name: str,
-    account: str,
+    *accounts: str,
     namespace: str,
-    *,
-    role: str = "",
     labels: Mapping[str, str] | None = None,
     is_replaceable: bool = False,
 ) -> Object:
     """Args:
-    account: a ServiceAccount.
-    namespace: of the ServiceAccount.
-    role: if it is not called as the binding.
+    name: of the binding, and of the role.
+    accounts: ServiceAccounts.
+    namespace: of the ServiceAccounts.
+    labels: of the binding.
     is_replaceable: whether the resource manager makes it anew when it is to refer to another role.
     """
     notes = {keys.DELETE_ON_INVALID_UPDATE: "true"} if is_replaceable else None
@@ -62,8 +61,8 @@ def cluster_role_binding(
         name,
         labels=labels,
         annotations=notes,
-        roleRef={"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": role or name},
-        subjects=[_subject(account, namespace)],
+        roleRef={"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": name},
+        subjects=[_subject(account, namespace) for account in accounts],
     )
 
 

@@ -55,7 +55,7 @@ def objects(values: Values) -> list[Object]:
 def _contents(values: Values) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield cluster_role(_ROLE, *_rules(), labels=_LABELS)
-    yield cluster_role_binding(_ROLE, NAME, GARDEN, labels=_LABELS)
+    yield cluster_role_binding(_ROLE, NAME, namespace=GARDEN, labels=_LABELS)
     yield _deployment(values)
     scraped = {SCRAPED_IN_SEED: allowed_ports(_PORT)}
     ports = [port("metrics", _PORT)]

@@ -86,7 +86,7 @@ def objects(values: Values) -> list[Object]:
 def _contents(values: Values) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield cluster_role(_ROLE, *_rules(), labels=_LABELS)
-    yield cluster_role_binding(_ROLE, NAME, GARDEN, labels=_LABELS, is_replaceable=True)
+    yield cluster_role_binding(_ROLE, NAME, namespace=GARDEN, labels=_LABELS, is_replaceable=True)
     state = yaml.dump(_state(), Dumper=Dumper, sort_keys=True, width=1000)
     yield from stamp([made(CONFIG_MAPS, _STATE, namespace=GARDEN, data={_STATE_FILE: state}), _deployment(values)])
     scraped = {name: allowed_ports(_PORT) for name in (SCRAPED_IN_SEED, _SCRAPED_IN_GARDEN)}

@@ -45,7 +45,7 @@ def objects(values: Values) -> list[Object]:
 def _contents(values: Values) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield cluster_role(NAME, *_rules(), labels=_LABELS)
-    yield cluster_role_binding(NAME, NAME, GARDEN, labels=_LABELS)
+    yield cluster_role_binding(NAME, NAME, namespace=GARDEN, labels=_LABELS)
     yield cluster_role(
         PROMETHEUS_ROLE,
         rule("", ("nodes", "services", "endpoints", "pods"), READ),

@@ -100,7 +100,7 @@ def objects(values: Values) -> list[Object]:
     return [
         service_account(NAME, GARDEN, labels=LABELS),
         cluster_role(ROLE, rule("*", "*", EVERYTHING), labels=LABELS),  # whatever ManagedResources hold
-        cluster_role_binding(ROLE, NAME, GARDEN, labels=LABELS),
+        cluster_role_binding(ROLE, NAME, namespace=GARDEN, labels=LABELS),
         config_map,
         spread(its_deployment, zones=values.zones),
         _service(),
