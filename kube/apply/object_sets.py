@@ -130,7 +130,8 @@ class ObjectSets:
     async def apply(self, objects: Iterable[Object], *, owner: str, previous: Iterable[Resource] = ()) -> ChangeSet:
         """Make these the objects of an owner; without any, all of its objects are removed.
 
-        Args: previous: kinds that it may have had objects of, besides those of the objects and of earlier calls.
+        Args: previous: kinds that it may have had objects of, besides those of the objects, of earlier calls and of
+            other owners.
         """
         changes, found, desired = ChangeSet(), list[tuple[Object, Resource]](), set[str]()
         for obj in objects:
@@ -164,9 +165,13 @@ class ObjectSets:
 
     async def _remove_others(self, desired: set[str], owner: str, changes: ChangeSet) -> None:
         unwanted = list[tuple[Resource, Key, Observed]]()
-        for resource in self._watched[owner]:
+        own = self._watched[owner]
+        # Those of other owners cost nothing more, and an earlier process may have written other kinds for this one.
+        for resource in own.union(*self._watched.values()):
             if not self._live.is_listed(resource):
-                changes.errors[resource.kind] = "what is not desired any more can't be removed: there is no list yet"
+                if resource in own:
+                    text = "what is not desired any more can't be removed: there is no list yet"
+                    changes.errors[resource.kind] = text
                 continue
             owned = [(name, each) for name, each in self._live.owned(resource, owner) if not each.has_marks]
             unwanted += [(resource, name, each) for name, each in owned if id_of(resource, name) not in desired]

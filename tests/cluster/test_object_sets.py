@@ -185,6 +185,16 @@ async def test_a_program_that_starts_anew_removes_what_left_the_set_meanwhile(pl
     await soon(lambda: _is_gone(place, *SET), "all to be gone")
 
 
+async def test_a_kind_that_left_the_set_meanwhile_is_known_by_other_owners(place: Place) -> None:
+    await place.apply(*SET)
+    await place.stop()
+    place.start()
+    assert not (await place.apply(SET[0])).removed
+    await place.apply(service("other"), owner="two")
+    assert kinds_in((await place.apply(SET[0])).removed) == ["Service"]
+    assert await place.find("Service", "other")
+
+
 async def test_an_object_that_has_to_wait_is_pending_until_it_is_gone(place: Place) -> None:
     await place.apply(config_map("a"))
     await place.patch("ConfigMap", "a", {"metadata": {"finalizers": ["example.com/wait"]}})
