@@ -8,6 +8,7 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
     "agent.gardenlet",
     {
         "backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
+        "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
     },

@@ -13,15 +13,17 @@ Nothing is waited for. `answers` lets only those changes of extension objects th
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from gardener import keys
-from gardener.extension_contract import FAILED, is_unanswered, kick, last_operation, timestamp
+from gardener import keys, operations
+from gardener.extension_contract import FAILED, Trouble, is_unanswered, kick, last_operation, timestamp
 from kube.clock import time_or_none
 from kube.errors import NotFound
-from kube.objects import Key, Object, annotations, mapping, metadata, spec, uid
+from kube.objects import Key, Object, annotations, key, mapping, metadata, spec, uid
 from kube.resources import SECRETS, Resource
-from kube.runtime.cache import Change
+from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
+from kube.runtime.status import StatusWriter
 
 NAMESPACE = "garden"
 """Of the copies of Secrets."""
@@ -61,6 +63,49 @@ class Pauses:
 
     def forget(self, name: Key) -> None:
         self._until.pop(name, None)
+
+
+class OperationStatus:
+    """The status of a garden object: what is done for it, and how it went.
+
+    What an error says stays until an operation has succeeded.
+    """
+
+    def __init__(self, client: Client, store: Store[Object], *, clock: Callable[[], datetime]) -> None:
+        self._writer, self._store, self._clock = StatusWriter(client, store), store, clock
+
+    async def processing(self, obj: Object, kind: str, said: str, **fields: Any) -> Object:
+        return await self._write(obj, self._operation(kind, operations.PROCESSING, 0, said), fields)
+
+    async def pending(self, obj: Object, kind: str, said: str) -> Object:
+        return await self._write(obj, self._operation(kind, operations.PENDING, 0, said), {})
+
+    async def failed(self, obj: Object, kind: str, said: str, *, error: Object, **fields: Any) -> Object:
+        operation = self._operation(kind, operations.ERROR, 50, said)
+        return await self._write(obj, operation, {"lastError": error, **fields})
+
+    async def succeeded(self, obj: Object, kind: str, said: str, **fields: Any) -> Object:
+        operation = self._operation(kind, operations.SUCCEEDED, 100, said)
+        return await self._write(obj, operation, {"lastError": None, **fields})
+
+    async def _write(self, obj: Object, wanted: Object, fields: Object) -> Object:
+        """The object with this status, written if it is new. Raises KubeError."""
+        before = mapping(mapping(obj.get("status")).get("lastOperation"))
+        standing = {
+            "lastOperation": operations.following(before, wanted),
+            "observedGeneration": operations.generation(obj),
+        }
+        written = await self._writer.write(obj, {**standing, **fields})
+        self._store.observe(written)
+        return written
+
+    def _operation(self, kind: str, state: str, progress: int, said: str) -> Object:
+        return operations.operation(kind, state, progress, said, now=self._clock())
+
+
+def error_of(trouble: Trouble) -> Object:
+    """What is written as `lastError`."""
+    return {"description": trouble.reason} | ({"codes": list(trouble.codes)} if trouble.codes else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +161,22 @@ class ExtensionMirror:
 
     async def ask(
         self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE
-    ) -> None:
-        """Write the spec and kick, in one request. Raises KubeError."""
+    ) -> Object:
+        """Write the spec and kick, in one request; the object as it is then. Raises KubeError."""
         asked = kick(operation, now=self.clock())
         if live is None:
             place = {"namespace": name.namespace} if name.namespace else {}
             meta = {"name": name.name, **place, "annotations": asked}
-            await self.client.create(self.resource, {**self.resource.type_meta, "metadata": meta, "spec": wanted})
-            return
+            made = {**self.resource.type_meta, "metadata": meta, "spec": wanted}
+            return await self.client.create(self.resource, made)
         meta = {**metadata(live), "annotations": {**annotations(live), **asked}}
-        await self.client.replace(self.resource, {**live, "metadata": meta, "spec": wanted})
+        return await self.client.replace(self.resource, {**live, "metadata": meta, "spec": wanted})
+
+    async def write_status(self, live: Object, fields: Object) -> None:
+        """What an extension needs in its status before it can go on. Raises KubeError."""
+        where = key(live)
+        body = {"status": fields}
+        await self.client.patch(self.resource, where.name, body, namespace=where.namespace, subresource="status")
 
     async def annotate(self, live: Object, added: Mapping[str, str]) -> None:
         """Raises KubeError."""

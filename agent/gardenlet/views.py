@@ -2,15 +2,39 @@
 
 from functools import cache
 
-from gardener.api.garden import BACKUP_ENTRIES, SEEDS
+from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SEEDS
 from gardener.keys import SEED_LABEL_PREFIX
-from kube.objects import Object
+from kube.objects import Object, key, spec, text
 from kube.runtime.cache import View, without_managed_fields
+
+BY_BUCKET = "bucket"
+"""Of BackupEntries, by the name of their bucket."""
+BY_NAME = "name"
+"""Of BackupEntries, whose names are unique in all namespaces."""
 
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
 
 
 @cache
+def backup_buckets_view(seed: str) -> View[Object]:
+    """Those of the Seed."""
+    return View(BACKUP_BUCKETS, without_managed_fields, field_selector=f"spec.seedName={seed}")
+
+
+@cache
 def backup_entries_view(seed: str) -> View[Object]:
     """Those that are on the Seed, or have not left it yet."""
-    return View(BACKUP_ENTRIES, without_managed_fields, label_selector=f"{SEED_LABEL_PREFIX}{seed}=true")
+    return View(
+        BACKUP_ENTRIES,
+        without_managed_fields,
+        label_selector=f"{SEED_LABEL_PREFIX}{seed}=true",
+        indexes=((BY_BUCKET, _bucket_of), (BY_NAME, _name_of)),
+    )
+
+
+def _bucket_of(entry: Object) -> tuple[str]:
+    return (text(spec(entry).get("bucketName")),)
+
+
+def _name_of(obj: Object) -> tuple[str]:
+    return (key(obj).name,)

@@ -6,25 +6,23 @@ extension objects  of the same name, when an extension has answered
 
 from agent.gardenlet.backup_bucket.reconcile import Reconciler
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_mirror import ExtensionMirror, answers
-from agent.gardenlet.views import backup_entries_view
+from agent.gardenlet.extension_mirror import ExtensionMirror, OperationStatus, answers
+from agent.gardenlet.views import backup_buckets_view, backup_entries_view
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.garden import BACKUP_BUCKETS
 from kube.objects import Object, is_deleting
 from kube.runtime.cache import Change, View, without_managed_fields
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import all_of, any_of, changed, exists, listed
-from kube.runtime.status import StatusWriter
 
 _EXTENSION_BUCKETS_VIEW = View(EXTENSION_BUCKETS, without_managed_fields)
 
 
 def declare(context: Context) -> ControlLoop:
     settings, garden, seed = context.config.controllers.backup_bucket, context.garden, context.seed
-    own = View(BACKUP_BUCKETS, without_managed_fields, field_selector=f"spec.seedName={context.seed_name}")
     loop = ControlLoop("backupbucket", kind=BACKUP_BUCKETS, workers=settings.concurrent_syncs)
     is_asked = all_of(exists, any_of(listed, changed("metadata.generation", is_deleting)))
-    buckets = loop.watch(garden.caches, own, enqueue(when=is_asked))
+    buckets = loop.watch(garden.caches, backup_buckets_view(context.seed_name), enqueue(when=is_asked))
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name))
 
     def leaves(change: Change[Object]) -> bool:
@@ -43,7 +41,7 @@ def declare(context: Context) -> ControlLoop:
             mirror=ExtensionMirror(client=seed.client, resource=EXTENSION_BUCKETS, clock=context.clock),
             buckets=buckets,
             entries=entries,
-            statuses=StatusWriter(garden.client, buckets),
+            status=OperationStatus(garden.client, buckets, clock=context.clock),
             recorder=context.garden_recorder,
             clock=context.clock,
         )

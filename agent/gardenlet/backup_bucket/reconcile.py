@@ -11,9 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, Pauses
+from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, Pauses, error_of
+from agent.gardenlet.views import BY_BUCKET
 from gardener import operations
 from gardener.api.garden import BACKUP_BUCKETS
 from gardener.extension_contract import Answer, Pending, Trouble, last_error, last_operation, standing_of, trouble_of
@@ -27,7 +27,6 @@ from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
-from kube.runtime.status import StatusWriter
 
 _GOES_SECONDS = 5.0
 _USED_SECONDS = 60.0
@@ -67,7 +66,7 @@ class Reconciler:
     mirror: ExtensionMirror
     buckets: Store[Object]
     entries: Store[Object]
-    statuses: StatusWriter
+    status: OperationStatus
     recorder: EventRecorder
     clock: Callable[[], datetime]
     _pauses: Pauses = field(default_factory=Pauses)
@@ -107,7 +106,7 @@ class Reconciler:
         except KubeError as error:
             reason = f"Failed to get backup secret {where}: {error}"
             self.recorder.event(bucket, "Warning", "ReconcileError", reason)
-            await self._write(bucket, kind, operations.ERROR, 50, reason, error={"description": reason})
+            await self.status.failed(bucket, kind, reason, error={"description": reason})
             raise ReconcileError(reason) from error
         return await ensure_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
 
@@ -121,9 +120,9 @@ class Reconciler:
 
     async def _report(self, bucket: Object, kind: str, standing: Answer) -> None:
         if isinstance(standing, Trouble):
-            await self._write(bucket, kind, operations.ERROR, 50, standing.reason, error=_error(standing))
+            await self.status.failed(bucket, kind, standing.reason, error=error_of(standing))
         else:
-            await self._write(bucket, kind, operations.PROCESSING, 0, _STARTED)
+            await self.status.processing(bucket, kind, _STARTED)
 
     async def _succeed(self, bucket: Object, kind: str, extension: Object) -> None:
         """The reference to a generated Secret comes first: whoever sees the Secret finds whose it is."""
@@ -133,9 +132,9 @@ class Reconciler:
             own = generated_name(key(bucket))
             fields["generatedSecretRef"] = {"name": own.name, "namespace": own.namespace}
             if at(bucket, "status", "generatedSecretRef") != fields["generatedSecretRef"]:
-                bucket = await self._write(bucket, kind, operations.PROCESSING, 0, _STARTED, **fields)
+                bucket = await self.status.processing(bucket, kind, _STARTED, **fields)
             await self._copy_generated(bucket, Key(text(generated.get("namespace")), text(generated.get("name"))))
-        await self._write(bucket, kind, operations.SUCCEEDED, 100, _SUCCEEDED, **fields)
+        await self.status.succeeded(bucket, kind, _SUCCEEDED, **fields)
 
     async def _copy_generated(self, bucket: Object, source: Key) -> None:
         """Raises KubeError."""
@@ -165,11 +164,11 @@ class Reconciler:
         name = key(bucket)
         if GARDENER_FINALIZER not in finalizers(bucket):
             return Done()
-        if users := [str(key(entry)) for entry in self.entries.values() if spec(entry).get("bucketName") == name.name]:
+        if users := [str(each) for each in self.entries.keys_by_index(BY_BUCKET, name.name)]:
             message = f"BackupEntries still use it: {', '.join(sorted(users)[:_NAMED])}"
             self.recorder.event(bucket, "Warning", "ResourceReferenced", message)
             return RequeueAfter(_USED_SECONDS)
-        bucket = await self._write(bucket, operations.DELETE, operations.PROCESSING, 0, _DELETING)
+        bucket = await self.status.processing(bucket, operations.DELETE, _DELETING)
         await self._refresh_credentials(bucket)
         extension = await self.mirror.find(name)
         if extension is not None:
@@ -178,7 +177,7 @@ class Reconciler:
         if extension is not None:
             return await self._wait_for(bucket, extension)
         await self._delete_secrets(bucket)
-        await self._write(bucket, operations.DELETE, operations.SUCCEEDED, 100, _DELETED)
+        await self.status.succeeded(bucket, operations.DELETE, _DELETED)
         await self._release(bucket)
         return Done()
 
@@ -201,7 +200,7 @@ class Reconciler:
         assert trouble is not None
         reason = f"{trouble.reason} Operation will be retried."
         self.recorder.event(bucket, "Warning", "DeleteError", trouble.reason)
-        await self._write(bucket, operations.DELETE, operations.ERROR, 50, reason, error=_error(trouble))
+        await self.status.failed(bucket, operations.DELETE, reason, error=error_of(trouble))
         raise ReconcileError(trouble.reason)
 
     async def _delete_secrets(self, bucket: Object) -> None:
@@ -224,39 +223,9 @@ class Reconciler:
             await remove_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
         await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)
 
-    async def _write(
-        self,
-        bucket: Object,
-        kind: str,
-        state: str,
-        progress: int,
-        said: str,
-        *,
-        error: Object | None = None,
-        **fields: Any,
-    ) -> Object:
-        """The status, if it is new."""
-        before = mapping(at(bucket, "status", "lastOperation"))
-        operation = operations.operation(kind, state, progress, said, now=self.clock())
-        written = await self.statuses.write(
-            bucket,
-            {
-                "lastOperation": operations.following(before, operation),
-                "lastError": error,
-                "observedGeneration": operations.generation(bucket),
-                **fields,
-            },
-        )
-        self.buckets.observe(written)
-        return written
-
 
 def _copy_name(name: Key) -> str:
     return f"bucket-{name.name}"
-
-
-def _error(trouble: Trouble) -> Object:
-    return {"description": trouble.reason} | ({"codes": list(trouble.codes)} if trouble.codes else {})
 
 
 def _with(present: list[str], wanted: str) -> list[str]:

@@ -12,7 +12,6 @@ from kube.objects import Object, annotations, integer, is_truthy, mapping
 from webhooks.garden.common.write import Write
 
 FIELD = "operation"
-_BACKUP_ENTRY_FORCE_DELETION = "backupentry.core.gardener.cloud/force-deletion"
 
 Asks = Callable[[Write], bool]
 """Whether an UPDATE asks for work; removes the annotation if the request for it ends with this."""
@@ -71,7 +70,7 @@ def backup_entry(write: Write) -> bool:
     if operation and operation != keys.OPERATION_RESTORE:
         remove_operation(write.new)
         asked = True
-    return became_truthy(write, _BACKUP_ENTRY_FORCE_DELETION) or asked
+    return became_truthy(write, keys.FORCE_ENTRY_DELETION) or asked
 
 
 def bastion(write: Write) -> bool:

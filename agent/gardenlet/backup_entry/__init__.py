@@ -1,0 +1,1 @@
+"""BackupEntries that this gardenlet is responsible for, mirrored as extension objects."""

@@ -1,0 +1,286 @@
+"""One pass over a BackupEntry.
+
+As with buckets: credentials are copied, the extension is asked, and its answer brings the next pass. Nothing is done
+before the bucket is ready. Entries of deleted Shoots are kept for a while. When a Shoot moves, the Seed it leaves has
+the extension let go, and from then on the next Seed is responsible.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.gardenlet.backup_entry import rules
+from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, Pauses, error_of
+from config.gardenlet.controllers import BackupEntry as Settings
+from gardener import operations
+from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SHOOT_STATES
+from gardener.extension_contract import (
+    Answer,
+    Pending,
+    Trouble,
+    is_migrated,
+    kick,
+    last_error,
+    last_operation,
+    standing_of,
+)
+from gardener.keys import (
+    GARDENER_FINALIZER,
+    OPERATION,
+    OPERATION_MIGRATE,
+    OPERATION_RESTORE,
+    OPERATION_WAIT_FOR_STATE,
+    SEED_LABEL_PREFIX,
+)
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, annotations, finalizers, key, labels, spec, string_map, text
+from kube.resources import SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import JSON_PATCH, Client
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.events import EventRecorder
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+
+_GOES_SECONDS = 5.0
+_OPERATION_PATH = f"/metadata/annotations/{OPERATION.replace('/', '~1')}"
+_TEXTS = {
+    operations.RESTORE: ("Restoration of BackupEntry state initialized.", "Restoration of BackupEntry succeeded."),
+    operations.DELETE: ("Deletion of BackupEntry state initialized.", "Deletion of BackupEntry succeeded."),
+    operations.MIGRATE: ("Migration of BackupEntry state initialized.", "Migration of BackupEntry succeeded."),
+}
+_OTHERS = ("Reconciliation of BackupEntry state initialized.", "Reconciliation of BackupEntry succeeded.")
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    garden: Client
+    mirror: ExtensionMirror
+    seed_name: str
+    settings: Settings
+    entries: Store[Object]
+    buckets: Store[Object]
+    status: OperationStatus
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    _pauses: Pauses = field(default_factory=Pauses)
+
+    async def reconcile(self, name: Key) -> Result:
+        entry = self.entries.get(name)
+        kind = rules.operation_on(entry, seed=self.seed_name) if entry is not None else ""
+        if entry is None or not kind:
+            self._pauses.forget(name)
+            return Done()
+        match kind:
+            case operations.DELETE:
+                return await self._delete(entry)
+            case operations.MIGRATE:
+                return await self._migrate(entry)
+            case _:
+                return await self._reconcile(entry, kind)
+
+    async def _reconcile(self, entry: Object, kind: str) -> Result:
+        started, succeeded = _TEXTS.get(kind, _OTHERS)
+        entry = await ensure_finalizer(self.garden, BACKUP_ENTRIES, entry, GARDENER_FINALIZER)
+        self.entries.observe(entry)
+        bucket = await self._usable_bucket(entry, kind, event="ReconcileError")
+        if bucket is None:
+            return Done()
+        secret = await self._credentials(bucket)
+        copy = await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")))
+        place = _extension_name(entry)
+        extension, wanted = await self.mirror.find(place), rules.desired(entry, bucket, _copy_name(entry))
+        standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        if kind == operations.RESTORE and not _is_being_restored(extension):
+            entry = await self.status.processing(entry, kind, started, seedName=self.seed_name)
+            await self._restore(entry, wanted, extension)
+            return Done()
+        is_to_be_asked = self.mirror.is_to_be_asked(extension, wanted, copy)
+        has_answered = last_operation(extension or {}).get("state") == operations.SUCCEEDED and not is_to_be_asked
+        if isinstance(standing, Trouble):
+            self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
+        if not has_answered:
+            await self._report(entry, kind, standing)
+            return await self._ask(key(entry), place, wanted, extension) if is_to_be_asked else Done()
+        self._pauses.forget(key(entry))
+        entry = await self.status.succeeded(entry, kind, succeeded, seedName=self.seed_name)
+        await self._restored(entry)
+        return Done()
+
+    async def _report(self, entry: Object, kind: str, standing: Answer) -> None:
+        if isinstance(standing, Trouble):
+            await self.status.failed(entry, kind, standing.reason, error=error_of(standing))
+        else:
+            await self.status.processing(entry, kind, _TEXTS.get(kind, _OTHERS)[0], seedName=self.seed_name)
+
+    async def _ask(self, name: Key, place: Key, wanted: Object, extension: Object | None) -> Result:
+        """An extension that fails at once is not asked again at once."""
+        has_failed = extension is not None and last_operation(extension).get("state") == operations.FAILED
+        if has_failed and (pause := self._pauses.next(name, now=self.clock())):
+            return RequeueAfter(pause)
+        await self.mirror.ask(place, wanted, extension)
+        return Done()
+
+    # --- what an entry needs
+
+    async def _usable_bucket(self, entry: Object, kind: str, *, event: str) -> Object | None:
+        """None: it can't be used, and its next change brings a pass.
+
+        Raises ReconcileError: it is another Seed's, whose changes are not seen here.
+        """
+        name = text(spec(entry).get("bucketName"))
+        bucket, is_seen = self.buckets.get(Key("", name)), True
+        try:
+            if bucket is None:
+                bucket = await self.garden.get(BACKUP_BUCKETS, name)
+                is_seen = text(spec(bucket).get("seedName")) == self.seed_name
+            problem = rules.bucket_problem(bucket)
+        except KubeError as error:
+            problem, is_seen = f'failed getting associated BackupBucket "{name}": {error}', isinstance(error, NotFound)
+        if not problem:
+            return bucket
+        self.recorder.event(entry, "Warning", event, problem)
+        await self.status.failed(entry, kind, problem, error={"description": problem}, seedName=self.seed_name)
+        if not is_seen or rules.is_source(entry):
+            raise ReconcileError(problem)
+        return None
+
+    async def _credentials(self, bucket: Object) -> Object:
+        """Raises ReconcileError."""
+        where = rules.credentials_of(bucket)
+        try:
+            return await self.garden.get(SECRETS, where.name, namespace=where.namespace)
+        except KubeError as error:
+            raise ReconcileError(f"could not get backup secret {where}: {error}") from error
+
+    # --- taking over
+
+    async def _restore(self, entry: Object, wanted: Object, extension: Object | None) -> None:
+        """Have the extension go on with what the Seed before has saved. It may end at any point and begin again.
+
+        Raises KubeError.
+        """
+        place = _extension_name(entry)
+        if extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
+            shoot, namespace = rules.shoot_of(entry), key(entry).namespace
+            state = await self.garden.get(SHOOT_STATES, shoot, namespace=namespace) if shoot else {}
+            extension = await self.mirror.ask(place, wanted, extension, operation=OPERATION_WAIT_FOR_STATE)
+            if saved := rules.saved_state(state, place.name):
+                await self.mirror.write_status(extension, saved)
+        await self.mirror.annotate(extension, kick(OPERATION_RESTORE, now=self.clock()))
+
+    async def _restored(self, entry: Object) -> None:
+        if annotations(entry).get(OPERATION) != OPERATION_RESTORE:
+            return
+        name = key(entry)
+        patch = [
+            {"op": "test", "path": _OPERATION_PATH, "value": OPERATION_RESTORE},
+            {"op": "remove", "path": _OPERATION_PATH},
+        ]
+        self.entries.observe(
+            await self.garden.patch(BACKUP_ENTRIES, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH)
+        )
+
+    # --- leaving
+
+    async def _migrate(self, entry: Object) -> Result:
+        if GARDENER_FINALIZER not in finalizers(entry):
+            return Done()
+        started, succeeded = _TEXTS[operations.MIGRATE]
+        extension = await self.mirror.find(_extension_name(entry))
+        if extension is None:
+            await self.mirror.delete_secret(_copy_name(entry))
+            entry = await self.status.succeeded(entry, operations.MIGRATE, succeeded, seedName=None)
+            await self._forget_seed(entry)
+            return Done()
+        last = last_operation(extension)
+        if not last:
+            raise ReconcileError(f"extension BackupEntry {key(extension)} did not record a last operation yet")
+        if last.get("type") == operations.MIGRATE and last.get("state") in {operations.ERROR, operations.FAILED}:
+            return await self._has_not_left(entry, extension)
+        entry = await self.status.processing(entry, operations.MIGRATE, started)
+        if is_migrated(extension):
+            await self.mirror.delete(extension)
+            return RequeueAfter(_GOES_SECONDS)
+        if last.get("type") == operations.DELETE:
+            if error := text(last_error(extension).get("description")):
+                raise ReconcileError(error)
+            return RequeueAfter(_GOES_SECONDS)
+        is_asked = annotations(extension).get(OPERATION) == OPERATION_MIGRATE or last.get("type") == operations.MIGRATE
+        if not is_asked:
+            await self.mirror.annotate(extension, kick(OPERATION_MIGRATE, now=self.clock()))
+        return Done()
+
+    async def _forget_seed(self, entry: Object) -> None:
+        """No write of a status changes labels, by which gardenlets find what is theirs."""
+        if (label := f"{SEED_LABEL_PREFIX}{self.seed_name}") in labels(entry):
+            name = key(entry)
+            body: Object = {"metadata": {"labels": {label: None}}}
+            await self.garden.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+
+    async def _has_not_left(self, entry: Object, extension: Object) -> Result:
+        standing = standing_of(extension)
+        trouble = standing if isinstance(standing, Trouble) else Trouble("the migration has failed")
+        self.recorder.event(entry, "Warning", "MigrateError", trouble.reason)
+        await self.status.failed(entry, operations.MIGRATE, trouble.reason, error=error_of(trouble))
+        if last_operation(extension).get("state") == operations.FAILED:
+            raise ReconcileError(trouble.reason)
+        return Done()
+
+    # --- deletion
+
+    async def _delete(self, entry: Object) -> Result:
+        if GARDENER_FINALIZER not in finalizers(entry):
+            return Done()
+        due = rules.deletion_time(entry, self.settings)
+        if (left := (due - self.clock()).total_seconds()) > 0:
+            await self.status.pending(entry, operations.DELETE, rules.scheduled(due))
+            return RequeueAfter(left)
+        started, succeeded = _TEXTS[operations.DELETE]
+        bucket = await self._usable_bucket(entry, operations.DELETE, event="DeleteError")
+        if bucket is None:
+            return Done()
+        place = _extension_name(entry)
+        await self._refresh_credentials(entry, bucket)
+        extension = await self.mirror.find(place)
+        if extension is not None:
+            await self.mirror.delete(extension)
+            extension = await self.mirror.find(place)
+        if extension is not None and (error := last_error(extension)):
+            said = text(error.get("description"))
+            self.recorder.event(entry, "Warning", "DeleteError", said)
+            await self.status.failed(entry, operations.DELETE, said, error=error)
+            raise ReconcileError(said)
+        if extension is not None:
+            await self.status.processing(entry, operations.DELETE, started)
+            return RequeueAfter(_GOES_SECONDS)
+        await self.mirror.delete_secret(_copy_name(entry))
+        entry = await self.status.succeeded(entry, operations.DELETE, succeeded)
+        await remove_finalizer(self.garden, BACKUP_ENTRIES, entry, GARDENER_FINALIZER)
+        return Done()
+
+    async def _refresh_credentials(self, entry: Object, bucket: Object) -> None:
+        """With what is in the seed already, if the Secret in the garden is gone."""
+        where = rules.credentials_of(bucket)
+        secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace)
+        if secret is not None:
+            await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")))
+            return
+        copy = f"{NAMESPACE}/{_copy_name(entry)}"
+        message = f"Secret {where} with the credentials is gone; the copy in the seed, {copy}, is used"
+        self.recorder.event(entry, "Warning", "DeleteError", message)
+
+
+def _copy_name(entry: Object) -> str:
+    return f"entry-{key(entry).name}"
+
+
+def _extension_name(entry: Object) -> Key:
+    return Key("", key(entry).name)
+
+
+def _is_being_restored(extension: Object | None) -> bool:
+    """Whether the extension was asked to restore, and has not been asked for anything else since."""
+    if extension is None:
+        return False
+    asked = annotations(extension).get(OPERATION)
+    return asked == OPERATION_RESTORE or (not asked and last_operation(extension).get("type") == operations.RESTORE)

@@ -1,0 +1,109 @@
+"""Rules about BackupEntries: what is to be done, what the extension is asked for, and how long one is kept."""
+
+from datetime import datetime, timedelta
+
+from config.gardenlet.controllers import BackupEntry as Settings
+from gardener import keys, operations
+from gardener.extension_contract import last_operation
+from gardener.garden.shoots import responsible_seed
+from kube.clock import parse_time
+from kube.objects import Key, Object, annotations, integer, is_truthy, key, mapping, mappings, metadata, spec, text
+from kube.paths import at, mappings_at
+
+SOURCE_PREFIX = "source-"
+"""Of entries with the backups that are copied when a Shoot moves."""
+_NAMESPACE = "garden"
+
+
+def technical_id(entry: str) -> str:
+    """Of the Shoot that an entry is named after."""
+    return entry.removeprefix(SOURCE_PREFIX).rpartition("--")[0]
+
+
+def is_source(entry: Object) -> bool:
+    return key(entry).name.startswith(SOURCE_PREFIX)
+
+
+def operation_on(entry: Object, *, seed: str) -> str:
+    """What the gardenlet of the Seed has to do; empty: nothing.
+
+    A migration that was taken back is a restoration where the backups still are. After a migration the next Seed waits
+    until it is asked to restore.
+    """
+    if responsible_seed(entry) != seed:
+        return ""
+    if text(spec(entry).get("seedName")) != seed:
+        return operations.MIGRATE
+    operation, last = operations.operation_of(entry), last_operation(entry)
+    if operation == operations.DELETE:
+        return operation
+    if operation == operations.MIGRATE:
+        return operations.RESTORE
+    has_left = (last.get("type"), last.get("state")) == (operations.MIGRATE, operations.SUCCEEDED)
+    is_free = has_left and not text(at(entry, "status", "seedName"))
+    return "" if is_free and operation != operations.RESTORE else operation
+
+
+def desired(entry: Object, bucket: Object, secret: str) -> Object:
+    """The spec of the extension object."""
+    config, status = spec(bucket).get("providerConfig"), at(bucket, "status", "providerStatus")
+    optional = {"providerConfig": config, "backupBucketProviderStatus": status}
+    return {
+        "type": text(at(bucket, "spec", "provider", "type")),
+        "region": text(at(bucket, "spec", "provider", "region")),
+        "bucketName": text(spec(entry).get("bucketName")),
+        "secretRef": {"name": secret, "namespace": _NAMESPACE},
+    } | {name: value for name, value in optional.items() if value is not None}
+
+
+def credentials_of(bucket: Object) -> Key:
+    """The Secret with credentials for the bucket: those that were made for it alone, if there are any."""
+    generated = mapping(at(bucket, "status", "generatedSecretRef"))
+    reference = generated or mapping(spec(bucket).get("secretRef"))
+    return Key(text(reference.get("namespace")), text(reference.get("name")))
+
+
+def bucket_problem(bucket: Object) -> str:
+    """Why the bucket of an entry can't be used; empty: it can."""
+    last = last_operation(bucket)
+    if error := mapping(at(bucket, "status", "lastError")):
+        return f"error during reconciliation of associated BackupBucket: {text(error.get('description'))}"
+    observed, generation = integer(at(bucket, "status", "observedGeneration")), operations.generation(bucket)
+    if observed != generation:
+        return f"observed generation of associated BackupBucket outdated ({observed}/{generation})"
+    if asked := annotations(bucket).get(keys.OPERATION):
+        return f'gardener operation "{asked}" of associated BackupBucket is not yet picked up by controller'
+    if not last:
+        return "associated BackupBucket did not record a last operation yet"
+    state = text(last.get("state"))
+    return "" if state == operations.SUCCEEDED else f"associated BackupBucket state is not Succeeded but {state}"
+
+
+def deletion_time(entry: Object, settings: Settings) -> datetime:
+    """When an entry in deletion is really deleted. Entries of copies have no grace."""
+    deleted = parse_time(text(metadata(entry).get("deletionTimestamp")))
+    purpose, purposes = annotations(entry).get(keys.SHOOT_PURPOSE), settings.deletion_grace_period_shoot_purposes
+    is_forced = is_truthy(annotations(entry).get(keys.FORCE_ENTRY_DELETION))
+    is_kept = not purposes or purpose is None or purpose in purposes
+    if is_forced or is_source(entry) or not is_kept:
+        return deleted
+    return deleted + timedelta(hours=max(settings.deletion_grace_period_hours, 0))
+
+
+def scheduled(moment: datetime) -> str:
+    """What the status says of a deletion that is put off; the time as Go prints it."""
+    return f"Deletion of backup entry is scheduled for {moment:%Y-%m-%d %H:%M:%S %z} UTC"
+
+
+def saved_state(shoot_state: Object, entry: str) -> Object:
+    """The fields of the extension object's status that its extension needs to restore it."""
+    for each in mappings_at(shoot_state, "spec", "extensions"):
+        if (each.get("kind"), each.get("name")) == ("BackupEntry", entry):
+            return {name: each[name] for name in ("state", "resources") if each.get(name) is not None}
+    return {}
+
+
+def shoot_of(entry: Object) -> str:
+    """The name of the Shoot that owns it; empty: none does."""
+    owners = mappings(metadata(entry).get("ownerReferences"))
+    return next((text(each.get("name")) for each in owners if each.get("kind") == "Shoot"), "")
