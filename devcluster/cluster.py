@@ -121,6 +121,21 @@ class Cluster:
         self._write_kubeconfig(path, token_credentials(self.token), url)
         return path
 
+    def authorize_by(self, url: str, ca: str) -> None:
+        """What gardenlets may do is asked of a webhook from now on; the API server notices it soon.
+
+        Raises: LocalProcessError: this version of Kubernetes can't be configured so.
+        """
+        files, api = self._files, self._assets.authorization_api()
+        if not api or not files.authorization.exists():
+            raise LocalProcessError("an authorization webhook needs Kubernetes 1.30 or newer")
+        shown = client_certificate(self.authority.issue_client(components.WEBHOOK_CLIENT))
+        write_private(files.authorizer_kubeconfig, kubeconfig(name="seeds", url=url, ca=ca, user=shown).encode())
+        # In one step: it is watched.
+        written = files.authorization.with_suffix(".new")
+        written.write_text(components.authorization_configuration(files, api=api, with_webhook=True))
+        written.replace(files.authorization)
+
     # --- life
 
     def start(self) -> Self:
@@ -272,6 +287,8 @@ class Cluster:
         front_proxies.issue_client(components.FRONT_PROXY).write(files.pki, components.FRONT_PROXY)
         files.audit_policy.write_text(components.AUDIT_POLICY)
         files.admission.write_text(components.admission_configuration(files))
+        if api := self._assets.authorization_api():
+            files.authorization.write_text(components.authorization_configuration(files, api=api))
         shown = client_certificate(authority.issue_client(components.WEBHOOK_CLIENT))
         write_private(files.webhooks_kubeconfig, components.webhooks_kubeconfig(shown).encode())
 

@@ -45,6 +45,8 @@ _REMEDY = (
 )
 _VARIABLE = "KUBEBUILDER_ASSETS"
 _FIRST_WITH_GATEWAY = (3, 6)
+_AUTHORIZATION_APIS = (((1, 32), "v1"), ((1, 30), "v1beta1"))
+"""Since which release of Kubernetes there is which version of an AuthorizationConfiguration."""
 _VERSION_SECONDS = 30.0
 
 
@@ -60,14 +62,25 @@ class Assets:
 
     def etcd_has_gateway(self) -> bool:
         """Whether etcd takes JSON, too, on a Unix socket; before 3.6 it ends if it is to."""
-        try:
-            answer = subprocess.run(
-                [self.etcd, "--version"], capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False
-            ).stdout
-        except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-            return True  # it fails when it is started, if at all
+        answer = _version_of(self.etcd)
         version = re.search(r"etcd Version: (\d+)\.(\d+)", answer)
         return version is None or (int(version[1]), int(version[2])) >= _FIRST_WITH_GATEWAY
+
+    def authorization_api(self) -> str:
+        """Which version of an AuthorizationConfiguration the API server reads; empty: it reads none."""
+        version = re.search(r"Kubernetes v(\d+)\.(\d+)", _version_of(self.apiserver))
+        found = (0, 0) if version is None else (int(version[1]), int(version[2]))
+        return next((api for first, api in _AUTHORIZATION_APIS if found >= first), "")
+
+
+def _version_of(program: Path) -> str:
+    """What it prints; empty if it can't be run: it fails when it is started, if at all."""
+    command = [str(program), "--version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout
 
 
 def find_or_build(release: str | None = None) -> Assets:

@@ -68,6 +68,15 @@ class Files:
         return self.state / "admission.yaml"
 
     @property
+    def authorization(self) -> Path:
+        """Who authorizes requests, in order; the API server reads it again when it changes."""
+        return self.state / "authorization.yaml"
+
+    @property
+    def authorizer_kubeconfig(self) -> Path:
+        return self.state / "authorizer.kubeconfig"
+
+    @property
     def webhooks_kubeconfig(self) -> Path:
         return self.state / "webhooks.kubeconfig"
 
@@ -147,7 +156,7 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         f"--proxy-client-cert-file={pki}/{FRONT_PROXY}.crt",
         f"--proxy-client-key-file={pki}/{FRONT_PROXY}.key",
-        "--authorization-mode=Node,RBAC",
+        _authorization(files),
         f"--service-account-issuer={AUDIENCES[0]}",
         f"--service-account-key-file={files.service_account_key}",
         f"--service-account-signing-key-file={files.service_account_key}",
@@ -167,6 +176,30 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         "--audit-log-maxsize=100",
         "--audit-log-maxbackup=2",
     ]
+
+
+def _authorization(files: Files) -> str:
+    if files.authorization.exists():
+        return f"--authorization-config={files.authorization}"
+    return "--authorization-mode=Node,RBAC"
+
+
+def authorization_configuration(files: Files, *, api: str, with_webhook: bool = False) -> str:
+    """Args: api: its version. with_webhook: gardenlets are authorized by a webhook, before RBAC is asked."""
+    webhook = {
+        "timeout": "10s",
+        "authorizedTTL": "10s",
+        "unauthorizedTTL": "1s",
+        "subjectAccessReviewVersion": "v1",
+        "matchConditionSubjectAccessReviewVersion": "v1",
+        "failurePolicy": "Deny",
+        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": str(files.authorizer_kubeconfig)},
+        "matchConditions": [{"expression": "'gardener.cloud:system:seeds' in request.groups"}],
+    }
+    seeds = [{"type": "Webhook", "name": "seeds", "webhook": webhook}] if with_webhook else []
+    authorizers = [{"type": "Node", "name": "node"}, *seeds, {"type": "RBAC", "name": "rbac"}]
+    api_version = f"apiserver.config.k8s.io/{api}"
+    return json.dumps({"apiVersion": api_version, "kind": "AuthorizationConfiguration", "authorizers": authorizers})
 
 
 def admission_configuration(files: Files) -> str:

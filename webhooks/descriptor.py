@@ -96,6 +96,7 @@ class Webhook(ABC, Generic[S]):
             match_policy=entry.match_policy,
             timeout_seconds=entry.timeout_seconds,
             reinvocation_policy=entry.reinvocation_policy,
+            only_for_group=entry.only_for_group,
         )
 
 

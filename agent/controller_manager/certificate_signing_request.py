@@ -8,7 +8,6 @@ Seed, so the request must come from its gardenlet, or with credentials made for 
 from the name, or the ServiceAccount that is called after it. Gardenlets make both in this way for their ManagedSeeds.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
+from gardener.garden.seeds import BOOTSTRAP_ACCOUNT_PREFIX, bootstrap_token_id
 from kube import access_reviews
 from kube.access_reviews import attributes, is_allowed
 from kube.clock import parse_time
@@ -49,7 +49,7 @@ USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
 REASON = "AutoApproved"
 MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
 _TOKENS = "system:bootstrap:"
-_SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:gardenlet-bootstrap-"
+_SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:{BOOTSTRAP_ACCOUNT_PREFIX}"
 OLDEST = timedelta(hours=1)
 """Age at which no gardenlet waits for an approval any more: by then it asks anew."""
 
@@ -103,11 +103,12 @@ class Reconciler:
             return False
         if await self.client.find(SEEDS, seed) is None:
             return False
+        identity = bootstrap_token_id(Key("", seed))
         log.warning(
             "The certificate of a Seed that exists is asked for with credentials that were not made for it",
             seed=seed,
             user=request.username,
-            remedy=f'use a bootstrap token with the id "{token_id(seed)}"',
+            remedy=f'use a bootstrap token with the id "{identity}"',
         )
         return True
 
@@ -155,14 +156,8 @@ def is_made_for(seed: str, username: str) -> bool:
     return username in {
         f"{keys.SEED_USER_PREFIX}{seed}",
         f"{_SERVICE_ACCOUNTS}{seed}",
-        f"{_TOKENS}{token_id(seed)}",
-        f"{_TOKENS}{token_id(f'{seed}{NAMESPACE}--{seed}')}",
+        *(f"{_TOKENS}{bootstrap_token_id(Key(namespace, seed))}" for namespace in ("", NAMESPACE)),
     }
-
-
-def token_id(name: str) -> str:
-    """Of the bootstrap token that is made for an object. Args: name: that of a Seed; for a ManagedSeed, more."""
-    return hashlib.sha256(name.encode()).hexdigest()[:6]
 
 
 def review(csr: Object) -> Object:

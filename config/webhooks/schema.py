@@ -45,8 +45,22 @@ class Garden:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeedAuthorizer:
+    enabled: Annotated[bool, setting("Whether it answers API servers that are configured to ask it.")] = True
+    authorize_with_selectors: Annotated[
+        bool,
+        setting(
+            "Whether lists must have a selector for the Seed; `false` for API servers before 1.32, which pass none on."
+        ),
+    ] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Webhooks:
     garden: Annotated[Garden, setting("Defaults and validates the garden API.")] = field(default_factory=Garden)
+    seed_authorizer: Annotated[
+        SeedAuthorizer, setting("Says which requests of gardenlets are about what belongs to their Seeds.")
+    ] = field(default_factory=SeedAuthorizer)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 The admission server works with the rights that the manifests give it, so that a right that is missing there shows here.
 """
 
+import base64
 from collections.abc import Callable
 from functools import partial
 
@@ -12,9 +13,13 @@ from devcluster.garden import objects
 from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
 from devcluster.program import Program
 from gardener.api.garden import AUTHENTICATION_API, PROJECTS
+from gardener.garden.seeds import LEASE_NAMESPACE
+from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kube.errors import ApiError
 from kube.objects import Object
+from kube.resources import SUBJECT_ACCESS_REVIEWS
 from localprocesses.local import HOST, free_ports, wait_until
+from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 
 WEBHOOKS = "webhooks"
@@ -32,8 +37,13 @@ class GardenBox:
         server = self._cluster.component_states().get(WEBHOOKS)
         return server is not None and server["exit"] is None
 
-    def install(self) -> Program:
-        """Returns the admission server when API servers ask it. Raises LocalProcessError, KubeError."""
+    def install(self, *, authorizes: bool = True) -> Program:
+        """Returns the admission server when API servers ask it.
+
+        Args: authorizes: whether it also decides what gardenlets may do.
+
+        Raises: LocalProcessError, KubeError.
+        """
         for obj in objects.roles():
             self._apply(obj)
         server = Admission(self._cluster)
@@ -51,6 +61,9 @@ class GardenBox:
             self._apply(obj)
         self._wait_for("the API server to ask the webhooks", self._is_defaulted)
         self._wait_for("the API server to pass on requests for tokens", self._has_tokens)
+        if authorizes:
+            self._cluster.authorize_by(server.url + AUTHORIZER_PATH, base64.b64decode(server.ca()).decode())
+            self._wait_for("the API server to ask the authorizer", self._is_authorized)
         return server.program
 
     def add_demo_data(self) -> None:
@@ -84,6 +97,15 @@ class GardenBox:
     def _has_tokens(self) -> bool:
         return self._cluster.api.raw("GET", f"/apis/{AUTHENTICATION_API}")[0] == 200
 
+    def _is_authorized(self) -> bool:
+        """Whether the authorizer has a say: RBAC alone would let a gardenlet read the Lease of another one."""
+        asked = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "another"}
+        who = {"user": f"{SEED_USER_PREFIX}probe", "groups": [SEEDS_GROUP]}
+        attributes = {**asked, "namespace": LEASE_NAMESPACE}
+        review = {**SUBJECT_ACCESS_REVIEWS.type_meta, "spec": {**who, "resourceAttributes": attributes}}
+        answer = self._cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)
+        return answer["status"].get("denied") is True
+
     def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
         wait_until(holds, what=what, within=_PATIENCE_SECONDS)
 
@@ -94,7 +116,7 @@ class Admission:
     def __init__(self, cluster: Cluster) -> None:
         port, self.tokens_port = free_ports(2)
         self._cluster = cluster
-        self._url = f"https://{HOST}:{port}"
+        self.url = f"https://{HOST}:{port}"
         self._certificates = cluster.state / "certificates"
         tls = {"serverCertDir": str(self._certificates), **cluster.webhook_clients}
         server = {"bindAddress": HOST, "port": port, "tls": tls}
@@ -120,9 +142,9 @@ class Admission:
 
     def conversion(self) -> Object:
         """How the API server asks for other versions of an object."""
-        client_config = {"url": self._url + CONVERSION_PATH, "caBundle": self.ca()}
+        client_config = {"url": self.url + CONVERSION_PATH, "caBundle": self.ca()}
         return {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
 
     def register(self) -> None:
         """Registers with the API server what to ask, where, and whom to trust."""
-        self.program.run("configurations", "--url", self._url, "--ca-secret", f"{NAMESPACE}/{_CA_SECRET}", "--install")
+        self.program.run("configurations", "--url", self.url, "--ca-secret", f"{NAMESPACE}/{_CA_SECRET}", "--install")

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from agent.controller_manager.certificate_signing_request import declare, token_id
+from agent.controller_manager.certificate_signing_request import declare
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import SEEDS
-from gardener.garden.seeds import LEASE_NAMESPACE
+from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -19,7 +19,7 @@ from kit.gardenlet_bootstrap import BOOTSTRAP, KUBECONFIG, Entry
 from kit.processes.agent import AgentEnded, AgentProcess
 from kit.world import connected
 from kube.errors import NotFound
-from kube.objects import Object, condition
+from kube.objects import Key, Object, condition
 from kube.resources import LEASES, NAMESPACES
 
 pytestmark = pytest.mark.timeout(600)
@@ -58,7 +58,7 @@ async def ready(entry: Entry, gardenlet: AgentProcess) -> None:
 
 
 async def test_a_token_leads_to_a_certificate_a_seed_and_the_next_certificate(entry: Entry, approving: None) -> None:
-    identity = token_id(entry.name)
+    identity = bootstrap_token_id(Key("", entry.name))
     entry.put(BOOTSTRAP, entry.with_token(identity))
     with entry.process() as gardenlet:
         await ready(entry, gardenlet)

@@ -11,8 +11,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from agent.controller_manager.certificate_signing_request import USAGES, declare, token_id
+from agent.controller_manager.certificate_signing_request import USAGES, declare
 from gardener.api.garden import SEEDS
+from gardener.garden.seeds import bootstrap_token_id
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -21,7 +22,7 @@ from kit.kubeconfigs import kubeconfig, written
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import connected
 from kube.errors import Forbidden, KubeError
-from kube.objects import Object, condition
+from kube.objects import Key, Object, condition
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
 from kube.runtime.client import Client
@@ -138,6 +139,6 @@ async def test_a_seed_that_exists_is_given_to_the_token_that_was_made_for_it(gar
     async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
         async with connected(gardenlet.bootstrap_kubeconfig()) as another:
             name = await ask(another, gardenlet.request("another"))
-        async with connected(gardenlet.bootstrap_kubeconfig(token_id(gardenlet.name))) as own:
+        async with connected(gardenlet.bootstrap_kubeconfig(bootstrap_token_id(Key("", gardenlet.name)))) as own:
             assert await certificate(own, await ask(own, gardenlet.request("own")))
         assert not await is_decided(operator, name)

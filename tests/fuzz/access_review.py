@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import orjson
 
 from fuzz import driver
+from webhooks.authorizers.review import Unreadable, decode
 from webhooks.handlers.node_agent_authorizer.files import references
-from webhooks.handlers.node_agent_authorizer.review import Unreadable, decode
 
 
 def seeds() -> Iterator[bytes]:

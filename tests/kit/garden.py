@@ -7,6 +7,7 @@ so that there is one. Each test keeps to names of its own: `place` makes a Proje
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -15,6 +16,7 @@ from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
 from devcluster.pytest_plugin import RunClusters
 from gardener.api import garden as resources
+from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kube.objects import Object
 from kube.resources import CLUSTER_ROLES, Resource
 
@@ -32,6 +34,14 @@ class Garden:
 
     def as_user(self, user: str, group: str = "system:authenticated") -> Self:
         return replace(self, user=user, group=group)
+
+    def as_gardenlet(self, seed: str) -> Self:
+        """With the rights of the gardenlet of a Seed, which the authorizer knows by user and group."""
+        return self.as_user(f"{SEED_USER_PREFIX}{seed}", SEEDS_GROUP)
+
+    def gardenlet_kubeconfig(self, seed: str) -> Path:
+        """The same, by a client certificate such as gardenlets have."""
+        return self.cluster.kubeconfig_for(f"{SEED_USER_PREFIX}{seed}", [SEEDS_GROUP])
 
     def create(
         self, resource: Resource, name: str, *, namespace: str = "", dry_run: bool = False, **fields: Any

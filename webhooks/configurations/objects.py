@@ -92,4 +92,7 @@ def _webhook(entry: Registration, address: Address, trust: Trust) -> Object:
     }
     if entry.reinvocation_policy:
         webhook["reinvocationPolicy"] = entry.reinvocation_policy
+    if entry.only_for_group:
+        is_one = f"'{entry.only_for_group}' in request.userInfo.groups"
+        webhook["matchConditions"] = [{"name": "group", "expression": is_one}]
     return webhook

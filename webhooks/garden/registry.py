@@ -3,6 +3,7 @@
 from typing import Any
 
 from config.webhooks import schema
+from webhooks.authorizers.seed import webhook as seed_webhooks
 from webhooks.descriptor import ConversionWebhook, Webhook
 from webhooks.garden import conversion
 from webhooks.garden.common.descriptor import Kind
@@ -67,5 +68,6 @@ _ADMISSION = sorted((webhook for kind in KINDS for webhook in webhooks_of(kind))
 WEBHOOKS: tuple[Webhook[Any], ...] = (
     ConversionWebhook(name=NAME, path=conversion.PATH, settings=schema.Garden, converter=conversion.answer),
     *_ADMISSION,
+    *seed_webhooks.WEBHOOKS,
 )
 """The mutating ones before those that validate."""

@@ -131,6 +131,8 @@ class Call:
     timeout_seconds: int = 10
     reinvocation_policy: str = ""
     """Empty: the default of the API server, which is `Never`."""
+    only_for_group: str = ""
+    """Whose users' requests it is asked about; empty: all."""
 
     @property
     def is_for_pods(self) -> bool:

@@ -13,11 +13,11 @@ from agent.controller_manager.certificate_signing_request import (
     is_made_for,
     review,
     seed_of,
-    token_id,
     why_not,
 )
+from gardener.garden.seeds import bootstrap_token_id
 from kit.signing.requests import CLIENT, csr_object, signing_request
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.signing_requests import is_pending, parse, with_decision
 
 SEEDS = "gardener.cloud:system:seeds"
@@ -104,7 +104,7 @@ SOIL, OF_MANAGED_SEED = "e93d59", "dba8b5"
         (f"system:bootstrap:{SOIL}", True),
         (f"system:bootstrap:{OF_MANAGED_SEED}", True),
         ("system:bootstrap:abcdef", False),
-        (f"system:bootstrap:{token_id('sand')}", False),
+        (f"system:bootstrap:{bootstrap_token_id(Key('', 'sand'))}", False),
         ("system:serviceaccount:garden:gardenlet-bootstrap-soil", True),
         ("system:serviceaccount:garden:gardenlet-bootstrap-sand", False),
         ("system:serviceaccount:garden-dev:gardenlet-bootstrap-soil", False),

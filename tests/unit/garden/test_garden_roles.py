@@ -8,7 +8,9 @@ import yaml
 
 from gardener.api import garden
 from kube.objects import Object, labels, metadata
-from kube.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, Resource
+from webhooks.authorizers.seed.graph import BINDINGS, SOURCES
+from webhooks.authorizers.seed.graph import VIEWS as GRAPH
 from webhooks.garden.lookups import VIEWS
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -110,7 +112,7 @@ def test_viewers_of_the_garden_write_nothing_and_read_no_credentials() -> None:
 
 def test_every_kind_with_no_credentials_can_be_viewed() -> None:
     viewed = {(group, resource) for group, resource, _ in rights("gardener.cloud:system:viewers")}
-    named = [value for name, value in vars(garden).items() if name.isupper() and not name.endswith("GROUP")]
+    named = [value for value in vars(garden).values() if isinstance(value, Resource)]
     hidden = {garden.INTERNAL_SECRETS, garden.SHOOT_STATES}
     missing = {each for each in named if not {(each.group, each.plural), (each.group, "*")} & viewed}
     assert missing == hidden
@@ -127,7 +129,13 @@ def test_a_gardenlet_with_a_bootstrap_token_may_ask_for_its_certificate_only() -
 def test_the_admission_server_may_read_what_rules_ask_about() -> None:
     """What is entered in VIEWS belongs into manifests/instances/garden/webhooks-role.yaml, too."""
     role, _ = yaml.safe_load_all((MANIFESTS / "instances/garden/webhooks-role.yaml").read_text())
-    read = {(each.group, each.plural, verb) for each in VIEWS for verb in ("list", "watch")}
+    read = {(each.group, each.plural, verb) for each in VIEWS | GRAPH for verb in ("list", "watch")}
+    live = {source.resource for sources in SOURCES.values() for source in sources if source.selection("s") is None}
+    read |= {(each.group, each.plural, "get") for each in live.union(BINDINGS)}
     gone_kinds = {(each.group, each.plural, "list") for each in (API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS)}
+    core, security = "core.gardener.cloud", "security.gardener.cloud"
+    of_tokens = {(core, "seeds"), (security, "workloadidentities")}
+    of_tokens |= {("", each) for each in ("configmaps", "namespaces", "secrets")}
+    read |= {(*each, "get") for each in of_tokens}
     asked = ("authorization.k8s.io", "subjectaccessreviews", "create")
     assert {right for rule in role["rules"] for right in _rights(rule)} == read | gone_kinds | {asked}

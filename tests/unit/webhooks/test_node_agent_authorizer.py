@@ -13,19 +13,13 @@ from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
 from kit.objects import secret
 from kube.errors import NotFound
 from kube.objects import Object
+from webhooks.authorizers.attributes import ALLOW, NO_OPINION, Attributes, Decision, Requirement, Selector, deny
+from webhooks.authorizers.review import V1, V1BETA1, Unreadable, decode, encode, encode_error
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
-from webhooks.handlers.node_agent_authorizer.review import V1, V1BETA1, Unreadable, decode, encode, encode_error
 from webhooks.handlers.node_agent_authorizer.rules import (
-    ALLOW,
     COMMON_SECRETS,
     CONTROL_PLANE_SECRETS,
-    NO_OPINION,
-    Attributes,
-    Decision,
-    FieldSelector,
-    Requirement,
     authorize,
-    deny,
     equalities,
 )
 
@@ -220,28 +214,28 @@ async def test_what_cannot_be_found_out_is_an_error() -> None:
         await decided(wants("get", CSRS, "unknown"))
 
 
-def selecting(operator: str, *values: str, key: str = "spec.nodeName") -> FieldSelector:
-    return FieldSelector(requirements=(Requirement(key, operator, values),))
+def selecting(operator: str, *values: str, key: str = "spec.nodeName") -> Selector:
+    return Selector(requirements=(Requirement(key, operator, values),))
 
 
 @pytest.mark.parametrize(
     ("selector", "name", "expected"),
     [
         (selecting("In", "n1"), "", ALLOW),
-        (FieldSelector(raw="spec.nodeName=n1"), "", ALLOW),
-        (FieldSelector(raw="status.phase!=Failed,spec.nodeName==n1"), "", ALLOW),
+        (Selector(raw="spec.nodeName=n1"), "", ALLOW),
+        (Selector(raw="status.phase!=Failed,spec.nodeName==n1"), "", ALLOW),
         (selecting("In", "n2"), "", NEEDS_SELECTOR),
         (selecting("NotIn", "n1"), "", NEEDS_SELECTOR),
         (selecting("In", "n1", key="metadata.name"), "", NEEDS_SELECTOR),
-        (FieldSelector(raw="spec.nodeName!=n1"), "", NEEDS_SELECTOR),
-        (FieldSelector(), "", NEEDS_SELECTOR),
-        (FieldSelector(), "p", ALLOW),
-        (FieldSelector(), "q", deny('pod "ns/q" does not belong to node "n1"')),
+        (Selector(raw="spec.nodeName!=n1"), "", NEEDS_SELECTOR),
+        (Selector(), "", NEEDS_SELECTOR),
+        (Selector(), "p", ALLOW),
+        (Selector(), "q", deny('pod "ns/q" does not belong to node "n1"')),
     ],
 )
 @pytest.mark.parametrize("verb", ["list", "watch"])
 async def test_pods_are_listed_by_node_if_selectors_count(
-    verb: str, selector: FieldSelector, name: str, expected: Decision
+    verb: str, selector: Selector, name: str, expected: Decision
 ) -> None:
     asked = wants(verb, "pods", name, "ns", field_selector=selector)
     assert await decided(asked, with_selectors=True) == expected
@@ -252,10 +246,10 @@ async def test_pods_are_listed_by_node_if_selectors_count(
     "selector",
     [
         *(selecting(*asked) for asked in (("In",), ("In", "n1", "n2"), ("Exists",), ("Like", "n1"))),
-        FieldSelector(raw="spec.nodeName"),
+        Selector(raw="spec.nodeName"),
     ],
 )
-async def test_an_invalid_selector_is_an_error(selector: FieldSelector) -> None:
+async def test_an_invalid_selector_is_an_error(selector: Selector) -> None:
     with pytest.raises(ValueError, match="error parsing field selector"):
         await decided(wants("list", "pods", field_selector=selector), with_selectors=True)
 
@@ -263,7 +257,7 @@ async def test_an_invalid_selector_is_an_error(selector: FieldSelector) -> None:
 @given(st.text())
 def test_whatever_a_selector_says_it_is_read_or_refused(raw: str) -> None:
     try:
-        found = equalities(FieldSelector(raw=raw))
+        found = equalities(Selector(raw=raw))
     except ValueError:
         return
     assert len(found) <= raw.count("=")

@@ -40,7 +40,8 @@ PATHS = {
     "tokenInvalidator": {"/webhooks/invalidate-service-account-token-secret"},
     "vpaInPlaceUpdates": {"/webhooks/vpa-in-place-updates"},
 }
-GARDEN = {"/webhooks/garden/convert", *(webhook.path for kind in KINDS for webhook in webhooks_of(kind))}
+SEEDS = ("/authorize/seed", "/webhooks/garden/seed-restriction")
+GARDEN = {"/webhooks/garden/convert", *SEEDS, *(webhook.path for kind in KINDS for webhook in webhooks_of(kind))}
 COMBINED = {"/webhooks/pods", "/webhooks/pods/target"}
 
 

@@ -9,10 +9,10 @@ is known from its Machine. Where only the Node says so, there is no opinion: RBA
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Protocol
 
 from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
+from webhooks.authorizers.attributes import ALLOW, NO_OPINION, Attributes, Decision, Selector, deny
 
 NAMESPACE = "kube-system"
 COMMON_SECRETS = ("gardener-valitail", "gardener-opentelemetry-collector")
@@ -26,57 +26,6 @@ CONTROL_PLANE_SECRETS = (
 
 class LookupFailed(Exception):
     """A cluster did not answer what has to be known; says what, and why."""
-
-
-class Effect(Enum):
-    ALLOW = auto()
-    DENY = auto()
-    NO_OPINION = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    effect: Effect
-    reason: str = ""
-
-
-ALLOW = Decision(Effect.ALLOW)
-NO_OPINION = Decision(Effect.NO_OPINION)
-
-
-def deny(reason: str = "") -> Decision:
-    return Decision(Effect.DENY, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    key: str
-    operator: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
-    """As the API server parsed it, or as its user wrote it."""
-
-    raw: str = ""
-    requirements: tuple[Requirement, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
-    """Who wants to do what; empty strings where nothing is said."""
-
-    user: str
-    groups: Sequence[str] = ()
-    is_resource_request: bool = True
-    verb: str = ""
-    namespace: str = ""
-    group: str = ""
-    resource: str = ""
-    subresource: str = ""
-    name: str = ""
-    field_selector: FieldSelector = FieldSelector()
 
 
 class Sources(Protocol):
@@ -223,7 +172,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"[{' '.join(names)}]"
 
 
-def equalities(selector: FieldSelector) -> set[tuple[str, str]]:
+def equalities(selector: Selector) -> set[tuple[str, str]]:
     """The fields that have to have a certain value, with it. Raises ValueError: for what is no field selector."""
     found = set()
     for requirement in selector.requirements:

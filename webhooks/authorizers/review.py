@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from kube.objects import Object
+from webhooks.authorizers.attributes import Attributes, Decision, Effect, Requirement, Selector
 from webhooks.bounds import TooManyValues, demand_few_values
-from webhooks.handlers.node_agent_authorizer.rules import Attributes, Decision, Effect, FieldSelector, Requirement
 
 KIND = "SubjectAccessReview"
 V1, V1BETA1 = "authorization.k8s.io/v1", "authorization.k8s.io/v1beta1"
@@ -90,15 +90,16 @@ def _attributes(spec: Object, api_version: str) -> Attributes:
         resource=_text(asked, "resource"),
         subresource=_text(asked, "subresource"),
         name=_text(asked, "name"),
-        field_selector=_field_selector(_part(asked, "fieldSelector")),
+        field_selector=_selector(_part(asked, "fieldSelector")),
+        label_selector=_selector(_part(asked, "labelSelector")),
     )
 
 
-def _field_selector(selector: Object) -> FieldSelector:
+def _selector(selector: Object) -> Selector:
     requirements = selector.get("requirements") or []
     if not isinstance(requirements, list) or not all(isinstance(one, dict) for one in requirements):
         raise _WrongType("requirements has to be a list of objects")
-    return FieldSelector(
+    return Selector(
         raw=_text(selector, "rawSelector"),
         requirements=tuple(
             Requirement(_text(one, "key"), _text(one, "operator"), tuple(_texts(one, "values"))) for one in requirements

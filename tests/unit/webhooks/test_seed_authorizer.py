@@ -1,0 +1,317 @@
+"""Which requests of gardenlets are about what belongs to their Seeds: the graph, and the rights that follow from it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gardener.api import garden
+from gardener.garden.seed_graph import KINDS, Graph, Node
+from gardener.garden.seeds import bootstrap_token_id
+from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
+from kit.signing.requests import CLIENT, csr_object, signing_request
+from kube import resources as kubernetes
+from kube.objects import Key, Object
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, Resource
+from kube.runtime.cache import Store
+from kube.runtime.watch import ListBegins, ListEnds, Present
+from webhooks.authorizers.attributes import Attributes, Effect, Requirement, Selector
+from webhooks.authorizers.seed.graph import BURST, VIEWS, of_signing_request
+from webhooks.authorizers.seed.rules.authorize import RIGHTS, authorize
+
+DEV = "garden-dev"
+
+
+def obj(resource: Resource, name: str, namespace: str = "", uid: str = "", **fields: Any) -> Object:
+    meta = {"name": name, "resourceVersion": "1", **({"namespace": namespace} if namespace else {}), "uid": uid}
+    return {**resource.type_meta, "metadata": meta, **fields}
+
+
+def shoot(name: str, seed: str, *, former: str = "", binding: str = "b", namespace: str = DEV, **spec: Any) -> Object:
+    status = {"technicalID": f"shoot--dev--{name}", "uid": f"uid-{name}", **({"seedName": former} if former else {})}
+    profile = {"kind": "CloudProfile", "name": "local"}
+    whole = {"seedName": seed, "secretBindingName": binding, "cloudProfile": profile, **spec}
+    return obj(garden.SHOOTS, name, namespace, spec=whole, status=status)
+
+
+def secret_ref(name: str, namespace: str = "garden") -> Object:
+    return {"name": name, "namespace": namespace}
+
+
+def graph_of(objects: Sequence[Object]) -> Graph:
+    stores: dict[Resource, Store[Node]] = {resource: Store(view) for resource, view in VIEWS.items()}
+    sources = {(of.api_version, of.kind): store.source("") for of, store in stores.items()}
+    for source in sources.values():
+        source.apply(ListBegins(0))
+    for each in objects:
+        sources[each["apiVersion"], each["kind"]].apply(Present(each))
+    for source in sources.values():
+        source.apply(ListEnds(0))
+    return Graph(stores)
+
+
+def named(name: str) -> Object:
+    return {"name": name, "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}
+
+
+GARDEN = graph_of(
+    [
+        obj(
+            garden.SEEDS,
+            "a",
+            uid="uid-a",
+            spec={
+                "backup": {"secretRef": secret_ref("backup-a")},
+                "dns": {"provider": {"secretRef": secret_ref("dns")}},
+            },
+        ),
+        obj(garden.SEEDS, "b", uid="uid-b", spec={"backup": {"secretRef": secret_ref("backup-b")}}),
+        shoot("s", "a", resources=[named("named")], exposureClassName="internal"),
+        shoot("t", "b", binding="other"),
+        shoot("moving", "b", former="a", binding="other"),
+        shoot("host", "a", namespace="garden"),
+        shoot("profiled", "a", namespace="garden-p", cloudProfile={"kind": "NamespacedCloudProfile", "name": "own"}),
+        obj(garden.SECRET_BINDINGS, "b", DEV, secretRef=secret_ref("key", "garden-keys")),
+        obj(garden.SECRET_BINDINGS, "other", DEV, secretRef=secret_ref("other", DEV)),
+        obj(
+            garden.CREDENTIALS_BINDINGS,
+            "c",
+            DEV,
+            credentialsRef={
+                "apiVersion": "security.gardener.cloud/v1alpha1",
+                "kind": "WorkloadIdentity",
+                **secret_ref("wi", DEV),
+            },
+        ),
+        shoot("identified", "b", binding="", credentialsBindingName="c"),
+        obj(
+            garden.NAMESPACED_CLOUD_PROFILES,
+            "own",
+            "garden-p",
+            spec={"parent": {"kind": "CloudProfile", "name": "base"}},
+        ),
+        obj(garden.PROJECTS, "dev", spec={"namespace": DEV}),
+        obj(garden.PROJECTS, "empty", spec={"namespace": "garden-empty"}),
+        obj(
+            garden.BACKUP_BUCKETS,
+            "uid-b",
+            spec={"seedName": "b", "secretRef": secret_ref("backup-b")},
+            status={"generatedSecretRef": secret_ref("generated")},
+        ),
+        obj(garden.BACKUP_BUCKETS, "shared", spec={"seedName": "b", "secretRef": secret_ref("copied")}),
+        obj(garden.BACKUP_ENTRIES, "source-x", DEV, spec={"bucketName": "shared", "seedName": "a"}),
+        obj(
+            garden.BACKUP_ENTRIES,
+            "kept",
+            "garden-gone",
+            spec={"bucketName": "x", "seedName": "b"},
+            status={"seedName": "a"},
+        ),
+        obj(garden.BASTIONS, "bastion", DEV, spec={"seedName": "a", "shootRef": {"name": "s"}}),
+        obj(garden.CONTROLLER_INSTALLATIONS, "i", spec={"seedRef": {"name": "a"}, "deploymentRef": {"name": "d"}}),
+        obj(
+            garden.MANAGED_SEEDS,
+            "child",
+            "garden",
+            spec={
+                "shoot": {"name": "host"},
+                "gardenlet": {
+                    "config": {"seedConfig": {"spec": {"backup": {"secretRef": secret_ref("backup-child")}}}}
+                },
+            },
+        ),
+        csr_object(signing_request(f"{SEED_USER_PREFIX}a", organizations=[SEEDS_GROUP]), name="csr-a", signer=CLIENT),
+    ]
+)
+TOKEN = f"bootstrap-token-{bootstrap_token_id(Key('garden', 'child'))}"
+ACCOUNT = "gardenlet-bootstrap-child"
+BINDING = f"gardener.cloud:system:seed-bootstrapper:garden:{ACCOUNT}"
+
+
+def decided(seed: str, verb: str, what: str, where: str = "", **fields: Any) -> Effect:
+    """Args: what: resource, perhaps with a group after a dot, subresource, and name after a space."""
+    kind, _, name = what.partition(" ")
+    kind, _, subresource = kind.partition("/")
+    (resource,) = [key for key in RIGHTS if key[1] == kind and key[0] != "events.k8s.io"]
+    asked = Attributes(
+        user=f"{SEED_USER_PREFIX}{seed}",
+        groups=[SEEDS_GROUP],
+        verb=verb,
+        group=resource[0],
+        resource=kind,
+        subresource=subresource,
+        namespace=where,
+        name=name,
+        **fields,
+    )
+    return authorize(asked, GARDEN).effect
+
+
+def allowed(seed: str, verb: str, what: str, where: str = "", **fields: Any) -> bool:
+    return decided(seed, verb, what, where, **fields) is Effect.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("what", "where", "seeds"),
+    [
+        pytest.param("secrets named", DEV, "a", id="a Secret that a Shoot names"),
+        pytest.param("secrets key", "garden-keys", "a", id="credentials by a SecretBinding, of another namespace"),
+        pytest.param("secrets other", DEV, "ab", id="credentials of a Shoot that moves"),
+        pytest.param("secrets nothing", DEV, "", id="a Secret of the namespace that no Shoot uses"),
+        pytest.param("workloadidentities wi", DEV, "b", id="a WorkloadIdentity by a CredentialsBinding"),
+        pytest.param("credentialsbindings c", DEV, "b", id="a CredentialsBinding"),
+        pytest.param("secretbindings b", DEV, "a", id="a SecretBinding"),
+        pytest.param("cloudprofiles base", "", "a", id="the parent of a profile of a Project"),
+        pytest.param("namespacedcloudprofiles own", "garden-p", "a", id="a profile of a Project"),
+        pytest.param("projects dev", "", "ab", id="a Project with Shoots"),
+        pytest.param("projects empty", "", "", id="a Project without"),
+        pytest.param("namespaces garden-gone", "", "ab", id="the namespace of former Shoots"),
+        pytest.param("namespaces garden-empty", "", "", id="a namespace without Shoots"),
+        pytest.param("namespaces seed-a", "", "a", id="the namespace of the Seed"),
+        pytest.param("secrets backup-a", "garden", "a", id="credentials for the backups of a Seed"),
+        pytest.param("secrets dns", "garden", "a", id="credentials for the DNS of a Seed"),
+        pytest.param("secrets generated", "garden", "b", id="generated credentials of a bucket"),
+        pytest.param("secrets copied", "garden", "ab", id="credentials of a bucket from which backups are copied"),
+        pytest.param("backupbuckets shared", "", "ab", id="this bucket"),
+        pytest.param("backupbuckets uid-a", "", "a", id="the bucket of a Seed, which is not there yet"),
+        pytest.param("backupentries kept", "garden-gone", "ab", id="backups that move"),
+        pytest.param("backupentries shoot--dev--s--uid-s", DEV, "a", id="backups of a Shoot, which are not there yet"),
+        pytest.param("bastions bastion", DEV, "a", id="a Bastion"),
+        pytest.param("controllerdeployments d", "", "a", id="the chart of an extension"),
+        pytest.param("controllerinstallations i", "", "a", id="an extension"),
+        pytest.param("secrets backup-child", "garden", "a", id="credentials for backups of a ManagedSeed"),
+        pytest.param(f"secrets {TOKEN}", "kube-system", "a", id="the bootstrap token of a ManagedSeed"),
+        pytest.param("secrets bootstrap-token-abcdef", "kube-system", "", id="another bootstrap token"),
+        pytest.param(f"serviceaccounts {ACCOUNT}", "garden", "a", id="the bootstrap account of a ManagedSeed"),
+        pytest.param(f"clusterrolebindings {BINDING}", "", "a", id="its binding"),
+        pytest.param("clusterrolebindings cluster-admin", "", "", id="another binding"),
+        pytest.param("secrets dev--uid-s", "gardener-system-shoot-issuer", "a", id="public keys of a Shoot"),
+        pytest.param("secrets dev--uid-t", "gardener-system-shoot-issuer", "b", id="public keys of another"),
+        pytest.param("configmaps cluster-identity", "kube-system", "abc", id="the name of the garden"),
+        pytest.param("configmaps other", "kube-system", "", id="a ConfigMap of the system"),
+        pytest.param("leases a", "gardener-system-seed-lease", "a", id="the Lease of the Seed"),
+        pytest.param("leases a", "kube-system", "", id="a Lease elsewhere"),
+        pytest.param("gardenlets a", "garden", "a", id="the Gardenlet"),
+        pytest.param("certificatesigningrequests csr-a", "", "a", id="a request for a certificate"),
+        pytest.param("secrets any", "seed-a", "a", id="all in the namespace of the Seed"),
+        pytest.param("shootstates moving", DEV, "ab", id="the state of a Shoot that moves"),
+        pytest.param("internalsecrets s.ca-client", DEV, "a", id="a key of a Shoot"),
+        pytest.param("internalsecrets s.other", DEV, "", id="another InternalSecret"),
+        pytest.param("secrets nothing.ca-cluster", DEV, "", id="that of a Shoot that does not exist"),
+    ],
+)
+def test_who_reads_an_object(what: str, where: str, seeds: str) -> None:
+    for verb in ("get", "watch"):
+        assert {seed for seed in "abc" if allowed(seed, verb, what, where)} == set(seeds)
+
+
+@pytest.mark.parametrize(
+    ("verb", "what", "where", "expected"),
+    [
+        ("delete", "secrets s.ssh-keypair", DEV, True),
+        ("delete", "secrets named", DEV, False),
+        ("patch", "secrets named", DEV, True),
+        ("delete", "secrets backup-child", "garden", True),
+        ("delete", "secrets backup-a", "garden", False),
+        ("patch", "shoots s", DEV, True),
+        ("patch", "shoots/status s", DEV, True),
+        ("update", "shoots/binding s", DEV, False),
+        ("create", "shoots/adminkubeconfig s", DEV, False),
+        ("delete", "shoots s", DEV, False),
+        ("create", "shoots", DEV, False),
+        ("delete", "backupentries shoot--dev--s--uid-s", DEV, False),
+        ("delete", "backupentries source-shoot--dev--s--uid-s", DEV, True),
+        ("patch", "backupentries shoot--dev--moving--uid-moving", DEV, True),
+        ("patch", "backupbuckets shared", "", False),
+        ("create", "workloadidentities/token wi", DEV, False),
+        ("create", "serviceaccounts/token any", "seed-a", True),
+        ("create", "serviceaccounts/token any", "seed-b", False),
+        ("create", "serviceaccounts/token any", "garden", False),
+        ("delete", "seeds child", "", True),
+        ("patch", "seeds child", "", False),
+        ("delete", "seeds b", "", False),
+        ("patch", "managedseeds/status child", "garden", True),
+        ("delete", "managedseeds child", "garden", False),
+        ("create", "bastions", DEV, False),
+        ("create", "secrets", DEV, True),
+        ("create", "secrets", "garden-empty", False),
+        ("create", "certificatesigningrequests/seedclient", "", True),
+        ("update", "certificatesigningrequests/approval csr-a", "", False),
+        ("deletecollection", "secrets", "seed-a", False),
+        ("impersonate", "serviceaccounts any", "seed-a", False),
+    ],
+)
+def test_what_a_gardenlet_writes(verb: str, what: str, where: str, expected: bool) -> None:
+    assert allowed("a", verb, what, where) is expected
+
+
+def equal(key: str, *values: str, operator: str = "In") -> Selector:
+    return Selector(requirements=(Requirement(key, operator, values),))
+
+
+@pytest.mark.parametrize(
+    ("what", "where", "fields", "expected"),
+    [
+        ("shoots", "", {"label_selector": equal(f"{SEED_LABEL_PREFIX}a", "true")}, True),
+        ("shoots", "", {"label_selector": equal(f"{SEED_LABEL_PREFIX}b", "true")}, False),
+        ("shoots", "", {"label_selector": equal(f"{SEED_LABEL_PREFIX}a", "true", operator="NotIn")}, False),
+        ("shoots", "", {"label_selector": equal(f"{SEED_LABEL_PREFIX}a", "true", "false")}, False),
+        ("shoots", "", {"label_selector": Selector(raw=f"{SEED_LABEL_PREFIX}a=true")}, False),
+        ("shoots", DEV, {"field_selector": equal("status.seedName", "a")}, True),
+        ("bastions", DEV, {"field_selector": equal("spec.shootRef.name", "s")}, True),
+        ("bastions", DEV, {"field_selector": equal("spec.shootRef.name", "t")}, False),
+        ("bastions", "", {"field_selector": equal("spec.seedName", "a")}, True),
+        ("backupbuckets", "", {}, False),
+        ("secrets", "seed-a", {}, True),
+        ("secrets", "", {}, False),
+        ("seeds", "", {}, True),
+    ],
+)
+def test_lists_are_limited(what: str, where: str, fields: dict[str, Selector], expected: bool) -> None:
+    assert allowed("a", "list", what, where, **fields) is expected
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "resource"),
+    [
+        ("ann", [SEEDS_GROUP], ("", "secrets")),
+        (f"{SEED_USER_PREFIX}a", ["system:authenticated"], ("", "secrets")),
+        (SEED_USER_PREFIX, [SEEDS_GROUP], ("", "secrets")),
+        (f"{SEED_USER_PREFIX}a", [SEEDS_GROUP], ("", "pods")),
+        (f"{SEED_USER_PREFIX}a", [SEEDS_GROUP], ("authorization.k8s.io", "selfsubjectaccessreviews")),
+    ],
+)
+def test_others_and_other_kinds_are_left_to_the_next_authorizer(
+    user: str, groups: list[str], resource: tuple[str, str]
+) -> None:
+    asked = Attributes(user=user, groups=groups, verb="get", group=resource[0], resource=resource[1], name="x")
+    assert authorize(asked, GARDEN).effect is Effect.NO_OPINION
+    no_resource = Attributes(user=f"{SEED_USER_PREFIX}a", groups=[SEEDS_GROUP], is_resource_request=False, verb="get")
+    assert authorize(no_resource, GARDEN).effect is Effect.NO_OPINION
+
+
+def test_what_everybody_may_read_is_not_denied() -> None:
+    assert decided("c", "get", "cloudprofiles local") is Effect.NO_OPINION
+    assert decided("c", "list", "exposureclasses") is Effect.NO_OPINION
+    assert decided("c", "patch", "cloudprofiles local") is Effect.DENY
+
+
+def test_a_request_for_a_certificate_belongs_to_the_seed_that_it_is_for() -> None:
+    csr = csr_object(signing_request(f"{SEED_USER_PREFIX}a", organizations=[SEEDS_GROUP]), name="c", signer=CLIENT)
+    csr["spec"]["username"] = "system:bootstrap:abcdef"
+    node = of_signing_request(csr)
+    assert node.seeds == ("a",)
+    assert [(each.resource, each.key) for each in node.uses] == [
+        (kubernetes.SECRETS, Key("kube-system", "bootstrap-token-abcdef"))
+    ]
+    csr = csr_object(signing_request("system:node:n", organizations=["system:nodes"]), name="c", signer=CLIENT)
+    assert not of_signing_request(csr).seeds
+    assert not of_signing_request(csr).uses
+    assert of_signing_request({"metadata": {"name": "c"}, "spec": {"request": "e30="}}).seeds == ()
+
+
+def test_the_nodes_of_all_kinds_are_made_of_anything() -> None:
+    for kind in KINDS.values():
+        assert kind.node({"metadata": {"name": "x"}, "spec": 1, "status": []}).key.name == "x"
+    assert CERTIFICATE_SIGNING_REQUESTS in VIEWS
+    assert BURST > 1

@@ -1,0 +1,1 @@
+"""What gardenlets may do: `authorize` decides about requests, `restriction` about what they write."""
