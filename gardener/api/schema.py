@@ -26,6 +26,7 @@ QUANTITY = (
 )
 """Nothing in this API can be less than zero."""
 DURATION = "^(-?([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+|0)$"
+BASE64 = r"^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$"
 LONGEST_NAME = 253
 """Of an object; characters."""
 
@@ -106,7 +107,7 @@ def duration(description: str, *, default: str | None = None) -> Schema:
 
 def base64(description: str) -> Schema:
     """Also of nothing, and in several lines, as Go reads it; the format `byte` of OpenAPI refuses both."""
-    return string(description, pattern=r"^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$")
+    return string(description, pattern=BASE64)
 
 
 def name(description: str, **more: Any) -> Schema:

@@ -9,10 +9,10 @@ BACKUP_ENTRY = definition(
     BACKUP_ENTRIES,
     "The part of a bucket with the backups of one Shoot, whose technical ID and uid are its name.",
     spec={
-        "bucketName*": string("Name of the bucket.", at_least=1),
-        "region*": string("Region of the bucket.", at_least=1),
-        "secretRef*": secret_reference("Secret with the credentials for the bucket."),
         "backupBucketProviderStatus": raw("`status.providerStatus` of the BackupBucket."),
+        "region*": string("Region of the bucket.", at_least=1),
+        "bucketName*": string("Name of the bucket.", at_least=1),
+        "secretRef*": secret_reference("Secret with the credentials for the bucket."),
     },
     columns=(REGION_COLUMN, Column("Bucket", ".spec.bucketName")),
 )

@@ -48,7 +48,7 @@ def definition(
         fields={
             "spec*": struct(
                 "What is asked for. Does not change while the object is being deleted.",
-                {**_SPEC, **spec},
+                {**SPEC, **spec},
                 rules=[immutable("type"), _CLASS_STAYS, *rules],
             ),
             "status": struct("What the extension reports.", {**(status or {}), **_STATUS}),
@@ -57,7 +57,7 @@ def definition(
     )
 
 
-_SPEC: Mapping[str, Schema] = {
+SPEC: Mapping[str, Schema] = {
     "type*": string("Type, which says which extension does the work. Immutable.", at_least=1),
     "class": string(
         "Which of several extensions of the type does it: the one for Shoots (as without a class), for Seeds, or for"
@@ -66,6 +66,7 @@ _SPEC: Mapping[str, Schema] = {
     ),
     "providerConfig": raw("Settings that the extension knows."),
 }
+"""The fields that each spec begins with."""
 _CLASS_STAYS = rule(
     f"!{present('class')} || !{present('class', 'oldSelf')} || self.class == oldSelf.class",
     "field is immutable",

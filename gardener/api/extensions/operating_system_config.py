@@ -50,11 +50,11 @@ _CONTENT = struct(
                 "data*": string("Its text, encoded so."),
             },
         ),
+        "transmitUnencoded": boolean("Whether the content is sent as it is, so that it can be changed on the way."),
         "imageRef": struct(
             "A file of a container image.",
             {"image*": string("Name of the image."), "filePathInImage*": string("Path of the file in it.")},
         ),
-        "transmitUnencoded": boolean("Whether the content is sent as it is, so that it can be changed on the way."),
     },
 )
 
@@ -157,11 +157,11 @@ OPERATING_SYSTEM_CONFIG = definition(
     OPERATING_SYSTEM_CONFIGS,
     "What is written and started on the nodes of a worker pool.",
     spec={
+        "criConfig": _CRI_CONFIG,
         "purpose*": string(
             "provision: for the start of a machine. reconcile: for the life of the node. Immutable.",
             enum=["provision", "reconcile"],
         ),
-        "criConfig": _CRI_CONFIG,
         "units": array("Units of systemd.", _UNIT),
         "files": array("Files; no path twice for a host.", _FILE),
         "inPlaceUpdates": _IN_PLACE_UPDATES,

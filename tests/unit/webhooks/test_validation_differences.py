@@ -4,16 +4,17 @@ import pytest
 
 from kit.webhooks.validating import valid
 from kube.objects import Object
-from webhooks.handlers.extension_validation.dns_record import DNSRecord
-from webhooks.handlers.extension_validation.plain_kinds import Bastion, ContainerRuntime, Infrastructure
+from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
+from webhooks.handlers.extension_validation.kind import Kind
+from webhooks.handlers.extension_validation.plain_kinds import BASTION, CONTAINER_RUNTIME, INFRASTRUCTURE
 from webhooks.handlers.extension_validation.rules.difference import differences
-from webhooks.handlers.extension_validation.rules.typed import Typed, decode
-from webhooks.handlers.extension_validation.worker import Worker
+from webhooks.handlers.extension_validation.rules.typed import decode
+from webhooks.handlers.extension_validation.worker import WORKER
 
 
-def between(typed: type[Typed], new: Object, old: Object) -> list[str]:
+def between(kind: Kind, new: Object, old: Object) -> list[str]:
     def spec(change: Object) -> Any:
-        obj: Any = decode(typed, valid(typed.__name__, **change), kind=typed.__name__)
+        obj: Any = decode(kind.typed, valid(kind.name, **change), kind=kind.name)
         return obj.spec
 
     return differences(spec(new), spec(old))
@@ -33,13 +34,13 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("typed", "new", "old", "expected"),
+    ("kind", "new", "old", "expected"),
     [
-        (Infrastructure, {"providerConfig": {}}, {}, []),
-        (Infrastructure, CONFIG, {}, ["DefaultSpec.ProviderConfig: runtime.RawExtension != <nil pointer>"]),
-        (Infrastructure, {"class": "a"}, {}, ["DefaultSpec.Class: v1alpha1.ExtensionClass != <nil pointer>"]),
+        (INFRASTRUCTURE, {"providerConfig": {}}, {}, []),
+        (INFRASTRUCTURE, CONFIG, {}, ["DefaultSpec.ProviderConfig: runtime.RawExtension != <nil pointer>"]),
+        (INFRASTRUCTURE, {"class": "a"}, {}, ["DefaultSpec.Class: v1alpha1.ExtensionClass != <nil pointer>"]),
         (
-            Infrastructure,
+            INFRASTRUCTURE,
             {"providerConfig": {"a": 1, "b": [1, {"c": "d"}]}},
             {"providerConfig": {"b": [1, {"c": "e"}, None], "x": {"y": True}}},
             [
@@ -50,7 +51,7 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
             ],
         ),
         (
-            Infrastructure,
+            INFRASTRUCTURE,
             {"region": "", "secretRef": None, "sshPublicKey": "eA=="},
             {},
             [
@@ -58,36 +59,36 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
                 "SSHPublicKey: [120] != <nil slice>",
             ],
         ),
-        (Infrastructure, {"sshPublicKey": ""}, {}, []),
-        (DNSRecord, {"ttl": 1}, {}, ["TTL: int64 != <nil pointer>"]),
-        (DNSRecord, {"ttl": 1}, {"ttl": 2}, ["TTL: 1 != 2"]),
-        (DNSRecord, {}, {"region": ""}, ["Region: <nil pointer> != string"]),
+        (INFRASTRUCTURE, {"sshPublicKey": ""}, {}, []),
+        (DNS_RECORD, {"ttl": 1}, {}, ["TTL: int64 != <nil pointer>"]),
+        (DNS_RECORD, {"ttl": 1}, {"ttl": 2}, ["TTL: 1 != 2"]),
+        (DNS_RECORD, {}, {"region": ""}, ["Region: <nil pointer> != string"]),
         (
-            DNSRecord,
+            DNS_RECORD,
             {"values": ["a"]},
             {"values": ["b", "c"]},
             ["Values.slice[0]: a != b", "Values.slice[1]: <no value> != c"],
         ),
         (
-            Bastion,
+            BASTION,
             {"userData": "eA==", "ingress": []},
             {"userData": "", "ingress": [{}]},
             ["UserData.slice[0]: 120 != <no value>", "Ingress.slice[0]: <no value> != {{ []}}"],
         ),
         (
-            Bastion,
+            BASTION,
             {"ingress": [{"ipBlock": {"cidr": "a"}}]},
             {"ingress": [{"ipBlock": {"cidr": "b", "except": ["c"]}}]},
             ["Ingress.slice[0].IPBlock.CIDR: a != b", "Ingress.slice[0].IPBlock.Except: <nil slice> != [c]"],
         ),
         (
-            ContainerRuntime,
+            CONTAINER_RUNTIME,
             {"workerPool": {"name": "w", "selector": {"matchLabels": {"a": "b"}}}},
             {"workerPool": {"name": "w"}},
             ["WorkerPool.Selector.MatchLabels: map[a:b] != <nil map>"],
         ),
         (
-            ContainerRuntime,
+            CONTAINER_RUNTIME,
             {"workerPool": {"selector": {"matchLabels": {"a": "b", "c": "d"}}}},
             {"workerPool": {"selector": {"matchLabels": {"a": "x", "e": "f"}}}},
             [
@@ -97,14 +98,14 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
             ],
         ),
         (
-            Worker,
+            WORKER,
             pools(nodeTemplate={"capacity": {"cpu": "1", "memory": "1Gi"}}),
             pools(nodeTemplate={"capacity": {"cpu": "1000m", "memory": "2Gi"}}),
             ["Pools.slice[0].NodeTemplate.Capacity.map[memory]: 1Gi != 2Gi"],
         ),
-        (Worker, pools(machineControllerManager=drained("60s")), pools(machineControllerManager=drained("1m")), []),
+        (WORKER, pools(machineControllerManager=drained("60s")), pools(machineControllerManager=drained("1m")), []),
         (
-            Worker,
+            WORKER,
             pools(machineControllerManager=drained("1h"), maxSurge=1),
             pools(machineControllerManager={"maxEvictRetries": 1}, maxSurge="10%"),
             [
@@ -114,7 +115,7 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
             ],
         ),
         (
-            Worker,
+            WORKER,
             pools(machineControllerManager={}),
             pools(volume={"size": "1Gi"}, userDataSecretRef={"name": "a"}),
             [
@@ -124,32 +125,32 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
             ],
         ),
         (
-            Worker,
+            WORKER,
             pools(taints=[{"key": "a", "timeAdded": "2026-01-01T01:00:00+01:00"}]),
             pools(taints=[{"key": name, "timeAdded": NEW_YEAR} for name in "ab"]),
             ["Pools.slice[0].Taints.slice[1]: <no value> != {b   2026-01-01T00:00:00Z}"],
         ),
         (
-            Worker,
+            WORKER,
             pools(userDataSecretRef={"name": "s"}, volume={"size": "1", "encrypted": True}),
             {"pools": []},
             [f"Pools.slice[0]: {{{A_POOL}}} != <no value>"],
         ),
     ],
 )
-def test_differences(typed: type[Typed], new: Object, old: Object, expected: list[str]) -> None:
-    assert between(typed, new, old) == expected
+def test_differences(kind: Kind, new: Object, old: Object, expected: list[str]) -> None:
+    assert between(kind, new, old) == expected
 
 
 def test_no_more_than_ten_are_named() -> None:
-    assert len(between(DNSRecord, {"values": ["a"] * 50}, {"values": ["b"] * 50})) == 10
-    found = between(DNSRecord, {"name": "x", "values": ["a"] * 50}, {"values": ["b"] * 50})
+    assert len(between(DNS_RECORD, {"values": ["a"] * 50}, {"values": ["b"] * 50})) == 10
+    found = between(DNS_RECORD, {"name": "x", "values": ["a"] * 50}, {"values": ["b"] * 50})
     assert found[0] == "Name: x != a.example.com"
     assert found[-1] == "Values.slice[8]: a != b"
 
 
 def test_long_values_are_cut() -> None:
-    (found,) = between(DNSRecord, {"name": "x" * 300}, {"name": "y"})
+    (found,) = between(DNS_RECORD, {"name": "x" * 300}, {"name": "y"})
     assert found == f"Name: {'x' * 256}... != y"
-    (found,) = between(Infrastructure, {"sshPublicKey": "AAAA" * 10_000}, {})
+    (found,) = between(INFRASTRUCTURE, {"sshPublicKey": "AAAA" * 10_000}, {})
     assert found == f"SSHPublicKey: [{('0 ' * 256)[:255]}... != <nil slice>"

@@ -1,10 +1,9 @@
 """extension-validation: refuses extension resources, and Etcds, that break the rules of their kind.
 
-One webhook a kind, since the API server gets the kinds by webhook. `rules.typed` declares what fields there are,
-and the modules of the kinds their own; `kind` puts a webhook together from them.
+One webhook a kind, since the API server gets the kinds by webhook. The fields are those of the kind's description in
+`gardener.api.extensions`, the modules here have the rules that a schema can't express, or is to report in the words of
+the original; `kind` puts a webhook together from them.
 """
-
-from typing import Any
 
 from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
 from webhooks.handlers.extension_validation.etcd import ETCD
@@ -23,7 +22,7 @@ from webhooks.handlers.extension_validation.plain_kinds import (
 from webhooks.handlers.extension_validation.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE
 from webhooks.handlers.extension_validation.worker import WORKER
 
-KINDS: tuple[Kind[Any], ...] = (
+KINDS: tuple[Kind, ...] = (
     BACKUP_BUCKET,
     BACKUP_ENTRY,
     BASTION,

@@ -1,45 +1,32 @@
 from collections.abc import Iterator
+from typing import Any
 
-from gardener.api.extensions import DNS_RECORDS
+from gardener.api.extensions.dns_record import DNS_RECORD as DEFINITION
 from kube.addresses import domain_name_errors, ip_errors
 from kube.validation import FieldError, invalid, not_supported
-from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, SecretReference, need
-from webhooks.rules.shapes import Int64
+from webhooks.handlers.extension_validation.kind import Kind, need
+from webhooks.handlers.extension_validation.rules.go_types import typed
 
 _TYPES = ("A", "AAAA", "CNAME", "TXT")
 _LONGEST_TTL = 2**31 - 1
 
 
-class DNSRecordSpec(DefaultSpec):
-    secret_ref: SecretReference = SecretReference()
-    region: str | None = None
-    zone: str | None = None
-    name: str = ""
-    record_type: str = ""
-    values: list[str] | None = None
-    ttl: Int64 | None = None
-
-
-class DNSRecord(Resource):
-    spec: DNSRecordSpec = DNSRecordSpec()
-
-
-def _errors(record: DNSRecord) -> Iterator[FieldError]:
+def _errors(record: Any) -> Iterator[FieldError]:
     spec = record.spec
     for path, value in (("spec.region", spec.region), ("spec.zone", spec.zone)):
         if value == "":
             yield invalid(path, value, "field cannot be empty if specified")
     # Wildcards; and what proves to a certificate authority that a domain is one's own.
-    prefix = "_" if spec.record_type == "TXT" else "*."
+    prefix = "_" if spec.recordType == "TXT" else "*."
     yield from domain_name_errors("spec.name", spec.name.removeprefix(prefix))
-    if spec.record_type not in _TYPES:
-        yield not_supported("spec.recordType", spec.record_type, _TYPES)
+    if spec.recordType not in _TYPES:
+        yield not_supported("spec.recordType", spec.recordType, _TYPES)
     values = spec.values or []
     yield from need("spec.values", values)
-    if spec.record_type == "CNAME" and len(values) > 1:
+    if spec.recordType == "CNAME" and len(values) > 1:
         yield invalid("spec.values", values, "CNAME records must have a single value")
     for index, value in enumerate(values):
-        yield from _value_errors(f"spec.values[{index}]", value, spec.record_type)
+        yield from _value_errors(f"spec.values[{index}]", value, spec.recordType)
     if spec.ttl is not None and not 0 <= spec.ttl <= _LONGEST_TTL:
         yield invalid("spec.ttl", spec.ttl, f"must be between 0 and {_LONGEST_TTL}, inclusive")
 
@@ -53,8 +40,8 @@ def _value_errors(path: str, value: str, record_type: str) -> Iterator[FieldErro
 
 
 DNS_RECORD = Kind(
-    typed=DNSRecord,
-    resource=DNS_RECORDS,
+    typed=typed(DEFINITION, {}),
+    resource=DEFINITION.resource,
     noun="dns record",
     required=("spec.type", "spec.secretRef.name"),
     errors=_errors,

@@ -5,9 +5,9 @@ from typing import Any
 
 from gardener.api.druid import ETCDS
 from kube.validation import FieldError, invalid
-from webhooks.handlers.extension_validation.kind import Kind, Resource, immutable
+from webhooks.handlers.extension_validation.kind import Kind, immutable
 from webhooks.handlers.extension_validation.rules.difference import differences
-from webhooks.handlers.extension_validation.rules.metadata import IMMUTABLE
+from webhooks.handlers.extension_validation.rules.metadata import IMMUTABLE, Resource
 from webhooks.handlers.extension_validation.rules.typed import Typed, as_json, decode
 
 _PROVIDERS = frozenset(
@@ -66,7 +66,7 @@ def _changes(new: Etcd, old: Etcd) -> Iterator[FieldError]:
     yield from immutable("spec.memberNamePrefix", spec.member_name_prefix, before.member_name_prefix)
 
 
-def _frozen(_kind: Kind[Any], new: Etcd, old: Etcd) -> FieldError | None:
+def _frozen(_kind: Kind, new: Etcd, old: Etcd) -> FieldError | None:
     changed = differences(new.spec or {}, old.spec or {})
     return invalid("spec", as_json(new.spec), IMMUTABLE) if changed else None
 

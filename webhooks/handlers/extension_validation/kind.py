@@ -7,9 +7,7 @@ compared with the object as it was, then the new object is checked as if it were
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, Generic, TypeVar
-
-import msgspec
+from typing import Any
 
 from config.resource_manager import webhooks as schema
 from kube import resources as kubernetes
@@ -20,39 +18,11 @@ from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.generic import validator
 from webhooks.handlers.extension_validation.rules import metadata
 from webhooks.handlers.extension_validation.rules.difference import differences
-from webhooks.handlers.extension_validation.rules.metadata import IMMUTABLE, ObjectMeta
-from webhooks.handlers.extension_validation.rules.typed import GoName, Raw, Typed, as_json, decode, value_at
+from webhooks.handlers.extension_validation.rules.metadata import IMMUTABLE, Resource
+from webhooks.handlers.extension_validation.rules.typed import as_json, decode, value_at
 from webhooks.rules.registration import WRITE, Rule
 
 _MOST_ERRORS = 200
-
-
-class SecretReference(Typed):
-    package = "v1"
-
-    name: str = ""
-    namespace: str = ""
-
-
-class DefaultSpec(Typed):
-    """What the specs of all extension resources begin with."""
-
-    type: str = ""
-    extension_class: Annotated[str | None, GoName(type="v1alpha1.ExtensionClass")] = msgspec.field(
-        name="class", default=None
-    )
-    provider_config: Raw = None
-
-
-class Resource(Typed):
-    """The base of all kinds; each adds its `spec`."""
-
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
-
-
-T = TypeVar("T", bound=Resource)
 
 
 def need(path: str, value: object) -> Sequence[FieldError]:
@@ -64,7 +34,7 @@ def immutable(path: str, new: Any, old: Any) -> Sequence[FieldError]:
     return () if new == old or not (new or old) else (invalid(path, as_json(new), IMMUTABLE),)
 
 
-def frozen_spec(kind: "Kind[Any]", new: Any, old: Any) -> FieldError | None:
+def frozen_spec(kind: "Kind", new: Any, old: Any) -> FieldError | None:
     """What is wrong with an update of an object that is being deleted."""
     found = differences(new.spec, old.spec)
     if not found:
@@ -74,19 +44,19 @@ def frozen_spec(kind: "Kind[Any]", new: Any, old: Any) -> FieldError | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[T]):
-    typed: type[T]
+class Kind:
+    typed: type[Resource]
     resource: kubernetes.Resource
     noun: str
     required: tuple[str, ...] = ()
     """Paths of the fields that must not be empty; checked before `errors`."""
-    errors: Callable[[T], Iterable[FieldError]] = lambda _: ()
+    errors: Callable[[Any], Iterable[FieldError]] = lambda _: ()
     """Further rules for the object as it is."""
     immutable: tuple[str, ...] = ()
     """Paths of the fields that an update must leave as they are; checked after `changes`."""
-    changes: Callable[[T, T], Iterable[FieldError]] = lambda _new, _old: ()
+    changes: Callable[[Any, Any], Iterable[FieldError]] = lambda _new, _old: ()
     """Further rules for an update."""
-    frozen: Callable[["Kind[Any]", T, T], FieldError | None] = frozen_spec
+    frozen: Callable[["Kind", Any, Any], FieldError | None] = frozen_spec
 
     @property
     def name(self) -> str:
@@ -122,7 +92,7 @@ class Kind(Generic[T]):
         """Raises: Refusal."""
         self._decode(old_object)
 
-    def _decode(self, obj: Any) -> T:
+    def _decode(self, obj: Any) -> Any:
         decoded = decode(self.typed, obj, kind=self.name)
         expected = (self.resource.api_version, self.name)
         # Without apiVersion and kind an object is taken for what it should be.
@@ -131,13 +101,13 @@ class Kind(Generic[T]):
             raise Refusal(Errored(400, message))
         return decoded
 
-    def _object_errors(self, new: T) -> Iterator[FieldError]:
+    def _object_errors(self, new: Any) -> Iterator[FieldError]:
         yield from metadata.object_errors(new.metadata, namespaced=self.resource.namespaced)
         for path in self.required:
             yield from need(path, value_at(new, path))
         yield from self.errors(new)
 
-    def _update_errors(self, new: T, old: T) -> Iterator[FieldError]:
+    def _update_errors(self, new: Any, old: Any) -> Iterator[FieldError]:
         yield from metadata.update_errors(new.metadata, old.metadata)
         error = self.frozen(self, new, old) if new.metadata.deletion_timestamp is not None else None
         if error is not None:
@@ -148,7 +118,7 @@ class Kind(Generic[T]):
                 yield from immutable(path, value_at(new, path), value_at(old, path))
         yield from self._object_errors(new)
 
-    def _refuse(self, new: T, errors: Iterator[FieldError]) -> None:
+    def _refuse(self, new: Any, errors: Iterator[FieldError]) -> None:
         try:
             # An object may have as many mistakes as a request has room for; who mends these will see the next.
             found = list(islice(errors, _MOST_ERRORS))

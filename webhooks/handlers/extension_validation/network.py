@@ -1,29 +1,19 @@
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-import msgspec
-
-from gardener.api.extensions import NETWORKS
+from gardener.api.extensions.network import NETWORK as DEFINITION
 from kube.addresses import IPNetwork, parse_cidr
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported
-from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, need
+from webhooks.handlers.extension_validation.kind import Kind, need
+from webhooks.handlers.extension_validation.rules.go_types import typed
 
 _FAMILIES = ("IPv4", "IPv6")
 _POD_CIDR, _SERVICE_CIDR, _IP_FAMILIES = "spec.podCIDR", "spec.serviceCIDR", "spec.ipFamilies"
 
 
-class NetworkSpec(DefaultSpec):
-    pod_cidr: str = msgspec.field(name="podCIDR", default="")
-    service_cidr: str = msgspec.field(name="serviceCIDR", default="")
-    ip_families: list[str] | None = None
-
-
-class Network(Resource):
-    spec: NetworkSpec = NetworkSpec()
-
-
-def _errors(network: Network) -> Iterator[FieldError]:
+def _errors(network: Any) -> Iterator[FieldError]:
     spec = network.spec
-    families = spec.ip_families or []
+    families = spec.ipFamilies or []
     wrong = False
     for error in _family_errors(families):
         wrong = True
@@ -43,10 +33,10 @@ def _family_errors(families: Sequence[str]) -> Iterator[FieldError]:
         seen.add(family)
 
 
-def _range_errors(spec: NetworkSpec, families: Sequence[str]) -> Iterator[FieldError]:
-    yield from need(_POD_CIDR, spec.pod_cidr)
-    yield from need(_SERVICE_CIDR, spec.service_cidr)
-    ranges = {path: text for path, text in ((_POD_CIDR, spec.pod_cidr), (_SERVICE_CIDR, spec.service_cidr)) if text}
+def _range_errors(spec: Any, families: Sequence[str]) -> Iterator[FieldError]:
+    yield from need(_POD_CIDR, spec.podCIDR)
+    yield from need(_SERVICE_CIDR, spec.serviceCIDR)
+    ranges = {path: text for path, text in ((_POD_CIDR, spec.podCIDR), (_SERVICE_CIDR, spec.serviceCIDR)) if text}
     parsed = {path: parse_cidr(text) for path, text in ranges.items()}
     for path, network in parsed.items():
         if network is None:
@@ -59,24 +49,24 @@ def _range_errors(spec: NetworkSpec, families: Sequence[str]) -> Iterator[FieldE
                 yield invalid(path, str(network.network_address), f"must be a valid {primary} address")
     pods, services = parsed.get(_POD_CIDR), parsed.get(_SERVICE_CIDR)
     if list(families) != ["IPv6"] and pods is not None and services is not None and _overlap(pods, services):
-        detail = f'must not overlap with "{_POD_CIDR}" ("{spec.pod_cidr}")'
-        yield invalid(_SERVICE_CIDR, spec.service_cidr, detail)
+        detail = f'must not overlap with "{_POD_CIDR}" ("{spec.podCIDR}")'
+        yield invalid(_SERVICE_CIDR, spec.serviceCIDR, detail)
 
 
 def _overlap(one: IPNetwork, other: IPNetwork) -> bool:
     return one.version == other.version and one.overlaps(other)
 
 
-def _changes(new: Network, old: Network) -> Iterator[FieldError]:
-    families, before = new.spec.ip_families or [], old.spec.ip_families or []
+def _changes(new: Any, old: Any) -> Iterator[FieldError]:
+    families, before = new.spec.ipFamilies or [], old.spec.ipFamilies or []
     if families != before and sorted((families, before), key=len) != [["IPv4"], ["IPv4", "IPv6"]]:
         shown = f"oldIPFamilies=[{' '.join(before)}], newIPFamilies=[{' '.join(families)}]"
         yield forbidden(_IP_FAMILIES, f"unsupported IP family update: {shown}")
 
 
 NETWORK = Kind(
-    typed=Network,
-    resource=NETWORKS,
+    typed=typed(DEFINITION, {}),
+    resource=DEFINITION.resource,
     noun="network",
     required=("spec.type",),
     errors=_errors,

@@ -1,69 +1,47 @@
 from collections.abc import Iterator
+from typing import Any
 
-from gardener.api.extensions import SELF_HOSTED_SHOOT_EXPOSURES
+from gardener.api.extensions.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE as DEFINITION
 from kube.addresses import ip_errors
 from kube.names import dns_subdomain_problems
 from kube.objects import group_of
 from kube.validation import FieldError, invalid, invalid_for, not_supported, required
-from webhooks.handlers.extension_validation.kind import DefaultSpec, Kind, Resource, need
-from webhooks.handlers.extension_validation.rules.typed import Typed
-from webhooks.rules.shapes import Int32
+from webhooks.handlers.extension_validation.kind import Kind, need
+from webhooks.handlers.extension_validation.rules.go_types import typed
 
 _ADDRESS_TYPES = ("ExternalDNS", "ExternalIP", "Hostname", "InternalDNS", "InternalIP")
 _HIGHEST_PORT = 65535
 
 
-class ObjectReference(Typed):
-    package = "v1"
-
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-    api_version: str = ""
-    resource_version: str = ""
-    field_path: str = ""
-
-
-class NodeAddress(Typed):
-    package = "v1"
-
-    type: str = ""
-    address: str = ""
+_DECLARED = {
+    "credentialsRef": "*v1.ObjectReference",
+    **dict.fromkeys(
+        (
+            *("credentialsRef.apiVersion", "credentialsRef.fieldPath", "credentialsRef.kind", "credentialsRef.name"),
+            *("credentialsRef.namespace", "credentialsRef.resourceVersion", "credentialsRef.uid"),
+        ),
+        "value",
+    ),
+}
 
 
-class ControlPlaneEndpoint(Typed):
-    node_name: str = ""
-    addresses: list[NodeAddress] | None = None
-
-
-class SelfHostedShootExposureSpec(DefaultSpec):
-    credentials_ref: ObjectReference | None = None
-    port: Int32 = 0
-    endpoints: list[ControlPlaneEndpoint] | None = None
-
-
-class SelfHostedShootExposure(Resource):
-    spec: SelfHostedShootExposureSpec = SelfHostedShootExposureSpec()
-
-
-def _errors(exposure: SelfHostedShootExposure) -> Iterator[FieldError]:
+def _errors(exposure: Any) -> Iterator[FieldError]:
     spec = exposure.spec
-    if spec.credentials_ref is not None:
-        yield from _credentials_errors(spec.credentials_ref, exposure.metadata.namespace)
+    if spec.credentialsRef is not None:
+        yield from _credentials_errors(spec.credentialsRef, exposure.metadata.namespace)
     if not 1 <= spec.port <= _HIGHEST_PORT:
         yield invalid("spec.port", spec.port, f"must be between 1 and {_HIGHEST_PORT}, inclusive")
     yield from need("spec.endpoints", spec.endpoints)
     for index, endpoint in enumerate(spec.endpoints or ()):
         path = f"spec.endpoints[{index}]"
-        yield from need(f"{path}.nodeName", endpoint.node_name)
+        yield from need(f"{path}.nodeName", endpoint.nodeName)
         for number, address in enumerate(endpoint.addresses or ()):
             yield from _address_errors(f"{path}.addresses[{number}]", address)
 
 
-def _credentials_errors(reference: ObjectReference, namespace: str) -> Iterator[FieldError]:
+def _credentials_errors(reference: Any, namespace: str) -> Iterator[FieldError]:
     path = "spec.credentialsRef"
-    if not reference.api_version:
+    if not reference.apiVersion:
         yield required(f"{path}.apiVersion", "must provide an apiVersion")
     if not reference.kind:
         yield required(f"{path}.kind", "must provide a kind")
@@ -75,13 +53,13 @@ def _credentials_errors(reference: ObjectReference, namespace: str) -> Iterator[
         yield required(f"{path}.name", "must provide a name")
     else:
         yield from invalid_for(f"{path}.name", reference.name, dns_subdomain_problems(reference.name))
-    if (reference.api_version, reference.kind) != ("v1", "Secret"):
-        version = reference.api_version.rpartition("/")[2]
-        shown = {"Group": group_of(reference.api_version), "Version": version, "Kind": reference.kind}
+    if (reference.apiVersion, reference.kind) != ("v1", "Secret"):
+        version = reference.apiVersion.rpartition("/")[2]
+        shown = {"Group": group_of(reference.apiVersion), "Version": version, "Kind": reference.kind}
         yield not_supported(path, shown, ("/v1, Kind=Secret",))
 
 
-def _address_errors(path: str, address: NodeAddress) -> Iterator[FieldError]:
+def _address_errors(path: str, address: Any) -> Iterator[FieldError]:
     if not address.type:
         yield required(f"{path}.type", "field is required")
     elif address.type not in _ADDRESS_TYPES:
@@ -99,8 +77,8 @@ def _address_errors(path: str, address: NodeAddress) -> Iterator[FieldError]:
 
 
 SELF_HOSTED_SHOOT_EXPOSURE = Kind(
-    typed=SelfHostedShootExposure,
-    resource=SELF_HOSTED_SHOOT_EXPOSURES,
+    typed=typed(DEFINITION, _DECLARED),
+    resource=DEFINITION.resource,
     noun="SelfHostedShootExposure",
     required=("spec.type",),
     errors=_errors,

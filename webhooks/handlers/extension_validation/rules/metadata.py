@@ -41,6 +41,14 @@ class ObjectMeta(Typed):
     finalizers: list[str] | None = None
 
 
+class Resource(Typed):
+    """The base of all kinds; each adds its `spec`."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+
 _IMMUTABLE_FIELDS = (
     ("name", "name"),
     ("namespace", "namespace"),

@@ -1,22 +1,14 @@
 """Objects with the types of their fields, for rules to read and for spelling out differences.
 
-Each kind is declared field by field as the original's types are, in their order: what is not declared does not count
-as a difference there, and does not here. The declarations follow its conventions, since messages show them:
-
-- A field whose default is None may be missing; in the original it is a pointer, or a list or map that may be nil.
-- The class of a nested object bears the original's name, and `package` is where it lives there: differences name the
-  type of a value that came or went.
-- Fields that are inherited belong to an embedded struct, whose name stands in the paths of differences.
-
-A field of the wrong type is refused; unknown fields and nulls pass.
+The types of extension resources are made from the descriptions of their kinds, see `go_types`. A field that is None is
+not set; one of the wrong type is refused; unknown fields and nulls pass.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, lru_cache
-from types import NoneType
-from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -24,29 +16,18 @@ from kube.clock import format_time, parse_duration
 from kube.quantities import parse_quantity
 from kube.validation import Value
 from webhooks.admission import Errored, Refusal
-from webhooks.rules.shapes import Int32, Int64
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Typed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    package: ClassVar[str] = "v1alpha1"
+    declared: ClassVar[tuple["Member", ...]] = ()
 
 
 T = TypeVar("T", bound=Typed)
 
 
-@dataclass(frozen=True, slots=True)
-class GoName:
-    """What the original calls a field where that is not its capitalised name in JSON, or the type that it points to."""
-
-    field: str = ""
-    type: str = ""
-
-
 Uint32 = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
-Raw = Annotated[Any, GoName(type="runtime.RawExtension")]
-"""JSON of a kind that only its own controller knows."""
 
 
 class Measure:
@@ -135,56 +116,22 @@ class Member:
 
     attribute: str
     name: str
-    go_name: str
-    embedded: str
-    pointer: str
-    empty: str
+    go_name: str = ""
+    embedded: str = ""
+    pointer: str = ""
+    empty: str = ""
     """How the original prints it when it is not set."""
 
 
-@cache
 def members(typed: type[Typed]) -> tuple[Member, ...]:
-    hints = get_type_hints(typed, include_extras=True)
-    return tuple(
-        _member(typed, attribute, name, hints[attribute])
-        for attribute, name in zip(typed.__struct_fields__, typed.__struct_encode_fields__, strict=True)
-    )
+    """The fields; how Go sees them is known of types that are made from a description."""
+    return typed.declared or _plain_members(typed)
 
 
-_ACRONYMS = frozenset({"cidr", "cri", "ip", "ssh", "ttl", "uid", "url", "api"})
-
-
-def _member(typed: type[Typed], attribute: str, name: str, hint: Any) -> Member:
-    names = GoName()
-    if get_origin(hint) is Annotated and isinstance(hint.__metadata__[0], GoName):
-        names, hint = hint.__metadata__[0], hint.__origin__
-    first = len(name) - len(name.lstrip("abcdefghijklmnopqrstuvwxyz"))
-    word = name[:first]
-    go_name = (word.upper() if word in _ACRONYMS else word.capitalize()) + name[first:]
-    bases = [base for base in typed.__mro__[1:] if issubclass(base, Typed)]
-    embedded = next((base.__name__ for base in bases if attribute in base.__struct_fields__), "")
-    options = [option for option in get_args(hint) if option is not NoneType]
-    nullable = hint is Any or len(options) < len(get_args(hint))
-    inner = Any if hint is Any else options[0] if nullable else hint
-    container = inner is bytes or get_origin(inner) in {list, dict}
-    pointer = (names.type or _go_type(inner)) if nullable and not container else ""
-    empty = "<nil>" if pointer else "map[]" if get_origin(inner) is dict else "[]"
-    return Member(attribute, name, names.field or go_name, embedded, pointer, empty)
-
-
-def _go_type(hint: Any) -> str:
-    for known, name in (
-        (str, "string"),
-        (bool, "bool"),
-        (Int32, "int32"),
-        (Int64, "int64"),
-        (Uint32, "uint32"),
-        (Time, "v1.Time"),
-        (Duration, "v1.Duration"),
-    ):
-        if hint == known:
-            return name
-    return f"{hint.package}.{hint.__name__}"
+@cache
+def _plain_members(typed: type[Typed]) -> tuple[Member, ...]:
+    names = zip(typed.__struct_fields__, typed.__struct_encode_fields__, strict=True)
+    return tuple(Member(attribute, name) for attribute, name in names)
 
 
 def value_at(obj: Typed, path: str) -> Any:
