@@ -32,9 +32,13 @@ from agent.gardenlet.secrets_manager.tables import (
 )
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from devcluster.faults import Rule, internal_error
+from devcluster.proxy import FaultProxy
 from kit.recorded_secrets import summary
 from kit.world import World, connected
+from kube.errors import KubeError
 from kube.objects import Object, labels, metadata
+from kube.runtime.client import Client
 from kube.x509 import Profile, load_certificates, make_from_profile, make_rsa_key, profile_of, rsa_key_pem
 
 RECORDED = Path(__file__).parents[1] / "conformance" / "gardenlet" / "secrets.yaml"
@@ -162,15 +166,15 @@ async def test_making_keys_leaves_the_event_loop_free(open_manager: Open) -> Non
 
 
 async def test_what_was_not_asked_for_is_cleaned_up_unless_it_is_kept(world: World, open_manager: Open) -> None:
-    await generated(await open_manager(), CA, SERVER, ENCRYPTION_KEY)
+    await generated(await open_manager(), CA, SERVER, CA_CLIENT, ENCRYPTION_KEY)
     foreign = {"name": "foreign", "managed-by": "secrets-manager", "manager-identity": "other"}
     await world.create(secret(world.namespace, "foreign", foreign, {"a": b"b"}))
     manager = await open_manager()
     await generated(manager, CA)
-    manager.keep(ENCRYPTION_KEY.name)
+    manager.keep(ENCRYPTION_KEY.name, CA_CLIENT.name)
     await manager.clean_up()
     left = {labels(each)["name"] for each in (await secrets_in(world)).values()}
-    assert left == {"ca", "ca-bundle", ENCRYPTION_KEY.name, "foreign"}
+    assert left == {"ca", "ca-bundle", "ca-client", "ca-client-bundle", ENCRYPTION_KEY.name, "foreign"}
 
 
 async def test_a_changed_config_is_another_secret(open_manager: Open) -> None:
@@ -340,6 +344,34 @@ async def test_old_keys_verify_until_they_are_ignored(open_manager: Open) -> Non
 
 
 # --- what goes wrong
+
+
+@pytest.mark.parametrize("carried_out", [False, True])
+@pytest.mark.parametrize("written", [0, 1, 2])
+async def test_a_pass_that_ends_at_any_write_is_taken_up_by_the_next(
+    world: World, proxy: FaultProxy, proxied_client: Client, namespace: str, written: int, carried_out: bool
+) -> None:
+    """Whether or not the write had an effect: nothing is made twice, and nothing is left over."""
+    configs = (CA, CLIENT)
+
+    async def one_pass() -> list[str]:
+        manager = await SecretsManager.open(proxied_client, namespace, clock=lambda: NOW)
+        names = await generated(manager, *configs)
+        await manager.clean_up()
+        return names
+
+    fault = internal_error(carried_out=carried_out)
+    proxy.rules.add(Rule(fault=fault, methods=("POST",), path="/secrets$", after=written, times=1))
+    with pytest.raises(KubeError):
+        await one_pass()
+    before = await secrets_in(world)
+    names = await one_pass()
+    after = await secrets_in(world)
+    assert {name: stored(each).data for name, each in before.items()}.items() <= {
+        name: stored(each).data for name, each in after.items()
+    }.items()
+    assert sorted(labels(each)["name"] for each in after.values()) == ["ca", "ca-bundle", "client"]
+    assert names == await one_pass()
 
 
 async def test_an_authority_has_to_be_generated_first(open_manager: Open) -> None:

@@ -154,8 +154,10 @@ class SecretsManager:
             raise SecretsError(f"{name} of namespace {self._namespace} is used before it was generated") from None
 
     def keep(self, *config_names: str) -> None:
-        """Has clean-up keep what is there of configs that this pass does not ask for."""
-        self._used |= {each.name for each in self._found.values() if each.config_name in config_names}
+        """Has clean-up keep what is there of configs that this pass does not ask for, and their bundles."""
+        for each in self._found.values():
+            if each.config_name in config_names or each.labels.get(names.BUNDLE_FOR) in config_names:
+                self._used.add(each.name)
 
     async def clean_up(self) -> None:
         """Delete what this pass has not asked for. Only for the end of a flow in which every task has done its work."""

@@ -147,6 +147,18 @@ class ControlPlane:
         )
         return server(f"etcd-server-{role}", "etcd-server", CA_ETCD, names, is_client=True)
 
+    def etcd_peer_server(self, role: str) -> SignedCertificate:
+        """Of an etcd with several members, which are each other's only clients."""
+        names = service_names(f"etcd-{role}-peer", self.namespace)
+        return server(
+            f"etcd-peer-server-{role}",
+            "etcd-server",
+            CA_ETCD_PEER,
+            (*names, *(f"*.{each}" for each in names), *self.more_names),
+            signer=Signer.CURRENT,
+            is_client=True,
+        )
+
     def component_server(self, component: str) -> SignedCertificate:
         """Of the controller manager, and of the scheduler."""
         names = (*service_names(component, self.namespace), *self.more_names)
