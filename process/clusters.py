@@ -45,6 +45,11 @@ class Cluster:
     clock: Callable[[], datetime] = utc_now
     """The time of its API server."""
 
+    @property
+    def authority(self) -> bytes:
+        """The bundle by which its API server is known, PEM; empty: the system's authorities."""
+        return self.transport.connection.authority
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:

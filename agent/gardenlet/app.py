@@ -20,6 +20,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.identity import gardener
+from agent.gardenlet.metrics import Collectors
 from agent.table import Declare
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -38,9 +39,14 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def compose(base: Composition[GardenletConfiguration]) -> Parts:
-    health = HealthState(base.config.controllers.seed.patience)
-    gardenlet = Gardenlet(base, health, CONTROLLERS.load(base.config))
-    return Parts(alive=[health.check], checks=[gardenlet.access.credentials.check()], work=[gardenlet])
+    health, metrics = HealthState(base.config.controllers.seed.patience), Collectors()
+    gardenlet = Gardenlet(base, health, metrics, CONTROLLERS.load(base.config))
+    return Parts(
+        alive=[health.check],
+        checks=[gardenlet.access.credentials.check()],
+        metrics=metrics.all(),
+        work=[gardenlet],
+    )
 
 
 class Gardenlet:
@@ -49,9 +55,14 @@ class Gardenlet:
     name = "gardenlet"
 
     def __init__(
-        self, base: Composition[GardenletConfiguration], health: HealthState, declared: Sequence[Declare[Context]]
+        self,
+        base: Composition[GardenletConfiguration],
+        health: HealthState,
+        metrics: Collectors,
+        declared: Sequence[Declare[Context]],
     ) -> None:
         self._base, self._config, self._health, self._declared = base, base.config, health, declared
+        self._metrics = metrics
         self._gardener = gardener(base.version)
         self._pace = Pace()
         self.access = GardenAccess(
@@ -111,6 +122,7 @@ class Gardenlet:
             gardener=self._gardener,
             garden_identity=await self._garden_identity(),
             health=self._health,
+            metrics=self._metrics,
             clock=garden.clock,
         )
         return [declare(context) for declare in self._declared]

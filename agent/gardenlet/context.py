@@ -1,10 +1,11 @@
 """What control loops get: the seam between the process and the controllers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.gardenlet.health import HealthState
+from agent.gardenlet.metrics import Collectors
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from kube.clock import utc_now
@@ -36,4 +37,5 @@ class Context:
     gardener: Object
     garden_identity: str
     health: HealthState
+    metrics: Collectors = field(default_factory=Collectors)
     clock: Callable[[], datetime] = utc_now

@@ -11,5 +11,9 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
+        "token_requestor": lambda config: config.controllers.token_requestor.enabled,
+        "workload_identity_tokens.controller": lambda config: (
+            config.controllers.token_requestor_workload_identity.enabled
+        ),
     },
 )

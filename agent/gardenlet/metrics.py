@@ -1,6 +1,17 @@
 """What operators see of a gardenlet beside its controllers."""
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
 from prometheus_client import Gauge
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from agent.shared.token_requestor.metrics import TokenCollector
+from config.gardenlet import COMPONENT
+from kube.clock import utc_now
 
 gardenlet_cluster_reachable = Gauge(
     "gardenlet_cluster_reachable",
@@ -15,3 +26,44 @@ gardenlet_certificate_expiration_timestamp_seconds = Gauge(
     "gardenlet_certificate_expiration_timestamp_seconds",
     "When the client certificate for the garden ends, in Unix time; 0: there is none.",
 )
+
+
+# --- computed when they are scraped
+
+
+class IdentityTokenCollector(Collector):
+    """How long tokens of WorkloadIdentities are still valid; without any, or without a lead, there is nothing."""
+
+    def __init__(self, *, today: Callable[[], datetime] = utc_now) -> None:
+        self._today = today
+        self._expiries: Callable[[], Iterable[float]] | None = None
+
+    def follow(self, expiries: Callable[[], Iterable[float]]) -> Callable[[], None]:
+        """Args: expiries: Unix times at which tokens end. Returns what ends that."""
+        self._expiries = expiries
+
+        def end() -> None:
+            self._expiries = None
+
+        return end
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        first = min(self._expiries(), default=None) if self._expiries else None
+        family = GaugeMetricFamily(
+            f"{COMPONENT.metrics_prefix}_workload_identity_token_shortest_lifetime_seconds",
+            "For how long the token of a WorkloadIdentity that ends first is still valid; negative: it has ended.",
+        )
+        if first is not None:
+            family.add_metric((), first - self._today().timestamp())
+        yield family
+
+
+@dataclass(frozen=True, slots=True)
+class Collectors:
+    """What is computed from what control loops know."""
+
+    tokens: TokenCollector = field(default_factory=partial(TokenCollector, COMPONENT.metrics_prefix))
+    identity_tokens: IdentityTokenCollector = field(default_factory=IdentityTokenCollector)
+
+    def all(self) -> Sequence[Collector]:
+        return [self.tokens, self.identity_tokens]

@@ -2,7 +2,6 @@
 
 from agent.resource_manager.context import Context
 from agent.shared.token_requestor import controller
-from config.resource_manager import COMPONENT
 from kube.runtime.loop import ControlLoop
 
 
@@ -12,6 +11,5 @@ def declare(context: Context) -> ControlLoop:
         source=context.source,
         target=context.target,
         recorder=context.recorder,
-        kubeconfig=COMPONENT.connections(context.config)["target"].kubeconfig,
         metrics=context.metrics.tokens,
     )

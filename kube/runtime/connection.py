@@ -50,6 +50,7 @@ _FILES = {
     "tokenFile": "token",
 }
 """Fields that name files, and those that hold the content instead."""
+_CERTIFICATE = b"-----BEGIN "
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
 
 
@@ -153,6 +154,8 @@ class Connection:
     identity: tuple[str, ...]
     """Equal for two connections to the same server with the same credentials."""
     tls_server_name: str | None = None
+    authority: bytes = b""
+    """The bundle by which the server is known, PEM; empty: the system's authorities."""
     files: tuple[Path, ...] = ()
     """From which it was made."""
     reload: "Callable[[], Connection] | None" = None
@@ -249,14 +252,16 @@ def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path =
     if not token.is_file():
         raise ConfigurationError(f"the service account token {token} is missing; mount it into the Pod")
     try:
-        context = ssl.create_default_context(cafile=str(authority))
-    except (OSError, ssl.SSLError) as error:
+        bundle = read_bounded(authority, most=LARGEST_FILE)
+        context = _trusting(bundle)
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot load the cluster's CA bundle {authority}: {error}") from error
     return Connection(
         server=server,
         tls=context,
         credentials=TokenFile(token),
         identity=(server, str(token)),
+        authority=bundle,
         files=(authority,),
         reload=partial(in_cluster, environment=environment, directory=directory),
     )
@@ -321,9 +326,11 @@ def _server(cluster: Mapping[str, Any]) -> str:
 
 def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path, context: str | None) -> Connection:
     server, (credentials, secret) = _server(cluster), _credentials(user, path, context)
+    authority = _authority(cluster, path) if server.startswith("https://") else None
     return Connection(
         server=server,
-        tls=_tls(cluster, user, path) if server.startswith("https://") else None,
+        tls=_tls(cluster, user, path, authority) if server.startswith("https://") else None,
+        authority=authority or b"",
         credentials=credentials,
         identity=(server, secret, str(user.get("client-certificate-data") or user.get("client-certificate") or "")),
         tls_server_name=str(cluster.get("tls-server-name") or "") or None,
@@ -402,14 +409,21 @@ def _credentials(user: Mapping[str, Any], path: Path, context: str | None) -> tu
     return Fixed(), ""
 
 
-def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl.SSLContext:
+def _authority(cluster: Mapping[str, Any], path: Path) -> bytes | None:
+    """Raises ConfigurationError."""
     try:
-        authority = cluster.get("certificate-authority-data")
-        file = cluster.get("certificate-authority")
-        context = ssl.create_default_context(
-            cadata=_decoded(cluster, "certificate-authority-data").decode() if authority else None,
-            cafile=str(path.parent / file) if file and not authority else None,
-        )
+        if cluster.get("certificate-authority-data"):
+            return _decoded(cluster, "certificate-authority-data")
+        if file := cluster.get("certificate-authority"):
+            return read_bounded(path.parent / file, most=LARGEST_FILE)
+    except (OSError, ValueError, TypeError) as error:
+        raise _unusable(path, cluster, error) from error
+    return None
+
+
+def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path, authority: bytes | None) -> ssl.SSLContext:
+    try:
+        context = _trusting(authority)
         if cluster.get("insecure-skip-tls-verify"):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -419,11 +433,24 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl
         elif user.get("client-certificate") and user.get("client-key"):
             context.load_cert_chain(path.parent / user["client-certificate"], path.parent / user["client-key"])
     except (OSError, ValueError, TypeError) as error:
-        given = [name for name in _CERTIFICATES if cluster.get(name) or user.get(name)]
-        raise ConfigurationError(
-            f"the kubeconfig {path} holds certificates that can't be used ({', '.join(given)}): {error}"
-        ) from error
+        raise _unusable(path, {**cluster, **user}, error) from error
     return context
+
+
+def _trusting(authority: bytes | None) -> ssl.SSLContext:
+    """Trusts what is in a bundle, and nothing else; None: the system's authorities. Raises ValueError."""
+    if authority is None:
+        return ssl.create_default_context()
+    if _CERTIFICATE not in authority:
+        # What is empty, too, must not pass for nothing, which would mean the system's authorities.
+        raise ValueError("there is no certificate in it")
+    # There may be comments between certificates, in any language, and OpenSSL takes ASCII alone.
+    return ssl.create_default_context(cadata=authority.decode("ascii", "ignore"))
+
+
+def _unusable(path: Path, given: Mapping[str, Any], error: Exception) -> ConfigurationError:
+    names = ", ".join(name for name in _CERTIFICATES if given.get(name))
+    return ConfigurationError(f"the kubeconfig {path} holds certificates that can't be used ({names}): {error}")
 
 
 def _decoded(fields: Mapping[str, Any], name: str) -> bytes:

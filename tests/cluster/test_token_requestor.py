@@ -5,6 +5,7 @@ import base64
 import time
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from kit.tokens import (
     token_requests,
     until_idle,
 )
+from kit.world import connected
 from kube.objects import annotations, labels, uid
 from kube.runtime.client import Client
 from kube.runtime.loop import ControlLoop
@@ -116,7 +118,7 @@ async def test_only_secrets_of_the_class_get_a_token(world: RequestorWorld) -> N
 
 async def test_a_kubeconfig_gets_token_and_ca(world: RequestorWorld, cluster: Cluster) -> None:
     await world.ask(INJECT_CA_BUNDLE="true", data={"kubeconfig": kubeconfig()})
-    async with world.requestor(kubeconfig=str(cluster.kubeconfig)):
+    async with world.requestor():
         await soon(lambda: _is_written(world), what="the kubeconfig")
     data = await world.data()
     written = yaml.safe_load(data["kubeconfig"])
@@ -132,7 +134,7 @@ async def _is_written(world: TokenWorld) -> bool:
 
 async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(world: RequestorWorld, cluster: Cluster) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true")
-    async with world.requestor(kubeconfig=str(cluster.kubeconfig)) as loop:
+    async with world.requestor() as loop:
         first = await world.until_token()
         assert (await world.data())["bundle.crt"] == cluster.ca
         await look_again(loop, key)
@@ -142,9 +144,17 @@ async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(world: Requestor
         assert "bundle.crt" not in await world.data()
 
 
-async def test_a_ca_that_is_not_known_is_no_reason_to_request_tokens(world: RequestorWorld) -> None:
+async def test_a_ca_that_is_not_known_is_no_reason_to_request_tokens(
+    world: RequestorWorld, cluster: Cluster, tmp_path: Path
+) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true", data={"bundle.crt": "somebody's"})
-    async with world.requestor(kubeconfig="/does/not/exist") as loop:
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["clusters"][0]["cluster"] = {"server": cluster.url, "insecure-skip-tls-verify": True}
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
+    async with (
+        connected(tmp_path / "kubeconfig", world.user_agent) as client,
+        token_requestor(client, world.namespace) as loop,
+    ):
         await world.until_token()
         await look_again(loop, key)
     assert (await world.data())["bundle.crt"] == "somebody's"

@@ -12,7 +12,6 @@ from typing import Any
 
 import yaml
 
-from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.rules import kubeconfig as written
 from agent.shared.token_requestor.rules import renewal
 from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
@@ -69,7 +68,7 @@ def _connect(content: bytes) -> None:
             header = asyncio.run(connection.credentials.authorization())
             assert header is None or "\n" not in header
         assert connection.server.startswith(("https://", "http://"))
-        assert isinstance(Authority(str(path))(), bytes)
+        assert isinstance(connection.authority, bytes)
     finally:
         os.close(descriptor)
 

@@ -42,10 +42,13 @@ REGISTERED = (
 
 TOKENS = TokenCollector(COMPONENT.metrics_prefix)
 TOKENS.follow(tuple)
+OF_GARDENLETS = gardenlet_metrics.Collectors()
+OF_GARDENLETS.tokens.follow(tuple)
 COMPUTED = (
     GardenCollector(tuple),
     ManagedResourceCollector(),
     TOKENS,
+    *OF_GARDENLETS.all(),
     CacheCollector({}, prefix=COMPONENT.metrics_prefix),
 )
 """Those that a program makes, and computes when they are scraped."""

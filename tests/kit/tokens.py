@@ -55,7 +55,6 @@ async def token_requestor(
     namespace: str,
     *,
     clock: MovableClock | None = None,
-    kubeconfig: str = "",
     timings: Timings | None = None,
     **settings: Any,
 ) -> AsyncIterator[ControlLoop]:
@@ -67,7 +66,6 @@ async def token_requestor(
             source=context.source,
             target=context.target,
             recorder=context.recorder,
-            kubeconfig=kubeconfig,
             metrics=TokenCollector("test"),
             clock=(clock or MovableClock()).clock(),
         )

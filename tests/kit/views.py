@@ -14,6 +14,7 @@ import yaml
 import agent
 import kube
 import webhooks
+from agent.gardenlet.workload_identity_tokens.identity_secret import IdentitySecret
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
 from agent.resource_manager.managed_resource.source import Source
@@ -57,6 +58,7 @@ metadata:
     token-invalidator.resources.gardener.cloud/skip: 'true'
     worker.gardener.cloud/gardener-node-agent-secret-name: agent
     resources.gardener.cloud/history-of: name
+    security.gardener.cloud/purpose: workload-identity-token-requestor
   annotations:
     gardener.cloud/description: Allows traffic.
     resources.gardener.cloud/origin: cluster:ns/name
@@ -271,6 +273,7 @@ MADE_AT_WORK = {
     "kube.apply.kinds: partial(self._kept, resource)": of_managed_kinds(),
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
+    "agent.gardenlet.workload_identity_tokens.controller: IdentitySecret.of": [View(SECRETS, IdentitySecret.of)],
     "agent.shared.network_policy.istio: GatewayPod.of": [View(PODS, istio.GatewayPod.of)],
     "agent.shared.token_requestor.watches: uid": [View(SERVICE_ACCOUNTS, uid)],
     "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],

@@ -6,7 +6,6 @@ ServiceAccount, of which only metadata is watched. The rest is timers: for the r
 the API server still accepts the token. Timers are in memory; a restart sets them anew from the annotations.
 """
 
-from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.memory import Memories
 from agent.shared.token_requestor.metrics import TokenCollector
 from agent.shared.token_requestor.reconcile import Clock, Reconciler
@@ -30,18 +29,18 @@ def declare(
     source: Cluster,
     target: Cluster,
     recorder: EventRecorder,
-    kubeconfig: str,
     metrics: TokenCollector,
     service_account_namespace: str | None = None,
+    lenient: bool = False,
     clock: Clock | None = None,
 ) -> ControlLoop:
     """Args:
     source: where the Secrets are.
     target: the cluster of the ServiceAccounts and target Secrets.
     recorder: writes Events into the source cluster.
-    kubeconfig: of the target cluster; empty: the configuration of a Pod.
     metrics: of all token requestors of the process.
     service_account_namespace: of all ServiceAccounts; None: what each Secret says.
+    lenient: see `Reconciler`.
     """
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
     memories, targets, accounts = Memories(), TargetSecrets(loop, target.caches), Accounts(loop, target.caches)
@@ -58,10 +57,11 @@ def declare(
         tokens=Tokens(target.client, audiences=settings.audiences, merge_labels=settings.merge_service_account_labels),
         memories=memories,
         recorder=recorder,
-        authority=Authority(kubeconfig),
+        authority=lambda: target.authority,
         look_later=loop.queue.add_after,
         settings=settings,
         service_account_namespace=service_account_namespace,
+        lenient=lenient,
         clock=clock or Clock(today=target.clock),
     )
 

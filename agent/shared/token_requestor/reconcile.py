@@ -9,6 +9,7 @@ The old token stays where it is until the new one takes its place, so its users 
 between is tried again with the token that was issued already: however storing goes wrong, the API server is asked once.
 """
 
+import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -26,9 +27,15 @@ from agent.shared.token_requestor.rules.renewal import (
     removed,
     renew_after,
     renew_text,
+    renew_time,
     usable_token,
 )
-from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
+from agent.shared.token_requestor.rules.token_spec import (
+    ACCOUNT_ANNOTATIONS,
+    InvalidSecretError,
+    TokenSpec,
+    parse_token_spec,
+)
 from agent.shared.token_requestor.token_secret import KUBECONFIG, Data, TokenSecret, decoded, encoded, wants_token
 from agent.shared.token_requestor.tokens import Tokens
 from agent.shared.token_requestor.watches import Accounts, TargetSecrets
@@ -98,6 +105,9 @@ class Reconciler:
     settings: TokenRequestor
     service_account_namespace: str | None = None
     """Of all ServiceAccounts; None: what each Secret says."""
+    lenient: bool = False
+    """Whether a ServiceAccount is made also for a Secret that can't get a token, and a token that is there is kept
+    until it is due, without asking the API server about it."""
     clock: Clock = field(default_factory=Clock)
 
     def wants_token(self, secret: TokenSecret) -> bool:
@@ -113,6 +123,8 @@ class Reconciler:
         try:
             return await self._pass(secret, self.memories.of(secret))
         except InvalidSecretError as error:
+            if self.lenient:
+                await self._make_account(secret)
             self._warn(secret, INVALID, str(error))
             self.look_later(key, INVALID_SECONDS)
             raise TerminalError(redact_text(str(error))) from error
@@ -166,10 +178,15 @@ class Reconciler:
         return _Look(secret=secret, spec=spec, target=target, data=data, state=state)
 
     async def _check(self, token: bytes, renew_timestamp: str, memory: Memory) -> Due | _Valid:
+        if self.lenient and renew_time(renew_timestamp) is None:
+            name = keys.TOKEN_RENEW_TIMESTAMP
+            raise InvalidSecretError(f'the annotation "{name}" is no time; remove it to have the token renewed')
         now = self.clock.now()
         renew_at = memory.renew_at(renew_timestamp, now=now, today=self.clock.today())
         if now >= renew_at:
             return Due("it is time")
+        if self.lenient:
+            return _Valid(renew_at)
         review_at = memory.review_at(token)
         if now >= review_at:
             if not await self.tokens.is_accepted(token):
@@ -237,6 +254,11 @@ class Reconciler:
             " put a kubeconfig into the target Secret, or set controllers.tokenRequestor.restoreTargetKubeconfig",
         )
         return data
+
+    async def _make_account(self, secret: TokenSecret) -> None:
+        annotated = {name: value for name, value in secret.annotations.items() if name in ACCOUNT_ANNOTATIONS}
+        with contextlib.suppress(InvalidSecretError):
+            await self.tokens.ensure_account(parse_token_spec(annotated, namespace=self.service_account_namespace))
 
     async def _request(self, spec: TokenSpec, due: Due, memory: Memory) -> Issued:
         await self.tokens.ensure_account(spec)

@@ -170,6 +170,23 @@ def test_the_authority_of_the_cluster_alone_is_trusted(tmp_path: Path, authority
         assert tls.check_hostname
 
 
+def test_the_bundle_of_the_authority_is_known_wherever_it_is(
+    tmp_path: Path, authority: Authority, service_account: Path
+) -> None:
+    (tmp_path / "ca.crt").write_bytes(b"# Zertifikat f\xc3\xbcr alle\n" + authority.bundle)
+    inline = load(tmp_path, document(cluster={"certificate-authority-data": encoded(authority.bundle)}))
+    named = load(tmp_path, document(cluster={"certificate-authority": "ca.crt"}))
+    in_pod = in_cluster(
+        environment={"KUBERNETES_SERVICE_HOST": "h", "KUBERNETES_SERVICE_PORT": "1"}, directory=service_account
+    )
+    assert inline.authority == authority.bundle
+    assert named.authority == (tmp_path / "ca.crt").read_bytes()
+    assert in_pod.authority == (service_account / "ca.crt").read_bytes()
+    assert load(tmp_path, document()).authority == b""
+    for connection in (inline, named):
+        assert len(tls_of(connection).get_ca_certs()) == 1
+
+
 def test_verification_is_left_out_only_if_the_file_says_so(tmp_path: Path) -> None:
     connection = load(tmp_path, document(cluster={"insecure-skip-tls-verify": True}))
     assert tls_of(connection).verify_mode == ssl.CERT_NONE

@@ -15,6 +15,8 @@ from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import Key, is_truthy
 from kube.validation import label_errors
 
+ACCOUNT_ANNOTATIONS = (keys.SERVICE_ACCOUNT_NAME, keys.SERVICE_ACCOUNT_NAMESPACE, keys.SERVICE_ACCOUNT_LABELS)
+"""What decides about the ServiceAccount."""
 DEFAULT_SECONDS = 12 * 3600
 LEAST_SECONDS = 600
 """What the API server grants at least; it refuses to be asked for less."""
