@@ -10,8 +10,10 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
         "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
+        "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
         "token_requestor": lambda config: config.controllers.token_requestor.enabled,
+        "vpa_eviction_requirements.controller": lambda config: config.controllers.vpa_eviction_requirements.enabled,
         "workload_identity_tokens.controller": lambda config: (
             config.controllers.token_requestor_workload_identity.enabled
         ),

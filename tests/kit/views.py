@@ -52,6 +52,7 @@ metadata:
     networking.resources.gardener.cloud/service-name: service
     networking.resources.gardener.cloud/service-namespace: ns
     gardener.cloud/role: istio-ingress
+    autoscaling.gardener.cloud/eviction-requirements: managed-by-controller
     rbac.gardener.cloud/aggregate-to-extension-role: one
     resources.gardener.cloud/purpose: token-requestor
     resources.gardener.cloud/class: shoot
@@ -75,6 +76,8 @@ metadata:
     networking.resources.gardener.cloud/namespace-selectors: '[{"matchLabels":{"a":"b"}}]'
     networking.resources.gardener.cloud/from-all-allowed-ports: '[{"port":80}]'
     gardener.cloud/operation: keepalive
+    eviction-requirements.autoscaling.gardener.cloud/downscale-restriction: never
+    shoot.gardener.cloud/maintenance-window: 220000+0000,230000+0000
     scheduling.gardener.cloud/cloudprofiles: local
     authorization.gardener.cloud/extensions-serviceaccount-selector: '{}'
     migration.controllerdeployment.gardener.cloud/providerConfig: '{}'
@@ -126,6 +129,7 @@ spec:
   scaleTargetRef: &deployment {apiVersion: apps/v1, kind: Deployment, name: name}
   targetRef: *deployment
   maxReplicas: 3
+  updatePolicy: {evictionRequirements: [{resources: [cpu], changeRequirement: TargetHigherThanRequests}]}
   hpa: {deploy: true, template: {spec: {maxReplicas: 3}}}
   vpa: {deploy: true}
   clusterIPs: [10.0.0.1]

@@ -1,0 +1,54 @@
+"""One pass over a VerticalPodAutoscaler: it requires what its annotations say, at this time of the day."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from agent.gardenlet.vpa_eviction_requirements.autoscaler import Autoscaler
+from agent.gardenlet.vpa_eviction_requirements.rules.requirements import RestrictionError, required
+from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
+from kube.errors import NotFound
+from kube.objects import Key, Object
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """Args: autoscalers: None as long as the API server serves none."""
+
+    client: Client
+    clock: Callable[[], datetime]
+    autoscalers: Store[Autoscaler] | None = None
+
+    async def reconcile(self, key: Key) -> Result:
+        autoscaler = self.autoscalers.get(key) if self.autoscalers is not None else None
+        if autoscaler is None or not autoscaler.is_managed or autoscaler.is_deleting:
+            return Done()
+        now = self.clock()
+        try:
+            wanted = required(autoscaler.restriction, now=now)
+        except RestrictionError as error:
+            log.warning("A VerticalPodAutoscaler is left as it is", error=str(error))
+            return Done()
+        if list(autoscaler.requirements) != wanted.requirements:
+            await self._write(key, autoscaler, wanted.requirements)
+        return Done() if wanted.until is None else RequeueAfter((wanted.until - now).total_seconds())
+
+    async def _write(self, key: Key, autoscaler: Autoscaler, requirements: list[Object]) -> None:
+        body = {
+            "metadata": {"resourceVersion": autoscaler.version},
+            "spec": {"updatePolicy": {"evictionRequirements": requirements or None}},
+        }
+        try:
+            written = await self.client.patch(VERTICAL_POD_AUTOSCALERS, key.name, body, namespace=key.namespace)
+        except NotFound:
+            return  # it has been deleted meanwhile
+        log.info("Changed the eviction requirements", may_get_less=not requirements)
+        if self.autoscalers is not None:
+            self.autoscalers.observe(written)
