@@ -20,6 +20,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.identity import gardener
+from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
 from agent.table import Declare
 from config.gardenlet.schema import GardenletConfiguration
@@ -123,6 +124,7 @@ class Gardenlet:
             garden_identity=await self._garden_identity(),
             health=self._health,
             metrics=self._metrics,
+            writes=ManagedResourceWrites(clock=clusters["seed"].clock),
             clock=garden.clock,
         )
         return [declare(context) for declare in self._declared]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.gardenlet.health import HealthState
+from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
@@ -24,6 +25,7 @@ class Context:
         api: how the garden differs from others.
         gardener: id, name and version of this gardenlet, for `status.gardener`.
         garden_identity: of the garden cluster.
+        writes: which ManagedResources this process has written last, of all controllers.
     """
 
     config: GardenletConfiguration
@@ -37,5 +39,6 @@ class Context:
     gardener: Object
     garden_identity: str
     health: HealthState
+    writes: ManagedResourceWrites
     metrics: Collectors = field(default_factory=Collectors)
     clock: Callable[[], datetime] = utc_now

@@ -68,9 +68,11 @@ class ManagedResourceWrites:
             or any(time is not None and time >= write.moment for time in times)
         )
 
-    def forget(self, name: Key) -> None:
-        """It is gone, or its answer was seen."""
-        self._last.pop(name, None)
+    def forget(self, name: Key, uid: str) -> None:
+        """The one with this uid is gone."""
+        write = self._last.get(name)
+        if write is not None and write.uid == uid:
+            del self._last[name]
 
 
 def _generation(managed_resource: Object) -> int:

@@ -25,14 +25,13 @@ def problem_of(managed_resource: Object, *, progressing_threshold: float | None,
         now: when that is asked.
     """
     applied, healthy, progressing = (condition(managed_resource, type_) for type_ in RESOURCES_GOOD)
-    generation = integer(metadata(managed_resource).get("generation"))
-    observed = integer(at(managed_resource, "status", "observedGeneration"))
-    if observed != generation:
+    if is_outdated(managed_resource):
         if applied is not None and applied.get("status") == "False" and applied.get("reason") == APPLY_FAILED:
             return _said(applied)
-        name = key(managed_resource)
         return Problem(
-            "OutdatedStatus", f"observed generation of managed resource '{name}' outdated ({observed}/{generation})"
+            "OutdatedStatus",
+            f"observed generation of managed resource '{key(managed_resource)}' outdated"
+            f" ({_observed(managed_resource)}/{_generation(managed_resource)})",
         )
     for found in (applied, healthy):
         if found is not None and found.get("status") in {"False", "Unknown"}:
@@ -42,6 +41,19 @@ def problem_of(managed_resource: Object, *, progressing_threshold: float | None,
         if problem is not None:
             return problem
     return _missing(managed_resource)
+
+
+def is_outdated(managed_resource: Object) -> bool:
+    """Whether its status is about another version of its spec."""
+    return _observed(managed_resource) != _generation(managed_resource)
+
+
+def _generation(managed_resource: Object) -> int:
+    return integer(metadata(managed_resource).get("generation"))
+
+
+def _observed(managed_resource: Object) -> int:
+    return integer(at(managed_resource, "status", "observedGeneration"))
 
 
 def _said(found: Object) -> Problem:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.health import HealthState
+from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -65,6 +66,7 @@ async def gardenlet_context(
         gardener=GARDENER,
         garden_identity="test",
         health=HealthState(config.controllers.seed.patience),
+        writes=ManagedResourceWrites(clock=clock),
         clock=clock,
     )
 

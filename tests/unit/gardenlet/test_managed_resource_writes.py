@@ -67,5 +67,7 @@ def test_what_this_process_has_not_written_counts_as_it_is() -> None:
     assert writes.is_answered(managed())
     writes.note(managed())
     assert not writes.is_answered(managed())
-    writes.forget(Key("garden", "system"))
+    writes.forget(Key("garden", "system"), "other")
+    assert not writes.is_answered(managed())
+    writes.forget(Key("garden", "system"), "u")
     assert writes.is_answered(managed())

@@ -1,0 +1,1 @@
+"""How the components of the seed are: a condition of the Seed."""

@@ -1,0 +1,54 @@
+"""The controller `seed-care`: a condition of the Seed says how the components in its cluster are.
+
+Seeds              the own one: when it comes, and when its reconciliation has succeeded
+ManagedResources   of the seed's namespaces: when what is kept of them changes
+a timer            of `syncPeriod`
+
+All is read from caches, so that a check costs no request.
+"""
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.seed.care.reconcile import Reconciler
+from agent.gardenlet.seed.care.stores import Components, PoliciesElsewhere
+from agent.gardenlet.views import SEEDS_VIEW
+from gardener.api.garden import SEEDS
+from gardener.conditions import SEED_SYSTEM_COMPONENTS_HEALTHY
+from kube.objects import Key, Object
+from kube.paths import at
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import Predicate, all_of, any_of, came, changed, listed, now
+from kube.runtime.status import StatusWriter
+
+NAME = "seed-care"
+
+
+def _has_succeeded(seed: Object) -> bool:
+    return bool(at(seed, "status", "lastOperation", "state") == "Succeeded")
+
+
+_is_reconciled: Predicate[Object] = all_of(now(_has_succeeded), changed("status.lastOperation"))
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, own = context.config.controllers.seed_care, Key("", context.seed_name)
+    loop = ControlLoop(NAME, kind=SEEDS)
+
+    def is_own(change: Change[Object]) -> bool:
+        return change.key == own
+
+    affects = all_of(is_own, any_of(came, listed, _is_reconciled))
+    seeds = loop.watch(context.garden.caches, SEEDS_VIEW, enqueue(when=affects))
+    thresholds = {each.type: each.duration for each in settings.condition_thresholds}
+    return loop.reconciled_by(
+        Reconciler(
+            seeds=seeds,
+            statuses=StatusWriter(context.garden.client, seeds),
+            has_phase=context.api.has_own_fields,
+            components=Components(loop, context.seed, own=own, writes=context.writes),
+            policies=PoliciesElsewhere.declared(loop, context.seed, context.config.controllers.network_policy),
+            threshold=thresholds.get(SEED_SYSTEM_COMPONENTS_HEALTHY),
+            period=settings.sync_period,
+            clock=context.clock,
+        )
+    )

@@ -1,0 +1,78 @@
+"""One check of the seed's components: the condition of the Seed says what is wrong first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.gardenlet.seed.care.rules.condition import found_in, wanted
+from agent.gardenlet.seed.care.stores import NAMESPACES, Components, PoliciesElsewhere
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.conditions import SEED_SYSTEM_COMPONENTS_HEALTHY, not_checked
+from gardener.garden.seeds import phase_of
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.errors import KindNotServed, NotFound
+from kube.objects import Key, Object, condition
+from kube.runtime.cache import Store
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.status import StatusWriter
+
+_SOON = 0.5
+"""Seconds until lists that have begun are complete."""
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """Args:
+    threshold: seconds for which a problem is progressing first; None: it is one at once.
+    period: seconds between two checks.
+    """
+
+    seeds: Store[Object]
+    statuses: StatusWriter
+    has_phase: bool
+    components: Components
+    policies: PoliciesElsewhere | None
+    threshold: float | None
+    period: float
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, key: Key) -> Result:
+        seed = self.seeds.get(key)
+        if seed is None:
+            return Done()  # it is looked at when it comes
+        if not self.components.are_listed:
+            return RequeueAfter(_SOON)
+        if (found := self._check(seed)) is not None:
+            await self._write(seed, found)
+        return RequeueAfter(self.period)
+
+    def _check(self, seed: Object) -> Condition | None:
+        """None: the condition stays as it is."""
+        if not self.components.are_served:
+            problem = KindNotServed(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+            message = f"failed listing ManagedResources in namespace {NAMESPACES[0]}: {problem}"
+            return not_checked(SEED_SYSTEM_COMPONENTS_HEALTHY, message)
+        now = self.clock()
+        found = found_in(
+            self.components.all(),
+            missing_policies=self.policies.missing() if self.policies is not None else {},
+            is_answered=self.components.writes.is_answered,
+            now=now,
+        )
+        return wanted(seed, found, threshold=self.threshold, now=now)
+
+    async def _write(self, seed: Object, found: Condition) -> None:
+        """What somebody has said of the condition since the Seed looked like this stays."""
+        before, moment = condition(seed, found.type), self.clock()
+
+        def compute(status: Object) -> Object:
+            having = conditions_of({"status": status})
+            updated = with_conditions(having, [found], now=moment)
+            if condition({"status": status}, found.type) != before or updated == having:
+                return status
+            return {**status, "conditions": updated} | ({"phase": phase_of(updated)} if self.has_phase else {})
+
+        try:
+            await self.statuses.update(seed, compute)
+        except NotFound:
+            return

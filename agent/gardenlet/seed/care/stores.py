@@ -1,0 +1,109 @@
+"""What is watched of the seed: the ManagedResources of its components, and policies that another program makes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy, SeedNamespace
+from config.gardenlet.controllers import NetworkPolicy
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.conditions import RESOURCES_GOOD
+from gardener.network_policies import GARDEN_NAMESPACE, Selector, is_selected, names_of
+from kube.objects import Key, Object, condition, mapping, metadata, spec, uid
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.loop import ControlLoop, enqueue_mapped
+from kube.runtime.predicates import changed_or_listed
+from process.clusters import Cluster
+
+NAMESPACES = (GARDEN_NAMESPACE, "istio-system")
+"""Of the components."""
+_KEPT_OF_METADATA = ("namespace", "name", "uid", "generation")
+_KEPT_OF_STATUS = ("observedGeneration", "secretsDataChecksum")
+
+
+def checked(managed_resource: Object) -> Object | None:
+    """What is kept of a ManagedResource: its generation, and what its status says.
+
+    None: it has no class, so it is for a Shoot, and does not count.
+    """
+    if not spec(managed_resource).get("class"):
+        return None
+    status, meta = mapping(managed_resource.get("status")), metadata(managed_resource)
+    return {
+        "metadata": {name: meta[name] for name in _KEPT_OF_METADATA if name in meta},
+        "status": {
+            **{name: status[name] for name in _KEPT_OF_STATUS if name in status},
+            "conditions": [found for type_ in RESOURCES_GOOD if (found := condition(managed_resource, type_))],
+        },
+    }
+
+
+_VIEWS = tuple(View(MANAGED_RESOURCES, checked, namespace=namespace) for namespace in NAMESPACES)
+
+
+class Components:
+    """ManagedResources are watched as soon as they are served: the seed flow defines them.
+
+    Args: own: the Seed. writes: those of the seed flow.
+    """
+
+    def __init__(self, loop: ControlLoop, seed: Cluster, *, own: Key, writes: ManagedResourceWrites) -> None:
+        self._loop, self._caches, self._own = loop, seed.caches, own
+        self._stores: list[Store[Object | None]] = []
+        self.writes = writes
+        loop.when_served(seed.discovery, (MANAGED_RESOURCES,), self._begin)
+
+    @property
+    def are_served(self) -> bool:
+        return bool(self._stores)
+
+    @property
+    def are_listed(self) -> bool:
+        """Whether the first lists are complete, of what is served."""
+        return all(store.synced.is_set() for store in self._stores)
+
+    def all(self) -> list[Object]:
+        return [found for store in self._stores for found in store.values() if found is not None]
+
+    def _begin(self) -> None:
+        handler = enqueue_mapped(self._seed_of, when=changed_or_listed)
+        self._stores = [self._loop.watch(self._caches, view, handler) for view in _VIEWS]
+        self._loop.queue.add(self._own)
+
+    def _seed_of(self, change: Change[Object | None]) -> Sequence[Key]:
+        if change.new is None and change.old is not None:
+            self.writes.forget(change.key, uid(change.old))
+        return (self._own,)
+
+
+@dataclass(frozen=True, slots=True)
+class PoliciesElsewhere:
+    """The policies of namespaces in which another program makes them."""
+
+    namespaces: Store[SeedNamespace]
+    policies: Store[ExistingPolicy | None]
+    served: Sequence[Selector]
+    additional: Sequence[Selector]
+
+    @classmethod
+    def declared(cls, loop: ControlLoop, seed: Cluster, settings: NetworkPolicy) -> "PoliciesElsewhere | None":
+        """None: the configuration names no such namespaces."""
+        if not settings.namespaces_served_elsewhere:
+            return None
+        return cls(
+            namespaces=loop.watch(seed.caches, NAMESPACES_VIEW),
+            policies=loop.watch(seed.caches, POLICIES_VIEW),
+            served=[each.as_object() for each in settings.namespaces_served_elsewhere],
+            additional=[each.as_object() for each in settings.additional_namespace_selectors],
+        )
+
+    def missing(self) -> Mapping[str, Sequence[str]]:
+        """Names of policies by namespace."""
+        found = {}
+        for key, namespace in self.namespaces.items():
+            if namespace.is_terminating or not is_selected(namespace.labels, self.served):
+                continue
+            names = names_of(key.name, namespace.labels, additional=self.additional)
+            if missing := [name for name in names if self.policies.get(Key(key.name, name)) is None]:
+                found[key.name] = missing
+        return found
