@@ -27,5 +27,5 @@ class Thread:
 
 OBJECTS = Thread("objects")
 """For what is computed from one large object."""
-KEYS = Thread("keys", at_once=len(os.sched_getaffinity(0)))
+KEYS = Thread("keys", at_once=os.cpu_count() or 1)
 """For making private keys, and what is signed with them: at most one a core."""

@@ -1,6 +1,7 @@
 """What the kinds of extension resources are called, also for short; a seed serves them.
 
-Gardener writes what is asked for, the extension of the type in `spec.type` does it and reports in the status.
+Gardener writes what is asked for, the extension of the type in `spec.type` does it and reports in the status. Fields
+are described in the order of the original's types, since messages of the webhook that validates them follow it.
 """
 
 from kube.resources import Resource
