@@ -45,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    if options.demo_data and not options.garden:
-        raise LocalProcessError("--demo-data needs --garden")
+    for name in ("demo_data", "no_authorizer"):
+        if getattr(options, name) and not options.garden:
+            raise LocalProcessError(f"--{name.replace('_', '-')} needs --garden")
     wanted = options.kubernetes_version
     assets.find_or_build(wanted)
     was_up = Cluster.running(options.name) is not None
@@ -61,16 +62,16 @@ def _up(options: argparse.Namespace) -> int:
             "another --name"
         )
     if options.garden:
-        _make_garden(GardenBox(cluster), demo_data=options.demo_data)
+        _make_garden(GardenBox(cluster), demo_data=options.demo_data, authorizes=not options.no_authorizer)
     how = "is up already" if was_up else f"came up after {time.monotonic() - start:.1f} s"
     print(f"the cluster {options.name!r} {how}, with Kubernetes {found}, at {cluster.url}")
     print(f"export KUBECONFIG={cluster.kubeconfig}")
     return 0
 
 
-def _make_garden(garden: GardenBox, *, demo_data: bool) -> None:
+def _make_garden(garden: GardenBox, *, demo_data: bool, authorizes: bool) -> None:
     if not garden.is_installed:
-        garden.install()
+        garden.install(authorizes=authorizes)
     if demo_data:
         garden.add_demo_data()
 
@@ -148,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=_node_count, help="how many nodes (default: 1, for a garden 0)")
     up.add_argument("--garden", action="store_true", help="serve the garden API, with its webhooks and roles")
     up.add_argument("--demo-data", action="store_true", help="with --garden: a cloud profile, extensions, a project")
+    up.add_argument("--no-authorizer", action="store_true", help="with --garden: RBAC alone decides about gardenlets")
     command("down", _down, "stop a cluster and remove all that it holds")
     command("status", _status, "say whether a cluster is up (exit code 0) or not (1), and what it runs")
     command("kubeconfig", _kubeconfig, "print the path of a cluster's kubeconfig")

@@ -30,6 +30,7 @@ CONTROLLERS = Table[ControllerManagerConfiguration, Context](
         "seed.backup_buckets_check": always,
         "seed.extensions_check": always,
         "seed.lifecycle": always,
+        "seed.roles.controller": lambda config: config.controllers.seed_roles.enabled,
         "seed.secrets": always,
         "seed_autoscaler.controller": lambda config: config.controllers.seed_autoscaler.enabled,
         "shoot.conditions": always,

@@ -74,6 +74,12 @@ class SeedResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeedRoles:
+    enabled: Enabled = False
+    concurrent_syncs: Annotated[int, workers()] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeedAutoscaler:
     enabled: Enabled = False
     concurrent_syncs: Annotated[int, workers()] = 2
@@ -256,6 +262,9 @@ class Controllers:
         SeedCheck()
     )
     seed_extensions_check: Annotated[SeedCheck, setting("Maintains the condition ExtensionsReady.")] = SeedCheck()
+    seed_roles: Annotated[
+        SeedRoles, setting("Gives gardenlets rights to credentials by Roles, without an authorizer.")
+    ] = SeedRoles()
     shoot_conditions: Annotated[Workers, setting("Copies conditions of Seeds to the Shoots that they run on.")] = (
         Workers()
     )

@@ -35,6 +35,8 @@ SOURCE_PREFIX = "source-"
 """Of the name of a second BackupEntry of a Shoot, for backups that are copied from its former bucket."""
 GENERATED_PREFIX = "generated-bucket-"
 """Of the name of a Secret in `garden` with credentials of a BackupBucket, which follows."""
+KEYS_NAMESPACE = "gardener-system-shoot-issuer"
+"""Where public keys of Shoots are published."""
 TOKEN_PREFIX = "bootstrap-token-"
 """Of the names of Secrets in `kube-system`."""
 

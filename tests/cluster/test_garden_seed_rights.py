@@ -1,27 +1,23 @@
-"""A gardenlet may do what its flows need of what belongs to its Seed; a foreign one reads and writes nothing of it.
-
-Questions are SubjectAccessReviews, which the API server answers by its authorizers as if the gardenlet had come itself.
-"""
+"""A gardenlet may do what its flows need of what belongs to its Seed; a foreign one reads and writes nothing of it."""
 
 import base64
-import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from gardener.api import garden as resources
 from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id, namespace_of
-from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
+from gardener.keys import SEED_LABEL_PREFIX
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
+from kit.seed_rights import TwoSeeds, two_seeds
 from kube import resources as kubernetes
-from kube.errors import AlreadyExists, ApiError, Forbidden, NotFound
-from kube.objects import Key, Object, metadata, uid
-from kube.resources import SUBJECT_ACCESS_REVIEWS, Resource
+from kube.errors import ApiError, Forbidden, NotFound
+from kube.objects import Key, metadata, uid
+from kube.resources import Resource
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -29,61 +25,11 @@ READ = ("get", "list", "watch")
 CHANGE = ("update", "patch")
 
 
-@dataclass
-class TwoSeeds:
-    """A place with two Seeds; `own` has the Shoot `s`, `foreign` the Shoot `f`."""
-
-    place: ShootPlace
-    own: str
-    foreign: str
-
-    @property
-    def garden(self) -> Garden:
-        return self.place.garden
-
-    def may(
-        self,
-        seed: str,
-        verb: str,
-        resource: Resource,
-        name: str = "",
-        namespace: str | None = None,
-        *,
-        subresource: str = "",
-        label: str = "",
-        field: tuple[str, str] | None = None,
-    ) -> bool:
-        where = self.place.namespace if namespace is None else namespace
-        attributes: Object = {"verb": verb, "group": resource.group, "version": resource.version, "name": name}
-        attributes |= {"resource": resource.plural, "subresource": subresource}
-        attributes |= {"namespace": where} if resource.namespaced else {}
-        if label:
-            requirement = {"key": label, "operator": "In", "values": ["true"]}
-            attributes["labelSelector"] = {"requirements": [requirement]}
-        if field:
-            requirement = {"key": field[0], "operator": "In", "values": [field[1]]}
-            attributes["fieldSelector"] = {"requirements": [requirement]}
-        spec = {"user": f"{SEED_USER_PREFIX}{seed}", "groups": [SEEDS_GROUP, "system:authenticated"]}
-        review = {**SUBJECT_ACCESS_REVIEWS.type_meta, "spec": {**spec, "resourceAttributes": attributes}}
-        answer = self.garden.cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)
-        return bool(answer["status"]["allowed"])
-
-
 @pytest.fixture(scope="module")
 def seeds(garden: Garden) -> Iterator[TwoSeeds]:
-    place = ShootPlace(garden)
-    two = TwoSeeds(place, place.seed("-a"), place.seed("-b"))
-    with contextlib.suppress(AlreadyExists):
-        garden.create(kubernetes.SECRETS, "backup", namespace="garden", stringData={"key": "value"})
-    place.create(kubernetes.SECRETS, "named", stringData={"key": "value"})
-    place.create(kubernetes.SECRETS, "unused", stringData={"key": "value"})
-    reference = {"name": "r", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "named"}}
-    place.shoot("s", seedName=two.own, resources=[reference])
-    place.shoot("f", seedName=two.foreign)
-    status = {"technicalID": f"shoot--{place.name}--s", "uid": uid(place.get(resources.SHOOTS, "s"))}
-    place.patch(resources.SHOOTS, "s", {"status": status}, status=True)
+    two = two_seeds(garden)
     yield two
-    place.remove()
+    two.place.remove()
 
 
 def backup_of(seeds: TwoSeeds) -> str:

@@ -1,57 +1,23 @@
 """Which requests of gardenlets are about what belongs to their Seeds: the graph, and the rights that follow from it."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from gardener.api import garden
-from gardener.garden.seed_graph import KINDS, Graph, Node
+from gardener.garden.seed_graph import KINDS
 from gardener.garden.seeds import bootstrap_token_id
 from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
 from kit.signing.requests import CLIENT, csr_object, signing_request
+from kit.webhooks.seeds import graph_of, managed_seed, named, obj, secret_ref, shoot
 from kube import resources as kubernetes
-from kube.objects import Key, Object
-from kube.resources import CERTIFICATE_SIGNING_REQUESTS, Resource
-from kube.runtime.cache import Store
-from kube.runtime.watch import ListBegins, ListEnds, Present
+from kube.objects import Key
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS
 from webhooks.authorizers.attributes import Attributes, Effect, Requirement, Selector
-from webhooks.authorizers.seed.graph import BURST, VIEWS, of_signing_request
+from webhooks.authorizers.seed.graph import VIEWS, of_signing_request
 from webhooks.authorizers.seed.rules.authorize import RIGHTS, authorize
 
 DEV = "garden-dev"
-
-
-def obj(resource: Resource, name: str, namespace: str = "", uid: str = "", **fields: Any) -> Object:
-    meta = {"name": name, "resourceVersion": "1", **({"namespace": namespace} if namespace else {}), "uid": uid}
-    return {**resource.type_meta, "metadata": meta, **fields}
-
-
-def shoot(name: str, seed: str, *, former: str = "", binding: str = "b", namespace: str = DEV, **spec: Any) -> Object:
-    status = {"technicalID": f"shoot--dev--{name}", "uid": f"uid-{name}", **({"seedName": former} if former else {})}
-    profile = {"kind": "CloudProfile", "name": "local"}
-    whole = {"seedName": seed, "secretBindingName": binding, "cloudProfile": profile, **spec}
-    return obj(garden.SHOOTS, name, namespace, spec=whole, status=status)
-
-
-def secret_ref(name: str, namespace: str = "garden") -> Object:
-    return {"name": name, "namespace": namespace}
-
-
-def graph_of(objects: Sequence[Object]) -> Graph:
-    stores: dict[Resource, Store[Node]] = {resource: Store(view) for resource, view in VIEWS.items()}
-    sources = {(of.api_version, of.kind): store.source("") for of, store in stores.items()}
-    for source in sources.values():
-        source.apply(ListBegins(0))
-    for each in objects:
-        sources[each["apiVersion"], each["kind"]].apply(Present(each))
-    for source in sources.values():
-        source.apply(ListEnds(0))
-    return Graph(stores)
-
-
-def named(name: str) -> Object:
-    return {"name": name, "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}
 
 
 GARDEN = graph_of(
@@ -109,17 +75,7 @@ GARDEN = graph_of(
         ),
         obj(garden.BASTIONS, "bastion", DEV, spec={"seedName": "a", "shootRef": {"name": "s"}}),
         obj(garden.CONTROLLER_INSTALLATIONS, "i", spec={"seedRef": {"name": "a"}, "deploymentRef": {"name": "d"}}),
-        obj(
-            garden.MANAGED_SEEDS,
-            "child",
-            "garden",
-            spec={
-                "shoot": {"name": "host"},
-                "gardenlet": {
-                    "config": {"seedConfig": {"spec": {"backup": {"secretRef": secret_ref("backup-child")}}}}
-                },
-            },
-        ),
+        managed_seed("child", "host"),
         csr_object(signing_request(f"{SEED_USER_PREFIX}a", organizations=[SEEDS_GROUP]), name="csr-a", signer=CLIENT),
     ]
 )
@@ -314,4 +270,3 @@ def test_the_nodes_of_all_kinds_are_made_of_anything() -> None:
     for kind in KINDS.values():
         assert kind.node({"metadata": {"name": "x"}, "spec": 1, "status": []}).key.name == "x"
     assert CERTIFICATE_SIGNING_REQUESTS in VIEWS
-    assert BURST > 1

@@ -129,7 +129,7 @@ class LiveGraph:
         self._state = state
         self._listers: dict[Resource, Lister[Node]] = {each: state.lister(view) for each, view in VIEWS.items()}
         self._graph: Graph | None = None
-        self._budget = _Budget(clock)
+        self._budget = Budget(clock)
         self._at_once = asyncio.Semaphore(AT_ONCE)
 
     def read(self) -> Graph | None:
@@ -176,7 +176,7 @@ class LiveGraph:
         return used.resource in BINDINGS and self._listers[used.resource].store.get(used.key) is None
 
 
-class _Budget:
+class Budget:
     """How many refusals of a Seed are confirmed: a few at once, then one a second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

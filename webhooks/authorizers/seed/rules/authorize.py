@@ -15,6 +15,7 @@ from gardener.api import garden
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seed_graph import (
     GENERATED_PREFIX,
+    KEYS_NAMESPACE,
     SOURCE_PREFIX,
     TOKEN_PREFIX,
     Graph,
@@ -33,8 +34,6 @@ from kube.objects import Key
 from kube.resources import Resource
 from webhooks.authorizers.attributes import ALLOW, NO_OPINION, Attributes, Decision, deny
 
-KEYS_NAMESPACE = "gardener-system-shoot-issuer"
-"""Where public keys of Shoots are published."""
 _SYSTEM, _PUBLIC = "kube-system", "gardener-system-public"
 _READ = frozenset({"get", "list", "watch"})
 _CHANGE = frozenset({"update", "patch"})

@@ -1,0 +1,122 @@
+"""Which Roles a Shoot and a Seed lead to; functions from objects to objects."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from gardener.api import garden
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.seed_graph import (
+    GENERATED_PREFIX,
+    KEYS_NAMESPACE,
+    NAMES_OF_SHOOT,
+    TOKEN_PREFIX,
+    Node,
+    Reference,
+)
+from gardener.garden.seeds import bootstrap_account, bootstrap_binding, bootstrap_token_id, namespace_of
+from gardener.keys import SEED_USER_PREFIX
+from kube import resources as kubernetes
+from kube.objects import Key, Object
+from kube.resources import Resource
+
+_READ = ("get", "list", "watch")
+_USED = (*_READ, "update", "patch")
+_OWN = (*_USED, "delete")
+_CREATE = ("create",)
+_ALL = (*_OWN, "create")
+_SYSTEM = "kube-system"
+
+_Right = tuple[Resource, str, tuple[str, ...]]
+"""A resource, a subresource, and verbs."""
+
+
+@dataclass(slots=True)
+class Grants:
+    """What the gardenlet of a Seed may do, by namespace; the empty one is that of the cluster."""
+
+    by_namespace: dict[str, dict[_Right, set[str]]] = field(default_factory=dict)
+    """The names of objects; none: all of them."""
+
+    def add(
+        self, namespace: str, resource: Resource, verbs: tuple[str, ...], *names: str, subresource: str = ""
+    ) -> None:
+        rights = self.by_namespace.setdefault(namespace, {})
+        rights.setdefault((resource, subresource, verbs), set()).update(names)
+
+    def use(self, references: Iterable[Reference], verbs: tuple[str, ...] = _USED) -> None:
+        """Credentials and ConfigMaps among what something uses."""
+        for resource, where in references:
+            if resource in {kubernetes.SECRETS, kubernetes.CONFIG_MAPS}:
+                self.add(where.namespace, resource, verbs, where.name)
+            elif resource == garden.WORKLOAD_IDENTITIES:
+                self.add(where.namespace, resource, _CREATE, where.name, subresource="token")
+
+
+def of_shoot(shoot: Node, credentials: Iterable[Reference], *, project: str) -> Grants:
+    """Args: credentials: what its bindings use. project: the name of its Project; empty: it has none."""
+    found, namespace = Grants(), shoot.key.namespace
+    for resource, suffixes in NAMES_OF_SHOOT.items():
+        found.add(namespace, resource, _OWN, *(f"{shoot.key.name}.{suffix}" for suffix in suffixes))
+        found.add(namespace, resource, _CREATE)
+    found.add(namespace, garden.SHOOT_STATES, _OWN, shoot.key.name)
+    found.add(namespace, garden.SHOOT_STATES, _CREATE)
+    found.use(shoot.uses)
+    found.use(credentials)
+    if project and shoot.uid:
+        found.add(KEYS_NAMESPACE, kubernetes.SECRETS, _OWN, f"{project}--{shoot.uid}")
+        found.add(KEYS_NAMESPACE, kubernetes.SECRETS, _CREATE)
+    return found
+
+
+def of_seed(seed: Node, buckets: Iterable[Node], children: Iterable[Node]) -> Grants:
+    """Args: buckets: BackupBuckets of the Seed, and those that its BackupEntries are in. children: its ManagedSeeds."""
+    found, name = Grants(), seed.key.name
+    own = namespace_of(name)
+    for resource in (kubernetes.SECRETS, kubernetes.SERVICE_ACCOUNTS):
+        found.add(own, resource, _ALL)
+    found.add(own, kubernetes.SERVICE_ACCOUNTS, _CREATE, subresource="token")
+    found.add(own, kubernetes.CONFIG_MAPS, _READ, "kube-root-ca.crt")
+    found.use(seed.uses)
+    for bucket in buckets:
+        found.use(bucket.uses)
+    generated = [f"{GENERATED_PREFIX}{each}" for each in (seed.uid, *(b.key.name for b in buckets if name in b.seeds))]
+    found.add(NAMESPACE, kubernetes.SECRETS, _OWN, *generated)
+    accounts = [bootstrap_account(Key(NAMESPACE, name))]
+    tokens = [bootstrap_token_id(Key(namespace, name)) for namespace in ("", NAMESPACE)]
+    for child in children:
+        found.use((each for each in child.uses if each.key.namespace != _SYSTEM), _OWN)
+        accounts.append(bootstrap_account(child.key))
+        tokens.append(bootstrap_token_id(child.key))
+    found.add(_SYSTEM, kubernetes.SECRETS, _OWN, *(f"{TOKEN_PREFIX}{token}" for token in tokens))
+    names = [account.name for account in accounts]
+    found.add(NAMESPACE, kubernetes.SERVICE_ACCOUNTS, _OWN, *names)
+    found.add(NAMESPACE, kubernetes.SERVICE_ACCOUNTS, _CREATE, *names, subresource="token")
+    for namespace, resource in (
+        (NAMESPACE, kubernetes.SECRETS),
+        (NAMESPACE, kubernetes.SERVICE_ACCOUNTS),
+        (_SYSTEM, kubernetes.SECRETS),
+    ):
+        found.add(namespace, resource, _CREATE)
+    found.add("", kubernetes.CLUSTER_ROLE_BINDINGS, _OWN, *map(bootstrap_binding, accounts))
+    return found
+
+
+def roles(grants: Grants, *, seed: str, owner: Key) -> Iterator[Object]:
+    """A Role and its binding for each namespace, or those of the cluster."""
+    suffix = f":{owner.namespace}:{owner.name}" if owner.namespace else ""
+    name = f"gardener.cloud:seed:{seed}{suffix}"
+    subject = {"apiGroup": kubernetes.RBAC_GROUP, "kind": "User", "name": f"{SEED_USER_PREFIX}{seed}"}
+    for namespace, rights in grants.by_namespace.items():
+        of_cluster = (kubernetes.CLUSTER_ROLES, kubernetes.CLUSTER_ROLE_BINDINGS)
+        role, binding = (kubernetes.ROLES, kubernetes.ROLE_BINDINGS) if namespace else of_cluster
+        meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+        yield {**role.type_meta, "metadata": meta, "rules": [_rule(*each) for each in rights.items()]}
+        reference = {"apiGroup": kubernetes.RBAC_GROUP, "kind": role.kind, "name": name}
+        yield {**binding.type_meta, "metadata": dict(meta), "roleRef": reference, "subjects": [subject]}
+
+
+def _rule(right: _Right, names: set[str]) -> Object:
+    resource, subresource, verbs = right
+    named = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    rule: Object = {"apiGroups": [resource.group], "resources": [named], "verbs": list(verbs)}
+    return rule | {"resourceNames": sorted(names)} if names else rule
