@@ -129,6 +129,11 @@ def standing_of(obj: Object) -> Answer:
     return Ready() if state == SUCCEEDED else Pending(f"extension state is not Succeeded but {state}")
 
 
+def has_succeeded(obj: Object) -> bool:
+    """Whether the last operation has ended well, and nothing else is asked for by now."""
+    return last_operation(obj).get("state") == SUCCEEDED and OPERATION not in annotations(obj)
+
+
 def is_migrated(obj: Object) -> bool:
     """Whether the extension has let go of what belongs to the object."""
     last = last_operation(obj)

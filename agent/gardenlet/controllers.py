@@ -9,6 +9,7 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
     {
         "backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
         "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
+        "bastion": lambda config: config.controllers.bastion.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,

@@ -19,7 +19,7 @@ from gardener import keys, operations
 from gardener.extension_contract import FAILED, Trouble, is_unanswered, kick, last_operation, timestamp
 from kube.clock import time_or_none
 from kube.errors import NotFound
-from kube.objects import Key, Object, annotations, key, mapping, metadata, spec, uid
+from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, uid
 from kube.resources import SECRETS, Resource
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
@@ -117,6 +117,13 @@ class Copy:
     """When its data changed last."""
 
 
+def _is_newer(copy: Copy, operation: Object) -> bool:
+    """Whether a Secret was written after an operation."""
+    answered, changed = time_or_none(operation.get("lastUpdateTime")), time_or_none(copy.timestamp)
+    is_old = answered is not None and changed is not None and answered < changed.replace(microsecond=0)
+    return copy.is_written or is_old
+
+
 @dataclass(eq=False, kw_only=True, slots=True)
 class ExtensionMirror:
     """Args:
@@ -148,16 +155,17 @@ class ExtensionMirror:
             await self.client.replace(SECRETS, {**live, "metadata": meta, "data": dict(data)})
         return Copy(is_written=True, timestamp=moment)
 
-    def is_to_be_asked(self, live: Object | None, wanted: Object, copy: Copy) -> bool:
-        """Whether its present answer, if there is one, is not to what is wanted now."""
-        if live is None or spec(live) != wanted or copy.is_written or is_unanswered(live):
+    def is_to_be_asked(self, live: Object | None, wanted: Object, copy: Copy | None = None) -> bool:
+        """Whether its present answer, if there is one, is not to what is wanted now.
+
+        Args: copy: of a Secret that the extension reads.
+        """
+        if live is None or spec(live) != wanted or is_unanswered(live):
             return True
         operation = last_operation(live)
-        if not operation:
-            return keys.OPERATION not in annotations(live)
-        answered, changed = time_or_none(operation.get("lastUpdateTime")), time_or_none(copy.timestamp)
-        is_old = answered is not None and changed is not None and answered < changed.replace(microsecond=0)
-        return operation.get("state") == FAILED or is_old
+        if not operation and keys.OPERATION not in annotations(live):
+            return True
+        return operation.get("state") == FAILED or (copy is not None and _is_newer(copy, operation))
 
     async def ask(
         self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE
@@ -184,15 +192,17 @@ class ExtensionMirror:
         body = {"metadata": {"uid": uid(live), "annotations": dict(added)}}
         await self.client.patch(self.resource, meta["name"], body, namespace=meta.get("namespace") or "")
 
-    async def delete(self, live: Object) -> None:
+    async def confirm_and_delete(self, live: Object) -> None:
         """Confirm the deletion and ask for it, once. Raises KubeError."""
-        meta = metadata(live)
-        if "deletionTimestamp" in meta:
-            return
-        confirmed = {keys.CONFIRM_DELETION: "true", keys.TIMESTAMP: timestamp(self.clock())}
+        if not is_deleting(live):
+            await self.annotate(live, {keys.CONFIRM_DELETION: "true", keys.TIMESTAMP: timestamp(self.clock())})
+            await self.delete(live)
+
+    async def delete(self, live: Object) -> None:
+        """Raises KubeError."""
+        where = key(live)
         try:
-            await self.annotate(live, confirmed)
-            await self.client.delete(self.resource, meta["name"], namespace=meta.get("namespace") or "", uid=uid(live))
+            await self.client.delete(self.resource, where.name, namespace=where.namespace, uid=uid(live))
         except NotFound:
             return
 

@@ -16,7 +16,16 @@ from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, Operati
 from agent.gardenlet.views import BY_BUCKET
 from gardener import operations
 from gardener.api.garden import BACKUP_BUCKETS
-from gardener.extension_contract import Answer, Pending, Trouble, last_error, last_operation, standing_of, trouble_of
+from gardener.extension_contract import (
+    Answer,
+    Pending,
+    Trouble,
+    has_succeeded,
+    last_error,
+    last_operation,
+    standing_of,
+    trouble_of,
+)
 from gardener.keys import CREDENTIALS_FINALIZER, GARDENER_FINALIZER, GENERATED_SECRET_FINALIZER
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, metadata, spec, string_map, text, uid
@@ -91,7 +100,7 @@ class Reconciler:
         if self.mirror.is_to_be_asked(extension, wanted, copy):
             await self._report(bucket, kind, standing)
             return await self._ask(name, wanted, extension)
-        if extension is None or last_operation(extension).get("state") != operations.SUCCEEDED:
+        if extension is None or not has_succeeded(extension):
             await self._report(bucket, kind, standing)
             return Done()  # the answer brings the next pass
         self._pauses.forget(name)
@@ -172,7 +181,7 @@ class Reconciler:
         await self._refresh_credentials(bucket)
         extension = await self.mirror.find(name)
         if extension is not None:
-            await self.mirror.delete(extension)
+            await self.mirror.confirm_and_delete(extension)
             extension = await self.mirror.find(name)
         if extension is not None:
             return await self._wait_for(bucket, extension)

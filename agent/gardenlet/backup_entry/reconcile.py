@@ -18,6 +18,7 @@ from gardener.extension_contract import (
     Answer,
     Pending,
     Trouble,
+    has_succeeded,
     is_migrated,
     kick,
     last_error,
@@ -95,7 +96,7 @@ class Reconciler:
             await self._restore(entry, wanted, extension)
             return Done()
         is_to_be_asked = self.mirror.is_to_be_asked(extension, wanted, copy)
-        has_answered = last_operation(extension or {}).get("state") == operations.SUCCEEDED and not is_to_be_asked
+        has_answered = has_succeeded(extension or {}) and not is_to_be_asked
         if isinstance(standing, Trouble):
             self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
         if not has_answered:
@@ -199,7 +200,7 @@ class Reconciler:
             return await self._has_not_left(entry, extension)
         entry = await self.status.processing(entry, operations.MIGRATE, started)
         if is_migrated(extension):
-            await self.mirror.delete(extension)
+            await self.mirror.confirm_and_delete(extension)
             return RequeueAfter(_GOES_SECONDS)
         if last.get("type") == operations.DELETE:
             if error := text(last_error(extension).get("description")):
@@ -243,7 +244,7 @@ class Reconciler:
         await self._refresh_credentials(entry, bucket)
         extension = await self.mirror.find(place)
         if extension is not None:
-            await self.mirror.delete(extension)
+            await self.mirror.confirm_and_delete(extension)
             extension = await self.mirror.find(place)
         if extension is not None and (error := last_error(extension)):
             said = text(error.get("description"))
