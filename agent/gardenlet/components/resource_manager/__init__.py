@@ -94,7 +94,7 @@ class Values:
 
 
 def objects(values: Values) -> list[Object]:
-    """The webhook configurations come last: until the pods serve, they would keep others from being written."""
+    """All that it needs itself is left out by its webhooks, which nothing serves before its pods run."""
     config_map, its_deployment = stamp([_config_map(values), _deployment(values)])
     client = Client(namespace=GARDEN, name=NAME, ca_bundle=values.ca_bundle, url=values.url)
     return [
