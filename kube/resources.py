@@ -100,6 +100,7 @@ HORIZONTAL_POD_AUTOSCALERS = Resource(
 )
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
 INGRESSES = Resource("networking.k8s.io", "v1", "Ingress", "ingresses", namespaced=True)
+INGRESS_CLASSES = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses", namespaced=False)
 RBAC_GROUP = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = Resource(RBAC_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
 CLUSTER_ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)

@@ -57,10 +57,13 @@ def recorded_managed_resources() -> dict[str, Object]:
 
 
 def valid(obj: Object, *, ca_bundle: str) -> Object:
-    """A recorded object that an API server accepts: names without placeholders, and certificates, PEM."""
-    filled: Object = json.loads(re.sub(r"<hash(?:-\d+)?>", "0" * 8, json.dumps(obj)))
+    """A recorded object that an API server accepts: names without placeholders, certificates (PEM), and data as they are sent."""
+    text = re.sub(r"<hash(?:-(\d+))?>", lambda found: f"{found[1] or 0:0>8}", json.dumps(obj))
+    filled: Object = json.loads(text)
     for webhook in filled.get("webhooks") or []:
         webhook["clientConfig"]["caBundle"] = base64.b64encode(ca_bundle.encode()).decode()
+    if filled["kind"] == "Secret":
+        filled["data"] = {name: base64.b64encode(text.encode()).decode() for name, text in filled["data"].items()}
     return {name: value for name, value in filled.items() if name != "status"}
 
 

@@ -4,10 +4,11 @@ Both sides are created in a dry run first, unless recorded as they were stored, 
 API server.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import pytest
+import yaml
 
 from agent.gardenlet.components import (
     cluster_identity,
@@ -15,6 +16,8 @@ from agent.gardenlet.components import (
     gardenlet_autoscaling,
     kube_state_metrics,
     namespaces,
+    nginx_ingress,
+    plutono,
     prometheus_operator,
     resource_manager,
     system,
@@ -46,6 +49,10 @@ BUNDLE = Authority.create("ca-seed").bundle.decode()
 IMAGES = {
     etcd_druid.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/etcd-druid:v0.22.7",
     kube_state_metrics.NAME: "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.13.0",
+    nginx_ingress.BACKEND: "europe-docker.pkg.dev/gardener-project/releases/gardener/ingress-default-backend:0.19.0",
+    nginx_ingress.CONTROLLER: "registry.k8s.io/ingress-nginx/controller-chroot:v1.11.2",
+    plutono.NAME: "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.33",
+    "dashboard-refresher": "quay.io/kiwigrid/k8s-sidecar:1.27.6",
     prometheus_operator.NAME: "quay.io/prometheus-operator/prometheus-operator:v0.76.2",
     "reloader": "quay.io/prometheus-operator/prometheus-config-reloader:v0.76.2",
     "vpa-admission-controller": "registry.k8s.io/autoscaling/vpa-admission-controller:1.2.1",
@@ -69,6 +76,7 @@ _NO_PROMETHEUS = "there are no Prometheus servers yet that would read it"
 _METADATA = "only its metadata are recorded"
 _PROTECTED = "the original has no reference there, so its garbage collector may remove the ConfigMap of a running pod"
 _REVISION = "the controller of Deployments sets it"
+_YAML = "the same in another notation"
 _VOLUME = "called as the ConfigMap without its hash"
 _MEMORY = "what a process of this project uses"
 
@@ -94,6 +102,10 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
         "spec/template/spec/containers/0/volumeMounts/0/name": _VOLUME,
         "spec/template/spec/volumes/0/name": _VOLUME,
     },
+    Name("ConfigMap", "plutono-dashboard-providers-<hash>"): {"data/default.yaml": _YAML},
+    Name("ConfigMap", "plutono-datasources-<hash>"): {"data/datasources.yaml": _YAML},
+    Name("Secret", "plutono-config-<hash>"): {"data/plutono.ini": "the password is another one"},
+    Name("Deployment", plutono.NAME): {"spec/template/spec/volumes/5": "nothing uses that volume"},
     Name("MutatingWebhookConfiguration", "zzz-vpa-webhook-config-source"): {
         "metadata/annotations/gardener.cloud/description": "the same in other words"
     },
@@ -121,8 +133,6 @@ NOT_WRITTEN: Mapping[Name, str] = {
 NOT_BUILT: Mapping[str, str] = {
     "istio": _NO_ISTIO,
     "istio-system": _NO_ISTIO,
-    "nginx-ingress": "nothing is behind it without monitoring",
-    "plutono": _NO_MONITORING,
     "prometheus-aggregate": _NO_MONITORING,
     "prometheus-cache": _NO_MONITORING,
     "prometheus-seed": _NO_MONITORING,
@@ -150,6 +160,24 @@ COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
     etcd_druid.NAME: lambda: etcd_druid.objects(etcd_druid.Values(image=IMAGES[etcd_druid.NAME])),
     kube_state_metrics.NAME: lambda: kube_state_metrics.objects(
         kube_state_metrics.Values(image=IMAGES[kube_state_metrics.NAME])
+    ),
+    nginx_ingress.NAME: lambda: nginx_ingress.objects(
+        nginx_ingress.Values(
+            image=IMAGES[nginx_ingress.CONTROLLER],
+            backend_image=IMAGES[nginx_ingress.BACKEND],
+            domain="ingress.local.seed.example.com",
+        )
+    ),
+    plutono.NAME: lambda: plutono.objects(
+        plutono.Values(
+            image=IMAGES[plutono.NAME],
+            refresher_image=IMAGES["dashboard-refresher"],
+            host="g-seed.ingress.local.seed.example.com",
+            admin_secret="plutono-admin-12345678",
+            admin_password="secret",
+            login_secret="seed-observability-ingress-12345678",
+            tls_secret="plutono-tls-12345678",
+        )
     ),
     prometheus_operator.NAME: lambda: prometheus_operator.objects(
         prometheus_operator.Values(image=IMAGES[prometheus_operator.NAME], reloader_image=IMAGES["reloader"])
@@ -183,11 +211,11 @@ def written() -> Iterator[Object]:
 
 @pytest.fixture
 def stored(cluster: Cluster, namespace: str) -> Stored:
-    """How an API server would store an object; as it is if only a definition says, or if only parts are written."""
+    """How an API server would store an object; as it is if only a definition says, or if not all is there."""
     place = Place(cluster, namespace)
 
     def of(obj: Object) -> Object:
-        if obj["kind"] == "Namespace" or group_of(obj["apiVersion"]) not in BUILT_IN_GROUPS:
+        if obj["kind"] in {"Ingress", "Namespace"} or group_of(obj["apiVersion"]) not in BUILT_IN_GROUPS:
             return obj
         meta = metadata(obj)
         if "namespace" not in meta:
@@ -230,6 +258,20 @@ def test_the_resource_manager_is_configured_alike() -> None:
     assert paths == ["controllers/csr_approver/machine_namespace"]
 
 
+@pytest.mark.parametrize("name", ["plutono-dashboard-providers-<hash>", "plutono-datasources-<hash>"])
+def test_files_of_dashboards_say_the_same(name: str) -> None:
+    ours, recorded = (
+        next(iter(by_name(objects)[Name("ConfigMap", name)]["data"].values()))
+        for objects in (_contents(COMPONENTS[plutono.NAME]()), recorded_managed_resources()[plutono.NAME]["objects"])
+    )
+    assert yaml.safe_load(ours) == yaml.safe_load(recorded)
+
+
+def _contents(component: Sequence[Object]) -> list[Object]:
+    secret, _ = component
+    return [item.object for item in decode_secrets([data_of(secret)]).objects]
+
+
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_managed_resource_and_what_it_has(name: str, stored: Stored) -> None:
     secret, managed = COMPONENTS[name]()
@@ -248,8 +290,7 @@ def test_a_managed_resource_and_what_it_has(name: str, stored: Stored) -> None:
     theirs = normal({**managed, "metadata": meta, "spec": recorded["spec"]})
     assert not [*differences(normal(managed), theirs)]
 
-    contents = decode_secrets([data_of(secret)]).objects
-    ours = by_name(stored(item.object) for item in contents)
+    ours = by_name(stored(obj) for obj in _contents([secret, managed]))
     assert found_differences(
         ours, by_name(stored(valid(obj, ca_bundle=BUNDLE)) for obj in recorded["objects"])
     ) == expected(ours)

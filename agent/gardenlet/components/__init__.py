@@ -17,7 +17,8 @@ what it had goes.
     vertical_pod_autoscaler  requests of pods by what they use
     etcd_druid               the operator of etcd clusters
     vpn_authorization_server   who may open tunnels to Shoots
-    kube_state_metrics, prometheus_operator   monitoring, as far as it is built
+    kube_state_metrics, prometheus_operator, plutono   monitoring, as far as it is built
+    nginx_ingress            what operators look at, from outside
 
-`parts`, `workloads` and `access` are what they are made of.
+`parts`, `workloads`, `access` and `istio` are what they are made of.
 """

@@ -70,14 +70,16 @@ def role(name: str, namespace: str, *rules: Object, labels: Mapping[str, str] | 
     return made(ROLES, name, namespace=namespace, labels=labels, rules=list(rules))
 
 
-def role_binding(name: str, namespace: str, account: str, *, labels: Mapping[str, str] | None = None) -> Object:
-    """Of the Role that is called as the binding, to a ServiceAccount of the same namespace."""
+def role_binding(
+    name: str, namespace: str, account: str, *, role: str = "", labels: Mapping[str, str] | None = None
+) -> Object:
+    """To a ServiceAccount of the same namespace. Args: role: a Role, if it is not called as the binding."""
     return made(
         ROLE_BINDINGS,
         name,
         namespace=namespace,
         labels=labels,
-        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": name},
+        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": role or name},
         subjects=[_subject(account, namespace)],
     )
 

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import orjson
 
+from agent.gardenlet.components import istio
 from agent.gardenlet.components.parts import GARDEN, autoscaler, deployment_unready, disruption_budget, made
 from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, container, deployment, port, service
 from gardener import keys
-from gardener.api.kinds import DESTINATION_RULES, VIRTUAL_SERVICES
+from gardener.api.kinds import VIRTUAL_SERVICES
 from kube.objects import Object
 
 NAME = "reversed-vpn-auth-server"
-HOST = f"{NAME}.{GARDEN}.svc.cluster.local"
+HOST = istio.host_of(NAME)
 unready = deployment_unready
 """Of its Deployment."""
 _LABELS = {"app": NAME}
 _PORT = 9001
-_EVERYWHERE = ["*"]
 _GATEWAYS = (
     {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
     {"matchExpressions": [{"key": "handler.exposureclass.gardener.cloud/name", "operator": "Exists"}]},
@@ -42,9 +42,9 @@ def _contents(values: Values) -> Iterator[Object]:
     policy = {"containerName": NAME, "minAllowed": {"memory": "100Mi"}}
     yield autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy)
     destination = {"host": HOST, "port": {"number": _PORT}}
-    spec: Object = {"exportTo": _EVERYWHERE, "hosts": [HOST], "http": [{"route": [{"destination": destination}]}]}
+    spec: Object = {"exportTo": istio.EVERYWHERE, "hosts": [HOST], "http": [{"route": [{"destination": destination}]}]}
     yield made(VIRTUAL_SERVICES, NAME, namespace=GARDEN, spec=spec)
-    yield made(DESTINATION_RULES, NAME, namespace=GARDEN, spec=_destination_rule())
+    yield istio.destination_rule(NAME)
 
 
 def _deployment(values: Values) -> Object:
@@ -67,22 +67,7 @@ def _deployment(values: Values) -> Object:
 
 def _service(gateways: Sequence[Object]) -> Object:
     reached = {
-        "networking.istio.io/exportTo": "*",
+        istio.EXPORT: "*",
         keys.NAMESPACE_SELECTORS: orjson.dumps(list(gateways)).decode(),
     }
     return service(NAME, ports=[port("grpc-authz", _PORT)], selects=_LABELS, annotations=reached)
-
-
-def _destination_rule() -> Object:
-    alive = {"time": "7200s", "interval": "75s"}
-    nearest = {"enabled": True, "failoverPriority": ["topology.kubernetes.io/zone"]}
-    return {
-        "exportTo": _EVERYWHERE,
-        "host": HOST,
-        "trafficPolicy": {
-            "connectionPool": {"tcp": {"maxConnections": 5000, "tcpKeepalive": alive}},
-            "loadBalancer": {"localityLbSetting": nearest},
-            "outlierDetection": {},
-            "tls": {},
-        },
-    }

@@ -54,6 +54,11 @@ def container(name: str, image: str, *, cpu: str, memory: str, **fields: Any) ->
     return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "resources": requests, **fields}
 
 
+def container_ports(**ports: int) -> list[Object]:
+    """By name."""
+    return [{"name": name, "containerPort": number, "protocol": "TCP"} for name, number in ports.items()]
+
+
 def service(
     name: str,
     *,

@@ -42,6 +42,7 @@ from agent.gardenlet.components.workloads import (
     REACHES_API_SERVER,
     SCRAPED_IN_SEED,
     container,
+    container_ports,
     deployment,
     port,
     service,
@@ -153,14 +154,13 @@ def _pod(values: Values) -> Object:
 
 
 def _container(values: Values, mounts: list[Object]) -> Object:
-    ports = {"metrics": METRICS, "health": HEALTH}
     return container(
         NAME,
         values.image,
         cpu="23m",
         memory="75Mi",
         args=[f"--config={DIRECTORY}/{FILE}"],
-        ports=[{"name": name, "containerPort": number, "protocol": "TCP"} for name, number in ports.items()],
+        ports=container_ports(metrics=METRICS, health=HEALTH),
         livenessProbe=_probe("/healthz", initialDelaySeconds=30, timeoutSeconds=5, failureThreshold=5),
         readinessProbe=_probe("/readyz", initialDelaySeconds=10),
         volumeMounts=mounts,

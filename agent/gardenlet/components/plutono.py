@@ -1,0 +1,212 @@
+"""Dashboards of a seed, behind the ingress controller."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from agent.gardenlet.components import nginx_ingress
+from agent.gardenlet.components.access import READ, role, role_binding, rule, service_account
+from agent.gardenlet.components.parts import GARDEN, in_seed, made
+from agent.gardenlet.components.workloads import REACHES_API_SERVER, container, deployment, port, service
+from gardener import conditions, keys
+from gardener.references import stamp
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, INGRESSES, SECRETS
+from kube.yaml import Dumper
+
+NAME = "plutono"
+DASHBOARD_LABEL = "dashboard.monitoring.gardener.cloud/seed"
+"""Of ConfigMaps with dashboards."""
+_REFRESHER = "dashboard-refresher"
+_ROLE = f"{NAME}-{_REFRESHER}"
+_LABELS = {"component": NAME}
+_MONITORING = {**_LABELS, "role": "monitoring"}
+_PORT = 3000
+_DASHBOARDS, _ADMIN = f"/var/lib/{NAME}/dashboards", f"/etc/{_REFRESHER}/{NAME}-admin"
+_CONFIG = f"/usr/local/etc/{NAME}"
+_SETTINGS = {
+    "AUTH_ANONYMOUS_ENABLED": "true",
+    "USERS_VIEWERS_CAN_EDIT": "true",
+    "DATE_FORMATS_DEFAULT_TIMEZONE": "UTC",
+    "AUTH_DISABLE_LOGIN_FORM": "true",
+    "AUTH_DISABLE_SIGNOUT_MENU": "true",
+    "ALERTING_ENABLED": "false",
+    "SNAPSHOTS_EXTERNAL_ENABLED": "false",
+    "PATHS_CONFIG": f"{_CONFIG}/{NAME}.ini",
+}
+_READS = {"logging": 3100, "prometheus-aggregate": 9090, "prometheus-seed": 9090}
+"""Services, and the ports of their pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What it depends on.
+
+    Attributes:
+        host: under which people reach it.
+        admin_secret: with name and password of its administrator.
+        admin_password: the same, for its own file.
+        login_secret: with those who may look.
+        tls_secret: with the certificate for the host.
+    """
+
+    image: str
+    refresher_image: str
+    host: str
+    admin_secret: str
+    admin_password: str = field(repr=False)
+    login_secret: str
+    tls_secret: str
+
+
+def objects(values: Values) -> list[Object]:
+    return in_seed(NAME, _contents(values), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
+
+
+def _contents(values: Values) -> Iterator[Object]:
+    yield service_account(NAME, GARDEN, labels=_LABELS)
+    yield role(_ROLE, GARDEN, rule("", "configmaps", READ), labels=_LABELS)
+    yield role_binding(_ROLE, GARDEN, NAME, labels=_LABELS)
+    yield from stamp([_providers(), _sources(), _config(values), _deployment(values)])
+    yield service(NAME, ports=[port("web", _PORT)], selects=_LABELS, labels=_MONITORING)
+    yield _ingress(values)
+
+
+# --- files
+
+
+def _file(name: str, file: str, content: Object) -> Object:
+    text = yaml.dump(content, Dumper=Dumper, sort_keys=False, width=1000)
+    return made(CONFIG_MAPS, f"{NAME}-{name}", namespace=GARDEN, labels=_LABELS, data={file: text})
+
+
+def _providers() -> Object:
+    provider = {
+        "name": "default",
+        "orgId": 1,
+        "folder": "",
+        "type": "file",
+        "disableDeletion": False,
+        "editable": False,
+        "options": {"path": _DASHBOARDS},
+    }
+    return _file("dashboard-providers", "default.yaml", {"apiVersion": 1, "providers": [provider]})
+
+
+def _sources() -> Object:
+    interval = {"timeInterval": "1m"}
+    found = [
+        _source("prometheus", "prometheus", "http://prometheus-aggregate:80", interval, isDefault=True),
+        _source("seed-prometheus", "prometheus", "http://prometheus-seed:80", interval),
+        {
+            "name": "vali",
+            "type": "vali",
+            "access": "proxy",
+            "url": f"http://logging.{GARDEN}.svc:3100",
+            "jsonData": {"maxLines": 5000},
+        },
+    ]
+    gone = [{"name": "Graphite", "orgId": 1}]
+    content = {"apiVersion": 1, "deleteDatasources": gone, "datasources": found}
+    return _file("datasources", "datasources.yaml", content)
+
+
+def _source(name: str, kind: str, url: str, options: Object, **fields: bool) -> Object:
+    source = {"name": name, "type": kind, "access": "proxy", "url": url, "basicAuth": False, "version": 1}
+    return {**source, "editable": False, "jsonData": options, **fields}
+
+
+def _config(values: Values) -> Object:
+    lines = (
+        *("[auth.basic]", "enabled = true", "[security]"),
+        *("admin_user = admin", f"admin_password = {values.admin_password}"),
+    )
+    content = {f"{NAME}.ini": "\n".join(lines)}
+    return made(SECRETS, f"{NAME}-config", namespace=GARDEN, labels=_LABELS, type="Opaque", stringData=content)
+
+
+# --- workload
+
+
+def _deployment(values: Values) -> Object:
+    sources: Mapping[str, Object] = {
+        "datasources": {"configMap": {"name": f"{NAME}-datasources"}},
+        "dashboard-providers": {"configMap": {"name": f"{NAME}-dashboard-providers"}},
+        "config": {"secret": {"secretName": f"{NAME}-config"}},
+        "admin-user": {"secret": {"secretName": values.admin_secret}},
+        "storage": {"emptyDir": {"sizeLimit": "100Mi"}},
+    }
+    pod = {
+        "containers": [_server(values), _refresher(values)],
+        "priorityClassName": "gardener-system-600",
+        "serviceAccountName": NAME,
+        "volumes": [{"name": name, **source} for name, source in sources.items()],
+    }
+    reads = {f"{keys.TO_PREFIX}{name}-tcp-{number}": keys.ALLOWED for name, number in _READS.items()}
+    observed = {"observability.gardener.cloud/app": NAME}
+    pod_labels = {**_MONITORING, **observed, **REACHES_API_SERVER, **reads}
+    return deployment(NAME, labels=_MONITORING, selects=_LABELS, pod_labels=pod_labels, pod=pod)
+
+
+def _server(values: Values) -> Object:
+    return container(
+        NAME,
+        values.image,
+        cpu="5m",
+        memory="45Mi",
+        env=[{"name": f"PL_{name}", "value": value} for name, value in _SETTINGS.items()],
+        ports=[{"name": "web", "containerPort": _PORT}],
+        volumeMounts=[
+            {"name": "datasources", "mountPath": f"/etc/{NAME}/provisioning/datasources"},
+            {"name": "dashboard-providers", "mountPath": f"/etc/{NAME}/provisioning/dashboards"},
+            {"name": "storage", "mountPath": f"/var/lib/{NAME}"},
+            {"name": "config", "mountPath": _CONFIG},
+        ],
+    )
+
+
+def _refresher(values: Values) -> Object:
+    """Writes what ConfigMaps hold where the server looks."""
+    settings = {
+        "LOG_LEVEL": "INFO",
+        "RESOURCE": "configmap",
+        "NAMESPACE": GARDEN,
+        "FOLDER": _DASHBOARDS,
+        "LABEL": DASHBOARD_LABEL,
+        "LABEL_VALUE": "true",
+        "METHOD": "WATCH",
+        "REQ_URL": f"http://localhost:{_PORT}/api/admin/provisioning/dashboards/reload",
+        "REQ_METHOD": "POST",
+    }
+    login = [f"--req-{name}-file={_ADMIN}/{name}" for name in ("username", "password")]
+    return container(
+        _REFRESHER,
+        values.refresher_image,
+        cpu="5m",
+        memory="64Mi",
+        command=["python", "-u", "sidecar.py", *login],
+        env=[{"name": name, "value": value} for name, value in settings.items()],
+        volumeMounts=[
+            {"name": "storage", "mountPath": f"/var/lib/{NAME}"},
+            {"name": "admin-user", "mountPath": _ADMIN},
+        ],
+    )
+
+
+def _ingress(values: Values) -> Object:
+    prefix = "nginx.ingress.kubernetes.io"
+    notes = {
+        f"{prefix}/auth-type": "basic",
+        f"{prefix}/auth-realm": "Authentication Required",
+        f"{prefix}/auth-secret": values.login_secret,
+        f"{prefix}/server-snippet": "location /api/admin/ {\n  return 403;\n}",
+    }
+    backend = {"service": {"name": NAME, "port": {"number": _PORT}}}
+    path = {"path": "/", "pathType": "Prefix", "backend": backend}
+    spec = {
+        "ingressClassName": nginx_ingress.CLASS,
+        "rules": [{"host": values.host, "http": {"paths": [path]}}],
+        "tls": [{"hosts": [values.host], "secretName": values.tls_secret}],
+    }
+    return made(INGRESSES, NAME, namespace=GARDEN, annotations=notes, spec=spec)
