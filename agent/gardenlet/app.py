@@ -9,12 +9,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from agent.gardenlet.bootstrap import seed_configuration, self_upgrade
 from agent.gardenlet.bootstrap.access import GardenAccess
-from agent.gardenlet.bootstrap.bootstrap_credentials import finish
-from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
-from agent.gardenlet.bootstrap.pace import Pace
-from agent.gardenlet.bootstrap.registration import Registration
+from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
 from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
@@ -28,7 +24,6 @@ from gardenapi.api import recognized
 from kube.objects import mapping, text
 from kube.resources import CONFIG_MAPS
 from kube.runtime.loop import ControlLoop
-from process.clusters import Endpoint
 from process.composition import Composition, Parts
 from process.controllers import Controllers
 from process.runner import StartError
@@ -65,13 +60,11 @@ class Gardenlet:
         self._base, self._config, self._health, self._declared = base, base.config, health, declared
         self._metrics = metrics
         self._gardener = gardener(base.version)
-        self._pace = Pace()
         self.access = GardenAccess(
             seed=base.clusters["seed"],
             clusters=base.clusters,
             settings=base.config.garden_client_connection,
             seed_name=base.config.seed_name,
-            pace=self._pace,
         )
         self._controllers = Controllers(
             base.clusters, config=base.config, kinds_of=("seed", GARDEN), compose=self._control_loops
@@ -79,22 +72,10 @@ class Gardenlet:
         self._rotation: Rotation | None = None
 
     async def start(self) -> None:
-        """Waits as long as there are no credentials for the garden, or the garden does not answer.
-
-        Raises: StartError: somebody has to correct something.
-        """
-        seed, configured = self._base.clusters["seed"].client, self._config.seed
-        await seed_configuration.check(seed, configured, pace=self._pace)
-        kubeconfig = await self.access.obtain()
-        settings = self._config.garden_client_connection
-        garden = self._base.clusters.open(Endpoint((GARDEN,), kubeconfig.connection, settings)).client
-        await finish(self.access, garden)
-        registered = await Registration(garden=garden, seed=seed, configured=configured, pace=self._pace).register()
-        await self_upgrade.hand_over(garden=garden, seed=seed, pace=self._pace)
-        await LeftOverOperations(garden=garden, seed_name=self._config.seed_name, pace=self._pace).abort()
+        """Raises: StartError: somebody has to correct something."""
+        self._rotation = await enter(self.access, self._config.seed)
         self._health.confirm()
         await self._controllers.start()
-        self._rotation = Rotation(access=self.access, kubeconfig=kubeconfig, seed=registered)
         await self._rotation.start()
 
     async def wait(self) -> None:
@@ -117,7 +98,7 @@ class Gardenlet:
             seed=clusters["seed"],
             garden=garden,
             clusters=clusters,
-            api=await recognized(garden.client),
+            api=await self.access.pace.patiently("recognize the garden", lambda: recognized(garden.client)),
             seed_recorder=clusters.recorder("seed"),
             garden_recorder=clusters.recorder(GARDEN),
             gardener=self._gardener,
@@ -131,7 +112,10 @@ class Gardenlet:
 
     async def _garden_identity(self) -> str:
         """Raises StartError: it can't be known."""
-        found = await self._base.clusters[GARDEN].client.find(CONFIG_MAPS, IDENTITY, namespace="kube-system")
+        garden = self._base.clusters[GARDEN].client
+        found = await self.access.pace.patiently(
+            "read the identity of the garden", lambda: garden.find(CONFIG_MAPS, IDENTITY, namespace="kube-system")
+        )
         if identity := text(mapping((found or {}).get("data")).get(IDENTITY)):
             return identity
         raise StartError(

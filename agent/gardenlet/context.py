@@ -25,6 +25,7 @@ class Context:
         api: how the garden differs from others.
         gardener: id, name and version of this gardenlet, for `status.gardener`.
         garden_identity: of the garden cluster.
+        certificate_expires: when the client certificate for the garden does; None: there is none.
         writes: which ManagedResources this process has written last, of all controllers.
     """
 
@@ -41,4 +42,5 @@ class Context:
     health: HealthState
     writes: ManagedResourceWrites
     metrics: Collectors = field(default_factory=Collectors)
+    certificate_expires: Callable[[], datetime | None] = lambda: None
     clock: Callable[[], datetime] = utc_now

@@ -11,7 +11,7 @@ from agent.controller_manager.certificate_signing_request import declare
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import SEEDS
-from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id
+from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -19,8 +19,8 @@ from kit.gardenlet_bootstrap import BOOTSTRAP, KUBECONFIG, Entry
 from kit.processes.agent import AgentEnded, AgentProcess
 from kit.world import connected
 from kube.errors import NotFound
-from kube.objects import Key, Object, condition
-from kube.resources import LEASES, NAMESPACES
+from kube.objects import Object, condition
+from kube.resources import LEASES
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -30,13 +30,12 @@ RENEW: Object = {"metadata": {"annotations": {"gardener.cloud/operation": "renew
 @pytest.fixture(scope="module")
 def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
     with Cluster() as cluster:
-        cluster.api.create(NAMESPACES.path(), {"metadata": {"name": "garden"}})
         yield cluster
 
 
 @pytest.fixture
 def entry(garden: Garden, seed: Cluster) -> Entry:
-    return Entry(garden, seed, "garden")
+    return Entry(garden, seed)
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ async def ready(entry: Entry, gardenlet: AgentProcess) -> None:
 
 
 async def test_a_token_leads_to_a_certificate_a_seed_and_the_next_certificate(entry: Entry, approving: None) -> None:
-    identity = bootstrap_token_id(Key("", entry.name))
+    identity = entry.token_id
     entry.put(BOOTSTRAP, entry.with_token(identity))
     with entry.process() as gardenlet:
         await ready(entry, gardenlet)

@@ -3,6 +3,7 @@
 Garden and seed are two real clusters; the garden's controller manager signs.
 """
 
+import asyncio
 import base64
 import secrets
 from collections.abc import AsyncIterator
@@ -18,18 +19,19 @@ from agent.controller_manager.bootstrap import cluster_identity
 from agent.gardenlet.app import IDENTITY
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.pace import Pace
+from agent.gardenlet.bootstrap.rules.registration import new_seed
 from agent.gardenlet.bootstrap.stored import Kubeconfig, of_content
 from config.gardenlet.schema import GardenClientConnection, SecretReference
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SEEDS
-from gardener.garden.seeds import LEASE_NAMESPACE, namespace_of
+from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id, namespace_of
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.kubeconfigs import kubeconfig
 from kit.processes.agent import AgentProcess
 from kube.errors import AlreadyExists
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from kube.runtime.connection import load_kubeconfig
 from kube.x509 import Pair, make_client
@@ -37,23 +39,39 @@ from localprocesses.components import SERVICE_CIDR
 from process.clusters import Clusters, Endpoint
 
 KUBECONFIG, BOOTSTRAP = "gardenlet-kubeconfig", "gardenlet-kubeconfig-bootstrap"
+
+
+async def quick(seconds: float) -> None:
+    await asyncio.sleep(min(seconds, 0.05))
+
+
+QUICK = Pace(sleep=quick)
 _EXTENSIONS = ("BackupBucket", "BackupEntry", "ControlPlane", "DNSRecord")
 
 
 @dataclass
 class Entry:
-    """Args: namespace: of the seed cluster, for the Secrets. server: of the garden, if not its own."""
+    """Its Secrets are in a namespace of the seed cluster that is called as the Seed.
+
+    Args:
+        server: address of the garden, if not its own.
+        has_namespace: whether that of the Seed is there already.
+    """
 
     garden: Garden
     seed: Cluster
-    namespace: str
     server: str = ""
     name: str = field(default_factory=lambda: f"e{secrets.token_hex(4)}")
+    has_namespace: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("garden", self.name):
+            with suppress(AlreadyExists):
+                self.seed.api.create(NAMESPACES.path(), {"metadata": {"name": name}})
         provided = [{"kind": kind, "type": self.name} for kind in _EXTENSIONS]
-        self.garden.create(CONTROLLER_REGISTRATIONS, self.name, spec={"resources": provided})
-        for name in (LEASE_NAMESPACE, namespace_of(self.name)):
+        with suppress(AlreadyExists):
+            self.garden.create(CONTROLLER_REGISTRATIONS, self.name, spec={"resources": provided})
+        for name in (LEASE_NAMESPACE, *([namespace_of(self.name)] if self.has_namespace else [])):
             self.make_namespace(name)
         with suppress(AlreadyExists):
             identity = cluster_identity("garden")
@@ -62,6 +80,15 @@ class Entry:
     def make_namespace(self, name: str) -> None:
         with suppress(AlreadyExists):
             self.garden.create(NAMESPACES, name)
+
+    @property
+    def token_id(self) -> str:
+        """Of the bootstrap token that is made for this Seed."""
+        return bootstrap_token_id(Key("", self.name))
+
+    @property
+    def namespace(self) -> str:
+        return self.name
 
     @property
     def user(self) -> str:
@@ -143,6 +170,22 @@ class Entry:
             kubeconfig_secret=SecretReference(name=KUBECONFIG, namespace=self.namespace),
             **fields,
         )
+
+    def put_config_map(self, name: str, **data: str) -> None:
+        """Into the namespace `garden` of the seed."""
+        self.seed.api.create(CONFIG_MAPS.path(namespace="garden"), {"metadata": {"name": name}, "data": data})
+
+    def config_map(self, name: str) -> bool:
+        """Whether it is there."""
+        status: int = self.seed.api.raw("GET", CONFIG_MAPS.path(namespace="garden", name=name))[0]
+        return status == 200
+
+    def register(self) -> Object:
+        made = new_seed(self.seed_config)
+        return self.garden.create(SEEDS, self.name, metadata=made["metadata"], spec=made["spec"])
+
+    def registered(self) -> Object:
+        return self.garden.get(SEEDS, self.name)
 
     @asynccontextmanager
     async def access(

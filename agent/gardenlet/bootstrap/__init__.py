@@ -5,6 +5,7 @@
     signing                 a CertificateSigningRequest, until it is signed
     stored                  the Secret that holds the kubeconfig
     bootstrap_credentials   what the first request was made with is removed
+    entrance                all this, in order, at the start
     registration            the Seed in the garden, its namespace
     self_upgrade            the Gardenlet that upgrades this process, if it is to
     left_over_operations    what a predecessor has not finished is marked so

@@ -5,6 +5,7 @@ seconds: a restart would not help, a person has to. What it waits for is said by
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import structlog
@@ -23,7 +24,7 @@ from agent.gardenlet.bootstrap.rules.kubeconfig import (
     same_authority,
 )
 from agent.gardenlet.bootstrap.rules.unfinished import Unfinished
-from agent.gardenlet.bootstrap.signing import Issued, NotSigned, certificate_for
+from agent.gardenlet.bootstrap.signing import ATTEMPT_SECONDS, Issued, NotSigned, certificate_for
 from agent.gardenlet.bootstrap.stored import Kubeconfig, Overtaken, content_of, of_content, of_file, store
 from agent.gardenlet.bootstrap.trust import NotVerified, opened, trusting
 from agent.gardenlet.metrics import (
@@ -56,6 +57,9 @@ class Credentials:
     life: Life | None = None
     problem: str = ""
 
+    def expires(self) -> datetime | None:
+        return self.life.until if self.life else None
+
     def check(self) -> HealthCheck:
         async def run() -> None:
             if self.problem:
@@ -82,6 +86,9 @@ class GardenAccess:
     seed_name: str
     pace: Pace = field(default_factory=Pace)
     credentials: Credentials = field(default_factory=Credentials)
+    _refused: bytes = b""
+    """The bootstrap kubeconfig with which no certificate was given; another one is tried at once."""
+    _refused_until: float = 0.0
 
     async def obtain(self) -> Kubeconfig:
         """Returns when there is a kubeconfig that is worth being tried.
@@ -101,13 +108,8 @@ class GardenAccess:
         gardenlet_certificate_expiration_timestamp_seconds.set(life.until.timestamp() if life else 0)
         self.credentials.report("")
 
-    async def usable(self, *, may_ask: bool = True) -> Kubeconfig | None:
-        """A look at what there is; None: nothing valid, which is reported.
-
-        Args: may_ask: for a certificate, with a bootstrap kubeconfig.
-
-        Raises: StartError: see `obtain`.
-        """
+    async def usable(self) -> Kubeconfig | None:
+        """A look at what there is; None: nothing valid, which is reported. Raises: StartError: see `obtain`."""
         stored, bootstrap = await self._read(self.settings.kubeconfig_secret), b""
         kubeconfig, life, content = None, None, content_of(stored)
         if content:
@@ -140,9 +142,9 @@ class GardenAccess:
                 assert kubeconfig is not None
                 return await self._with_configured_authority(kubeconfig)
             case Source.BOOTSTRAP:
-                if not may_ask:
-                    return None
                 assert boot is not None
+                if bootstrap == self._refused and self.pace.now() < self._refused_until:
+                    return None
                 return await self._bootstrapped(boot, instead_of=content)
             case Source.NONE_VALID:
                 assert life is not None
@@ -195,6 +197,7 @@ class GardenAccess:
                     garden.client, gardenlet_of(self.seed_name), seconds=seconds, pace=self.pace
                 )
             except NotSigned as error:
+                self._refused, self._refused_until = start.content, self.pace.now() + ATTEMPT_SECONDS
                 raise StartError(f"no certificate for the garden was given: {error}") from error
         unfinished = Unfinished(request=issued.request, user=issued.user, bootstrap_uid=uid(boot))
         try:

@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 import structlog
 
-from kube.errors import KubeError, NotReady, ServerFailure, TooManyRequests, Unreachable
+from kube.errors import KubeError, NotReady, ServerFailure, TooManyRequests, Unauthorized, Unreachable
 
 T = TypeVar("T")
 
-PASSING = (Unreachable, TooManyRequests, ServerFailure, NotReady)
-"""No answer, or one that says nothing about what was asked. What proxies answer is among them."""
+_PASSING = (Unreachable, TooManyRequests, ServerFailure, NotReady)
 AGAIN_SECONDS = 2.0
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -45,11 +44,17 @@ class Pace:
         while True:
             try:
                 return await ask()
-            except PASSING as error:
-                if self.now() + AGAIN_SECONDS > until:
+            except KubeError as error:
+                if not is_passing(error) or self.now() + AGAIN_SECONDS > until:
                     raise
                 reported = _report(what, error, reported)
             await self.sleep(AGAIN_SECONDS)
+
+
+def is_passing(error: KubeError) -> bool:
+    """Whether it is no answer, or one that says nothing about what was asked, as those of proxies."""
+    is_of_stranger = isinstance(error, Unauthorized) and not error.reason
+    return isinstance(error, _PASSING) or is_of_stranger
 
 
 def _report(what: str, error: KubeError, reported: str) -> str:

@@ -237,12 +237,10 @@ class Rotation:
         log.info("Going on with another kubeconfig for the garden", expires=kubeconfig.life and kubeconfig.life.until)
 
     async def _replace_expired(self) -> None:
-        """By a new kubeconfig, or by another bootstrap; each of these has its time, too."""
-        may_ask = self._clock() >= self._next_attempt
+        """By a new kubeconfig, or by another bootstrap."""
         try:
-            found = await self.access.usable(may_ask=may_ask)
+            found = await self.access.usable()
         except StartError as error:
-            self._next_attempt = self._clock() + ATTEMPT_SECONDS
             self.access.credentials.report(str(error))
             return
         if found is not None:

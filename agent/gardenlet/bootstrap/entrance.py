@@ -1,0 +1,30 @@
+"""The way into the garden, step by step; each step may have been done by a process that died before the next one."""
+
+from agent.gardenlet.bootstrap import seed_configuration, self_upgrade
+from agent.gardenlet.bootstrap.access import GardenAccess
+from agent.gardenlet.bootstrap.bootstrap_credentials import finish
+from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
+from agent.gardenlet.bootstrap.registration import Registration
+from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
+from kube.objects import Object
+from process.clusters import Endpoint
+
+
+async def enter(access: GardenAccess, configured: Object) -> Rotation:
+    """Connects to the garden. Returns what keeps the credentials valid, not started yet.
+
+    It waits as long as there are no credentials, or the garden does not answer.
+
+    Args: configured: the Seed.
+
+    Raises: StartError: somebody has to correct something.
+    """
+    seed, pace = access.seed.client, access.pace
+    await seed_configuration.check(seed, configured, pace=pace)
+    kubeconfig = await access.obtain()
+    garden = access.clusters.open(Endpoint((GARDEN,), kubeconfig.connection, access.settings)).client
+    await finish(access, garden)
+    registered = await Registration(garden=garden, seed=seed, configured=configured, pace=pace).register()
+    await self_upgrade.hand_over(garden=garden, seed=seed, pace=pace)
+    await LeftOverOperations(garden=garden, seed_name=access.seed_name, pace=pace).abort()
+    return Rotation(access=access, kubeconfig=kubeconfig, seed=registered)
