@@ -53,6 +53,7 @@ class Waiting:
         *,
         seconds: float,
         since: int = 0,
+        or_gone: bool = False,
         report: Report = _silent,
     ) -> Object:
         """The object, once nothing is missing.
@@ -63,6 +64,7 @@ class Waiting:
             unready: says what is missing.
             seconds: how long to wait at most.
             since: the resourceVersion of what was written last; what is older is not looked at.
+            or_gone: whether it may be gone instead; what is returned is empty then.
             report: called with what is missing, each time that it changes.
 
         Raises:
@@ -74,12 +76,21 @@ class Waiting:
             if 0 < store.version(wanted) < since:
                 return _UNKNOWN
             live = store.get(wanted)
+            if live is None and or_gone and await self._read(resource, wanted) is None:
+                return ""
             return unready(live) or ("it does not exist" if live is None else "")
 
         return await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="ready") or {}
 
     async def until_gone(
-        self, resource: Resource, wanted: Key, *, seconds: float, its_uid: str = "", report: Report = _silent
+        self,
+        resource: Resource,
+        wanted: Key,
+        *,
+        seconds: float,
+        its_uid: str = "",
+        held: Callable[[Object], str] = held_by,
+        report: Report = _silent,
     ) -> None:
         """Return once the API server says that it is not there, or that it is another one of that name.
 
@@ -88,6 +99,7 @@ class Waiting:
             wanted: its name.
             seconds: how long to wait at most.
             its_uid: of the object that is to go; empty: whichever has the name.
+            held: says what the object waits for while it is being deleted; it may raise, which ends the waiting.
             report: called with what it waits for, each time that it changes.
 
         Raises:
@@ -101,7 +113,7 @@ class Waiting:
                 live = await self._read(resource, wanted)
             if live is None or its_uid not in ("", uid(live)):
                 return ""
-            return held_by(live) if is_deleting(live) else "it is not being deleted"
+            return held(live) if is_deleting(live) else "it is not being deleted"
 
         await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 

@@ -1,0 +1,363 @@
+"""What a gardenlet asks of extensions, and waits for, with extensions that are played: well, and badly.
+
+The control plane is of this file alone: other tests define some of these kinds as open ones.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.extension_objects import kinds
+from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from gardener import keys
+from gardener.api.seed_definitions import Stage, custom_resource_definitions
+from kit.eventually import soon
+from kit.kinds import wait_until_served
+from kit.world import connected
+from kube.clock import utc_now
+from kube.objects import Key, Object, annotations, metadata, uid
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+from kube.runtime.discovery import Discovery
+from kube.runtime.waiting import Waiting
+
+NAMESPACE = "default"
+FINALIZER = "extensions.gardener.cloud/local"
+ERROR = {"description": "cloud: AccessDenied", "codes": ["ERR_INFRA_UNAUTHORIZED"]}
+
+
+@pytest.fixture(scope="module")
+def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
+    with Cluster() as cluster:
+        for definition in custom_resource_definitions(Stage.EXTENSIONS):
+            cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition)
+        wait_until_served(cluster, kinds.WORKER.resource.path(), kinds.INFRASTRUCTURE.resource.path())
+        yield cluster
+
+
+@dataclass(slots=True)
+class Place:
+    """A seed, what a gardenlet does there, and an extension that is played."""
+
+    client: Client
+    objects: ExtensionObjects
+    waited_for: list[str]
+
+    async def live(self, kind: Kind, name: str) -> Object:
+        return await self.client.get(kind.resource, name, namespace=NAMESPACE)
+
+    async def answer(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        state: str = "Succeeded",
+        error: Object | None = None,
+        at: datetime | None = None,
+    ) -> None:
+        """As an extension does: it takes the operation away, then reports."""
+        live = await self.live(kind, name)
+        meta = {"annotations": {keys.OPERATION: None}, "finalizers": [FINALIZER]}
+        live = await self.client.patch(kind.resource, name, {"metadata": meta}, namespace=NAMESPACE)
+        await self.report(kind, live, state=state, error=error, at=at)
+
+    async def report(
+        self,
+        kind: Kind,
+        live: Object,
+        *,
+        state: str = "Succeeded",
+        of: str = "Reconcile",
+        error: Object | None = None,
+        at: datetime | None = None,
+    ) -> None:
+        updated = (at or utc_now()).strftime("%Y-%m-%dT%H:%M:%SZ")
+        operation = {"type": of, "state": state, "description": "d", "progress": 100, "lastUpdateTime": updated}
+        status = {"observedGeneration": metadata(live)["generation"], "lastOperation": operation, "lastError": error}
+        name = metadata(live)["name"]
+        await self.client.patch(kind.resource, name, {"status": status}, namespace=NAMESPACE, subresource="status")
+
+
+@pytest.fixture
+async def place(seed: Cluster) -> AsyncIterator[Place]:
+    async with connected(seed, "gardenlet/1") as client:
+        caches, waited_for = Caches(client), list[str]()
+        objects = ExtensionObjects(
+            client=client,
+            waiting=Waiting(client=client, caches=caches, discovery=Discovery(client)),
+            clock=utc_now,
+            report=lambda name, reason: waited_for.append(f"{name}: {reason}"),
+        )
+        try:
+            yield Place(client, objects=objects, waited_for=waited_for)
+        finally:
+            await caches.close()
+
+
+def infrastructure(name: str, **spec: Any) -> Object:
+    given = {"type": "local", "region": "r", "secretRef": {"name": "s", "namespace": NAMESPACE}, **spec}
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": given}
+
+
+def network(name: str, **spec: Any) -> Object:
+    given = {"type": "local", "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16", **spec}
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": given}
+
+
+def impatient(kind: Kind, **changes: float) -> Kind:
+    return replace(kind, **{"severe": 0.5, "longest": 30.0, **changes})  # type: ignore[arg-type]
+
+
+async def while_waiting(place: Place, waiting: Awaitable[Any], *steps: Callable[[], Awaitable[Any]]) -> Any:
+    """Play the steps, each after what is waited for has changed."""
+    task = asyncio.ensure_future(waiting)
+    for step in steps:
+        seen = len(place.waited_for)
+        await soon(lambda seen=seen: len(place.waited_for) > seen or task.done(), "it to be waited for")  # type: ignore[misc]
+        await step()
+    return await task
+
+
+# --- asking
+
+
+async def test_an_object_is_asked_and_its_answer_awaited(place: Place) -> None:
+    asked = await place.objects.deploy(kinds.INFRASTRUCTURE, infrastructure("new"))
+    live = await place.live(kinds.INFRASTRUCTURE, "new")
+    assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: asked.timestamp}
+
+    async def answer() -> None:
+        await place.answer(kinds.INFRASTRUCTURE, "new")
+
+    found = await while_waiting(place, place.objects.wait(asked), answer)
+    assert found["status"]["lastOperation"]["state"] == "Succeeded"
+    assert place.waited_for[0].startswith("Infrastructure default/new: ")
+
+
+async def test_an_answered_object_is_asked_again_only_if_something_is_new(place: Place) -> None:
+    kind, manifest = kinds.INFRASTRUCTURE, infrastructure("answered")
+    await place.objects.deploy(kind, manifest)
+    await place.answer(kind, "answered", at=utc_now() + timedelta(seconds=2))
+    before = await place.live(kind, "answered")
+    again = await place.objects.deploy(kind, manifest)
+    assert await place.live(kind, "answered") == before
+    assert again.timestamp == annotations(before)[keys.TIMESTAMP]
+    await place.objects.wait(again)
+
+    changed = {**manifest, "spec": {**manifest["spec"], "providerConfig": {"a": 1}}}
+    for demanded, wanted in ((False, changed), (True, changed)):
+        asked = await place.objects.deploy(kind, wanted, is_demanded=demanded)
+        live = await place.live(kind, "answered")
+        assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: asked.timestamp}
+        await place.answer(kind, "answered", at=utc_now() + timedelta(seconds=2))
+
+
+async def test_what_is_always_asked_is_asked_in_every_pass(place: Place) -> None:
+    first = await place.objects.deploy(kinds.NETWORK, network("always"))
+    await place.answer(kinds.NETWORK, "always")
+    second = await place.objects.deploy(kinds.NETWORK, network("always"))
+    assert second.timestamp > first.timestamp
+
+
+async def test_a_question_that_got_lost_is_asked_again(place: Place) -> None:
+    """The extension took the operation away, and was ended."""
+    kind, manifest = kinds.INFRASTRUCTURE, infrastructure("lost")
+    await place.objects.deploy(kind, manifest)
+    meta = {"annotations": {keys.OPERATION: None}}
+    await place.client.patch(kind.resource, "lost", {"metadata": meta}, namespace=NAMESPACE)
+    await place.objects.deploy(kind, manifest)
+    assert annotations(await place.live(kind, "lost"))[keys.OPERATION] == "reconcile"
+
+
+async def test_labels_and_annotations_of_others_stay(place: Place) -> None:
+    manifest = network("labelled")
+    await place.objects.deploy(kinds.NETWORK, manifest)
+    await place.answer(kinds.NETWORK, "labelled")
+    meta = {"labels": {"theirs": "1"}, "annotations": {"theirs": "2"}}
+    await place.client.patch(kinds.NETWORK.resource, "labelled", {"metadata": meta}, namespace=NAMESPACE)
+    mine = {**manifest, "metadata": {**manifest["metadata"], "labels": {"mine": "3"}, "annotations": {"mine": "4"}}}
+    await place.objects.deploy(kinds.NETWORK, mine)
+    live = metadata(await place.live(kinds.NETWORK, "labelled"))
+    assert (live["labels"], live["finalizers"]) == ({"theirs": "1", "mine": "3"}, [FINALIZER])
+    assert {"theirs": "2", "mine": "4"}.items() <= live["annotations"].items()
+
+
+async def test_an_object_that_is_too_large_is_not_written(place: Place) -> None:
+    large = network("large", providerConfig={"a": "x" * (1 << 20)})
+    with pytest.raises(ReconcileError, match=r"Network default/large has \d+ bytes, and may have 1048576"):
+        await place.objects.deploy(kinds.NETWORK, large)
+
+
+async def test_an_object_that_is_being_deleted_is_followed_by_another(place: Place) -> None:
+    kind = impatient(kinds.NETWORK, severe=60)
+    await place.objects.deploy(kind, network("leaving"))
+    await place.answer(kind, "leaving")
+    former = uid(await place.live(kind, "leaving"))
+    await place.objects.delete(kind, Key(NAMESPACE, "leaving"))
+
+    async def let_go() -> None:
+        meta = {"finalizers": None}
+        await place.client.patch(kind.resource, "leaving", {"metadata": meta}, namespace=NAMESPACE)
+
+    await while_waiting(place, place.objects.deploy(kind, network("leaving")), let_go)
+    assert uid(await place.live(kind, "leaving")) != former
+
+
+# --- answers
+
+
+async def test_an_answer_to_an_older_question_does_not_count(place: Place) -> None:
+    kind = impatient(kinds.NETWORK)
+    await place.objects.deploy(kind, network("older"))
+    asked = await place.objects.deploy(kind, network("older"))
+
+    async def answer_too_early() -> None:
+        await place.answer(kind, "older", at=utc_now() - timedelta(minutes=1))
+
+    async def answer() -> None:
+        await place.answer(kind, "older", at=utc_now() + timedelta(seconds=2))
+
+    await while_waiting(place, place.objects.wait(asked), answer_too_early, answer)
+    assert any("older than the request" in each for each in place.waited_for)
+
+
+async def test_an_error_for_one_look_is_no_failure(place: Place) -> None:
+    kind = impatient(kinds.NETWORK, severe=5)
+    asked = await place.objects.deploy(kind, network("mended"))
+
+    async def fail() -> None:
+        await place.answer(kind, "mended", state="Error", error=ERROR)
+
+    async def mend() -> None:
+        await place.answer(kind, "mended", at=utc_now() + timedelta(seconds=2))
+
+    await while_waiting(place, place.objects.wait(asked), fail, mend)
+    assert any("AccessDenied" in each for each in place.waited_for)
+
+
+async def test_an_error_that_stays_is_reported_with_its_codes(place: Place) -> None:
+    kind = impatient(kinds.NETWORK)
+    asked = await place.objects.deploy(kind, network("failed"))
+    await place.answer(kind, "failed", state="Error", error=ERROR)
+    with pytest.raises(ExtensionError) as raised:
+        await place.objects.wait(asked)
+    assert str(raised.value) == (
+        "Error while waiting for Network default/failed to become ready: error during reconciliation: "
+        "cloud: AccessDenied"
+    )
+    assert raised.value.codes == ("ERR_INFRA_UNAUTHORIZED",)
+
+
+async def test_an_extension_that_says_nothing_runs_out_of_time(place: Place) -> None:
+    kind = impatient(kinds.NETWORK, longest=0.3)
+    asked = await place.objects.deploy(kind, network("silent"))
+    with pytest.raises(ExtensionError, match=r"Network default/silent to become ready: .*, still after 300ms"):
+        await place.objects.wait(asked)
+
+
+@pytest.mark.parametrize("seed_of_chance", range(4))
+async def test_whatever_an_extension_does_first_only_its_answer_to_the_last_question_counts(
+    place: Place, seed_of_chance: int
+) -> None:
+    """It loses questions, answers old ones, fails for a moment, and does its work in the end."""
+    kind, name = impatient(kinds.NETWORK, severe=0.3, longest=0.6), f"chance-{seed_of_chance}"
+    chance = Random(seed_of_chance)
+    moves = [chance.choice(("lose", "answer-old", "fail", "nothing")) for _ in range(4)]
+
+    async def play(move: str) -> None:
+        match move:
+            case "lose":
+                meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
+                await place.client.patch(kind.resource, name, meta, namespace=NAMESPACE)
+            case "answer-old":
+                await place.answer(kind, name, at=utc_now() - timedelta(minutes=1))
+            case "fail":
+                await place.answer(kind, name, state="Error", error=ERROR)
+            case "answer":
+                await place.answer(kind, name, at=utc_now() + timedelta(seconds=2))
+
+    for move in [*moves, "answer"]:
+        asked = await place.objects.deploy(kind, network(name))
+        await play(move)
+        try:
+            found = await place.objects.wait(asked)
+        except ExtensionError:
+            assert move != "answer"
+        else:
+            assert move == "answer"
+            assert annotations(found)[keys.TIMESTAMP] == asked.timestamp
+
+
+# --- leaving
+
+
+async def test_a_deletion_is_confirmed_and_awaited(place: Place) -> None:
+    kind, name = impatient(kinds.INFRASTRUCTURE, severe=60), Key(NAMESPACE, "gone")
+    await place.objects.deploy(kind, infrastructure("gone"))
+    await place.answer(kind, "gone")
+    await place.objects.delete(kind, name)
+    live = await place.live(kind, "gone")
+    assert annotations(live)[keys.CONFIRM_DELETION] == "true"
+
+    async def let_go() -> None:
+        await place.client.patch(kind.resource, "gone", {"metadata": {"finalizers": None}}, namespace=NAMESPACE)
+
+    await while_waiting(place, place.objects.wait_until_gone(kind, name), let_go)
+    await place.objects.delete(kind, name)
+    await place.objects.wait_until_gone(kind, name)
+
+
+async def test_a_deletion_that_fails_is_explained(place: Place) -> None:
+    kind, name = impatient(kinds.INFRASTRUCTURE), Key(NAMESPACE, "stuck")
+    await place.objects.deploy(kind, infrastructure("stuck"))
+    await place.answer(kind, "stuck", state="Error", error=ERROR)
+    await place.objects.delete(kind, name)
+    with pytest.raises(
+        ExtensionError, match=r"Failed to delete Infrastructure default/stuck: .*AccessDenied"
+    ) as raised:
+        await place.objects.wait_until_gone(kind, name)
+    assert raised.value.codes == ("ERR_INFRA_UNAUTHORIZED",)
+
+
+async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Place) -> None:
+    kind, manifest = impatient(kinds.INFRASTRUCTURE), infrastructure("moved")
+    await place.objects.deploy(kind, manifest)
+    await place.answer(kind, "moved")
+    asked = await place.objects.migrate(kind, Key(NAMESPACE, "moved"))
+    assert asked is not None
+    assert annotations(await place.live(kind, "moved"))[keys.OPERATION] == "migrate"
+
+    async def let_go() -> None:
+        await place.client.patch(
+            kind.resource, "moved", {"metadata": {"annotations": {keys.OPERATION: None}}}, namespace=NAMESPACE
+        )
+        await place.report(kind, await place.live(kind, "moved"), of="Migrate")
+
+    await while_waiting(place, place.objects.wait_until_migrated(asked), let_go)
+    assert await place.objects.migrate(kind, Key(NAMESPACE, "never")) is None
+
+    restored = infrastructure("restored")
+    asked = await place.objects.restore(kind, restored, state={"network": "n-1"})
+    live = await place.live(kind, "restored")
+    assert (live["status"]["state"], annotations(live)[keys.OPERATION]) == ({"network": "n-1"}, "restore")
+    await place.report(kind, live, of="Restore", at=utc_now() + timedelta(seconds=2))
+    meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
+    await place.client.patch(kind.resource, "restored", meta, namespace=NAMESPACE)
+    await place.objects.wait(asked)
+
+
+async def test_what_is_gone_has_been_let_go(place: Place) -> None:
+    asked = Asked(
+        impatient(kinds.INFRASTRUCTURE), Key(NAMESPACE, "never"), datetime(2026, 1, 1, tzinfo=UTC).isoformat()
+    )
+    await place.objects.wait_until_migrated(asked)
