@@ -19,7 +19,7 @@ from config.gardenlet.controllers import Controllers, WorkloadIdentityTokens
 from devcluster.faults import Answer, Rule
 from devcluster.proxy import FaultProxy
 from gardener import keys
-from gardener.api.garden import WORKLOAD_IDENTITIES
+from gardener.api.garden import CREDENTIALS_BINDINGS, SHOOTS, WORKLOAD_IDENTITIES
 from gardener.garden.seeds import namespace_of
 from kit.eventually import soon
 from kit.garden import Garden
@@ -31,7 +31,7 @@ from kit.tokens import look_again, until_idle
 from kit.world import connected
 from kube.clock import format_time, parse_time, utc_now
 from kube.errors import NotFound
-from kube.objects import Key, Object, annotations
+from kube.objects import Key, Object, annotations, uid
 from kube.resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS, TOKEN_REVIEWS
 
 pytestmark = pytest.mark.timeout(600)
@@ -180,6 +180,40 @@ async def test_a_token_is_kept_until_it_is_due(tokens: Tokens, timestamp: str) -
         assert tokens.data() == {"token": "old"}
         tokens.place.patch(SECRETS, "t", {"metadata": {"annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}})
         await tokens.until_token(other_than="old")
+
+
+# --- with the rights of a gardenlet
+
+
+async def test_a_gardenlet_has_the_rights_to_tokens_and_needs_no_others(tokens: Tokens, garden: Garden) -> None:
+    """The accounts are watched in its own namespace, so that nothing is refused again and again."""
+    place, cluster = tokens.place, garden.cluster
+    wi = {**WORKLOAD_IDENTITIES.type_meta, "namespace": place.namespace, "name": "wi"}
+    place.create(CREDENTIALS_BINDINGS, "wi", provider={"type": place.name}, credentialsRef=wi)
+    shoot = place.shoot("s", seedName=place.name, secretBindingName=None, credentialsBindingName="wi")
+    context = orjson.dumps({**SHOOTS.type_meta, "namespace": place.namespace, "name": "s", "uid": uid(shoot)}).decode()
+    user = f"{keys.SEED_USER_PREFIX}{place.name}"
+    audit = cluster.audit()
+    async with connected(cluster.kubeconfig_for(user, [keys.SEEDS_GROUP]), f"gardenlet-{place.name}") as client:
+        own = await gardenlet_context(
+            garden=client,
+            seed=tokens.context.seed.client,
+            config=tokens.context.config,
+            namespaces=(place.namespace,),
+        )
+        tokens.secret("sa", labels=GARDEN_CLASS, SERVICE_ACCOUNT_NAME="sa")
+        tokens.identity_secret(WORKLOAD_IDENTITY_CONTEXT_OBJECT=context)
+        async with gardenlet_at_work(own, token_requestor.declare, workload_identities.declare) as loops:
+            await tokens.until_token("sa")
+            named = claims_in(await tokens.until_token())["gardener.cloud"]
+            for loop in loops:
+                await until_idle(loop)
+    assert named["shoot"]["name"] == "s"
+    assert named["seed"]["name"] == place.name
+    calls = audit.calls(user_agent=f"gardenlet-{place.name}", watches=True)
+    assert calls
+    assert [each for each in calls if each.status == 403] == []
+    audit.close()
 
 
 # --- of WorkloadIdentities

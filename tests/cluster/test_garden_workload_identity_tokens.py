@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from gardenapi.api import recognized
 from gardener import keys
-from gardener.api.garden import AUTHENTICATION_API, PROJECTS, SEEDS, SHOOTS, WORKLOAD_IDENTITIES
+from gardener.api.garden import AUTHENTICATION_API, CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS, WORKLOAD_IDENTITIES
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -37,14 +37,17 @@ ROOT = f"/apis/{AUTHENTICATION_API}"
 TOKENS = Resource(
     WORKLOAD_IDENTITIES.group, WORKLOAD_IDENTITIES.version, "TokenRequest", "workloadidentities/token", True
 )
+CREDENTIALS: Object = {"secretBindingName": None, "credentialsBindingName": "wi"}
 
 
 @pytest.fixture
 def place(garden: Garden) -> Iterator[ShootPlace]:
-    """With the WorkloadIdentity `wi`, and the Shoot `s` on a Seed."""
+    """With the WorkloadIdentity `wi`, and the Shoot `s`, which uses it, on a Seed."""
     place = ShootPlace(garden)
     place.create(WORKLOAD_IDENTITIES, "wi", spec={"audiences": ["cloud"], "targetSystem": {"type": "local"}})
-    place.shoot("s", seedName=place.seed())
+    wi = {**WORKLOAD_IDENTITIES.type_meta, "namespace": place.namespace, "name": "wi"}
+    place.create(CREDENTIALS_BINDINGS, "wi", provider={"type": place.name}, credentialsRef=wi)
+    place.shoot("s", seedName=place.seed(), **CREDENTIALS)
     yield place
     place.remove()
 
@@ -58,6 +61,13 @@ def requested(place: ShootPlace, *, user: str = "", group: str = "system:authent
     who = {"Impersonate-User": user, "Impersonate-Group": group} if user else {}
     answer: Object = place.garden.cluster.api.request("POST", path_of(place), {"spec": spec}, headers=who)
     return answer
+
+
+def has_token(place: ShootPlace, **asked: Any) -> bool:
+    try:
+        return bool(requested(place, **asked))
+    except Forbidden:
+        return False
 
 
 def claims_in(answer: Object) -> Object:
@@ -143,7 +153,12 @@ def test_others_can_not_say_what_a_token_is_for(place: ShootPlace) -> None:
 
 
 def test_a_gardenlet_gets_no_token_for_the_shoot_of_another(place: ShootPlace) -> None:
-    foreign = gardenlet_of(place.seed("-2"))
+    other = place.seed("-2")
+    foreign = gardenlet_of(other)
+    with pytest.raises(Forbidden, match="cannot create workloadidentities/token"):
+        requested(place, **foreign)
+    place.shoot("other", seedName=other, **CREDENTIALS)
+    eventually(lambda: has_token(place, **foreign), "the right to tokens for the other Shoot")
     for resource, name in ((SHOOTS, "s"), (SEEDS, place.name)):
         with pytest.raises(Forbidden, match=f'is not on seed "{place.name}-2"'):
             requested(place, **foreign, contextObject=reference(place.get(resource, name)))
@@ -172,14 +187,7 @@ def test_a_user_needs_the_right(place: ShootPlace) -> None:
     ):
         requested(place, user=user)
     place.garden.allow(user, "create", TOKENS)
-
-    def is_given() -> bool:
-        try:
-            return bool(requested(place, user=user))
-        except Forbidden:
-            return False
-
-    eventually(is_given, "the token")
+    eventually(lambda: has_token(place, user=user), "the token")
 
 
 def test_what_is_not_there_is_not_found(place: ShootPlace) -> None:

@@ -43,7 +43,8 @@ def declare(
     lenient: see `Reconciler`.
     """
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
-    memories, targets, accounts = Memories(), TargetSecrets(loop, target.caches), Accounts(loop, target.caches)
+    memories, targets = Memories(), TargetSecrets(loop, target.caches)
+    accounts = Accounts(loop, target.caches, service_account_namespace or "")
     view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_), most=2 << 20)
     secrets = loop.watch(
         source.caches, view, enqueue(when=all_of(changed_or_listed, any_of(went, now(memories.is_foreign))))

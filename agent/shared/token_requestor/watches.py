@@ -110,20 +110,27 @@ class TargetSecrets:
 # --- ServiceAccounts
 
 
-def view_of_account(account: Key, *, count: int) -> View[str]:
-    """What is watched to see one of so many ServiceAccounts; the names must be valid."""
-    return View(SERVICE_ACCOUNTS, uid, form=Form.METADATA, field_selector=_by_name(account, count))
+def view_of_account(account: Key, *, count: int, namespace: str = "") -> View[str]:
+    """What is watched to see one of so many ServiceAccounts; the names must be valid.
+
+    Args: namespace: of all of them, so that no right to others is needed; empty: they are in several.
+    """
+    selector = _by_name(account, count)
+    return View(SERVICE_ACCOUNTS, uid, form=Form.METADATA, field_selector=selector, namespace=namespace)
 
 
 @dataclass(slots=True)
 class Accounts:
     """With a ServiceAccount that is deleted, its tokens end, and new ones are due at once. Only uids are kept.
 
-    Args: caches: of the target cluster.
+    Args:
+        caches: of the target cluster.
+        namespace: of all ServiceAccounts; empty: they are in several.
     """
 
     loop: ControlLoop
     caches: Caches
+    namespace: str = ""
     _account_of: dict[Key, Key] = field(default_factory=dict)
     _sources_of: dict[Key, set[Key]] = field(default_factory=dict)
     _stores: dict[View[str], Store[str]] = field(default_factory=dict)
@@ -146,7 +153,8 @@ class Accounts:
         if account is not None:
             self._account_of[source] = account
             self._sources_of.setdefault(account, set()).add(source)
-        self._watch({view_of_account(each, count=len(self._sources_of)) for each in self._sources_of})
+        count = len(self._sources_of)
+        self._watch({view_of_account(each, count=count, namespace=self.namespace) for each in self._sources_of})
 
     def has_ended(self, source: Key) -> bool:
         """Whether the ServiceAccount of its token is gone."""
