@@ -323,3 +323,10 @@ def test_the_count_of_operations_does_not_fall(garden: Cluster) -> None:
     assert raised["metadata"]["generation"] == stored["metadata"]["generation"] + 1
     with pytest.raises(ApiError, match=r"operation\.sequence: Invalid value: may not decrease"):
         garden.api.patch(path(resources.SHOOTS, "counted"), {"operation": {"sequence": 2}})
+
+
+def test_an_entry_of_a_shoot_state_may_have_no_data(garden: Cluster) -> None:
+    """As the original stores it of a Shoot without machines."""
+    entry = {"name": "machine-state", "type": "machine-state", "data": None}
+    obj = {**example(resources.SHOOT_STATES), "spec": {"gardener": [entry]}}
+    assert created(garden, obj, resources.SHOOT_STATES)["spec"]["gardener"] == [entry]

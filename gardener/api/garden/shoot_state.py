@@ -3,7 +3,7 @@
 from gardener.api.definition import AGE, Definition
 from gardener.api.garden import SHOOT_STATES
 from gardener.api.garden.common import DNS_LABEL
-from gardener.api.schema import array, raw, string, string_map, struct
+from gardener.api.schema import array, but, raw, string, string_map, struct
 
 _EXTENSION = struct(
     "State of an extension object.",
@@ -48,7 +48,9 @@ SHOOT_STATE = Definition(
                         {
                             "name*": string("Its name.", at_least=1),
                             "type*": string("What it is, such as `secret`.", at_least=1),
-                            "data*": raw("The content, whose shape depends on the type."),
+                            "data*": but(
+                                raw("The content, whose shape depends on the type; null: none."), nullable=True
+                            ),
                             "labels": string_map("Labels of the object that is made of it."),
                         },
                     ),
