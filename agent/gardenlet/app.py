@@ -6,6 +6,7 @@ Seed, and only then starts the control loops. While it waits for credentials, th
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 
 import structlog
 
@@ -106,9 +107,14 @@ class Gardenlet:
             health=self._health,
             metrics=self._metrics,
             writes=ManagedResourceWrites(clock=clusters["seed"].clock),
+            certificate_expires=self._certificate_expires,
             clock=garden.clock,
         )
         return [declare(context) for declare in self._declared]
+
+    def _certificate_expires(self) -> datetime | None:
+        life = self.access.credentials.life
+        return None if life is None else life.until
 
     async def _garden_identity(self) -> str:
         """Raises StartError: it can't be known."""

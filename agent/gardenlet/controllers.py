@@ -12,6 +12,7 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "bastion": lambda config: config.controllers.bastion.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
+        "seed.main.controller": lambda config: config.controllers.seed.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
         "token_requestor": lambda config: config.controllers.token_requestor.enabled,
         "vpa_eviction_requirements.controller": lambda config: config.controllers.vpa_eviction_requirements.enabled,

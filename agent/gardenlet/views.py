@@ -2,7 +2,13 @@
 
 from functools import cache
 
-from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SEEDS
+from gardener.api.garden import (
+    BACKUP_BUCKETS,
+    BACKUP_ENTRIES,
+    CONTROLLER_INSTALLATIONS,
+    CONTROLLER_REGISTRATIONS,
+    SEEDS,
+)
 from gardener.keys import SEED_LABEL_PREFIX
 from kube.objects import Object, key, spec, text
 from kube.runtime.cache import View, without_managed_fields
@@ -13,6 +19,13 @@ BY_NAME = "name"
 """Of BackupEntries, whose names are unique in all namespaces."""
 
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
+CONTROLLER_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_fields)
+
+
+@cache
+def controller_installations_view(seed: str) -> View[Object]:
+    """Those on the Seed."""
+    return View(CONTROLLER_INSTALLATIONS, without_managed_fields, field_selector=f"spec.seedRef.name={seed}")
 
 
 @cache

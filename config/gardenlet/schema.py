@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
-from config.checks import at_least, lasts_at_least, object_name
+from config.checks import at_least, each, lasts_at_least, object_name, one_of
 from config.checks import labels as valid_labels
 from config.checks import namespace as valid_namespace
 from config.fields import Check, Duration, join, setting
@@ -211,6 +211,28 @@ class NodeToleration:
     ] = None
 
 
+RESOURCE_MANAGER = "gardener-resource-manager"
+GARDENLET_AUTOSCALING = "gardenlet-autoscaling"
+COMPONENTS = (RESOURCE_MANAGER, GARDENLET_AUTOSCALING)
+"""Components of a seed that may be left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalProfile:
+    deploy: Annotated[
+        tuple[str, ...],
+        setting("Components that are deployed all the same; others run as processes.", each(one_of(*COMPONENTS))),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    resource_manager: Annotated[
+        str, setting("Image of the resource manager of the seed; needed where it is deployed.")
+    ] = ""
+    pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
+
+
 def _known_features(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
     for name in value:
         if name not in FEATURES:
@@ -256,6 +278,10 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
     ] = ()
     etcd_config: Annotated[dict[str, Any] | None, setting("Settings of etcd-druid.")] = None
     monitoring: Annotated[Monitoring, setting("Monitoring of Shoots.")] = Monitoring()
+    images: Annotated[Images, setting("Images of what is deployed in the seed.")] = Images()
+    local_profile: Annotated[
+        LocalProfile | None, setting("A seed on this computer, of which some components are processes.")
+    ] = None
     node_toleration: Annotated[NodeToleration, setting("How long pods stay on nodes that are not ready.")] = (
         NodeToleration()
     )

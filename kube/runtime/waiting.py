@@ -18,6 +18,7 @@ from kube.objects import Key, Object, held_by, is_deleting, uid
 from kube.resources import Resource
 from kube.runtime.cache import Caches, Change, Store, View, without_managed_fields
 from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
 from kube.runtime.discovery import Discovery
 
 Unready = Callable[[Object | None], str]
@@ -29,7 +30,7 @@ _BEHIND_SECONDS = 1.0
 """Between two reads of an object that the watch says is gone, and the API server has."""
 
 
-class NotInTimeError(Exception):
+class NotInTimeError(ReconcileError):
     """The time is over; the text names the object, and what is missing."""
 
 

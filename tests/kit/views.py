@@ -14,6 +14,8 @@ import yaml
 import agent
 import kube
 import webhooks
+from agent.gardenlet import views as gardenlet
+from agent.gardenlet.bootstrap.rotation import seen
 from agent.gardenlet.workload_identity_tokens.identity_secret import IdentitySecret
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
@@ -30,7 +32,7 @@ from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects
 from kube.objects import Object, resource_version, uid
 from kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS, Resource
-from kube.runtime.cache import Caches, Store, View
+from kube.runtime.cache import Caches, Store, View, without_managed_fields
 from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from webhooks.garden.lookups import VIEWS, bare
@@ -273,8 +275,12 @@ def of_the_source() -> list[View[Any]]:
     return caches.views()
 
 
-MADE_AT_WORK = {
+MADE_AT_WORK: dict[str, list[View[Any]]] = {
+    "agent.gardenlet.bastion: without_managed_fields": [View(SECRETS, without_managed_fields)],
+    "agent.gardenlet.bootstrap.rotation: seen": [View(SECRETS, seen)],
+    "agent.gardenlet.views: without_managed_fields": [gardenlet.backup_entries_view("seed")],
     "kube.apply.kinds: partial(self._kept, resource)": of_managed_kinds(),
+    "kube.runtime.waiting: without_managed_fields": [View(SECRETS, without_managed_fields)],
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
     "agent.gardenlet.workload_identity_tokens.controller: IdentitySecret.of": [View(SECRETS, IdentitySecret.of)],

@@ -42,7 +42,6 @@ from process.runner import StartError, cancelled
 
 GARDEN = "garden"
 """Name of the connection."""
-OPERATION_RENEW = "renew"
 REASON_FAILED = "GardenletCertificateRotationFailed"
 REASON_NOT_FITTING = "GardenAuthorityNotFitting"
 AUTHORITY_SECONDS = 600.0
@@ -66,7 +65,7 @@ def seen(secret: Object) -> Seen:
 
 
 def _is_annotated(secret: Object) -> bool:
-    return annotations(secret).get(keys.OPERATION) == OPERATION_RENEW
+    return annotations(secret).get(keys.OPERATION) == keys.OPERATION_RENEW
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

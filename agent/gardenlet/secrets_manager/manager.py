@@ -31,13 +31,16 @@ from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, metadata
 from kube.resources import SECRETS
 from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import ReconcileError
 from kube.runtime.threads import KEYS
 from kube.x509 import load_certificates
+
+UseOfOld = Callable[[Stored], Old]
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-class SecretsError(Exception):
+class SecretsError(ReconcileError):
     """A Secret can't be made or used; the text says which, and what helps."""
 
 
@@ -129,12 +132,12 @@ class SecretsManager:
 
     # --- what components ask for
 
-    async def generate(self, config: Config, *, old: Old = Old.IN_USE) -> Generated:
+    async def generate(self, config: Config, *, old: Old | UseOfOld = Old.IN_USE) -> Generated:
         """The Secret of a config, made if there is none.
 
         Args:
             config: what it is to hold.
-            old: what the one before a rotation is good for.
+            old: what the one before a rotation is good for; a function: by the present one.
 
         Raises:
             SecretsError: the authority was not generated before, or can't be used.
@@ -142,7 +145,8 @@ class SecretsManager:
         """
         async with self._locks.setdefault(config.name, asyncio.Lock()):
             current = await self._one(config)
-            generated = await self._with_old(config, current, old if config.keeps_old else Old.IGNORED)
+            use = old if isinstance(old, Old) else old(current)
+            generated = await self._with_old(config, current, use if config.keeps_old else Old.IGNORED)
             self._generated[config.name] = generated
             return generated
 

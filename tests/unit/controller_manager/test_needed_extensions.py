@@ -9,17 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.controller_manager.controller_registration.installations.requirements import (
-    Extension,
     ShootRequirements,
     missing,
     needed_extensions,
-    provided,
     requirements_of_shoot,
     wanted_registrations,
 )
 from agent.controller_manager.controller_registration.installations.seed_requirements import DistinctValues
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.garden.domains import Domain
+from gardener.garden.extensions import Extension, provided
 from kit.garden_objects import garden_object, shoot
 from kube.objects import Key, Object
 

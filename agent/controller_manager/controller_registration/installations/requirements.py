@@ -2,21 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from gardener import conditions
 from gardener.garden.domains import UNMANAGED, Domain, is_below
+from gardener.garden.extensions import Extension, needed_by_seed, provided
 from gardener.garden.shoots import workers
 from kube.objects import Object, condition, is_deleting, labels, mappings, matches_label_selector, spec, text
 from kube.paths import at, mapping_at, mappings_at
-
-
-class Extension(NamedTuple):
-    kind: str
-    type: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.type}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +78,7 @@ def needed_extensions(
     needed = {Extension("BackupBucket", each) for each in buckets}
     needed |= {Extension("BackupEntry", each) for each in entries}
     if not is_deleting(seed):
-        needed |= set(_of_seed(seed))
+        needed |= set(needed_by_seed(seed))
     if shoots:
         needed |= set(_for_shoots(seed, internal_domain))
     enabled = list(_globally_enabled(registrations))
@@ -98,13 +90,6 @@ def needed_extensions(
             if each not in shoot.disabled and (supports_workerless or not shoot.is_workerless)
         }
     return {each for each in needed if each.type}
-
-
-def _of_seed(seed: Object) -> Iterator[Extension]:
-    yield Extension("DNSRecord", text(at(seed, "spec", "dns", "provider", "type")))
-    provider = text(at(seed, "spec", "provider", "type"))
-    for kind in ("ControlPlane", "Infrastructure", "Worker"):
-        yield Extension(kind, provider)
 
 
 def _for_shoots(seed: Object, internal_domain: Domain | None) -> Iterator[Extension]:
@@ -141,11 +126,6 @@ class ChosenRegistrations:
 def missing(needed: Iterable[Extension], registrations: Iterable[Object]) -> list[Extension]:
     """What none of them provides."""
     return sorted(set(needed) - {each for registration in registrations for each in provided(registration)})
-
-
-def provided(registration: Object) -> Iterator[Extension]:
-    for each in mappings_at(registration, "spec", "resources"):
-        yield Extension(text(each.get("kind")), text(each.get("type")))
 
 
 def wanted_registrations(

@@ -1,0 +1,133 @@
+"""Objects of components in the seed: written as sets, each with its component as owner.
+
+    await objects.deploy("system", system.objects(values))
+    await objects.destroy("system", system.objects(values))
+
+ManagedResources are written after all else of a component, since their Secrets have to be there, and are gone before
+the rest of it is removed. A component that is as it was left costs no request.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
+from gardener import keys
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
+from kube.errors import KindNotServed, NotFound
+from kube.objects import Object, annotations, key, uid
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.runtime.client import Form, Selection
+from kube.runtime.controller import ReconcileError
+from process.clusters import Cluster
+
+MARKS = Marks(
+    label=keys.GARDENLET_MANAGED,
+    value="true",
+    owner=keys.GARDENLET_COMPONENT,
+    digest=keys.GARDENLET_DIGEST,
+    field_manager="gardenlet",
+    collected=keys.GARBAGE_COLLECTABLE,
+    adopts=True,
+)
+_MANAGED = "/managed-resources"
+"""Added to the owner of a component's ManagedResources."""
+_COLLECTED = (SECRETS, CONFIG_MAPS)
+_LOOK_SECONDS = 1.0
+"""Between two looks at what is known of objects that are going; to look sends nothing."""
+
+
+class ComponentError(ReconcileError):
+    """Not all objects of a component are as they should be."""
+
+
+class ComponentObjects:
+    """Args: scope: in front of the names of components, in the annotations of their objects."""
+
+    def __init__(self, cluster: Cluster, *, scope: str, writes: ManagedResourceWrites) -> None:
+        self._cluster = cluster
+        self._scope = scope
+        self._writes = writes
+        self._sets = ObjectSets(
+            client=cluster.client,
+            discovery=cluster.discovery,
+            caches=cluster.caches,
+            marks=MARKS,
+            on_change=lambda _: None,  # what others change is corrected with the next reconciliation
+        )
+
+    async def close(self) -> None:
+        await self._sets.close()
+
+    async def deploy(self, component: str, objects: Iterable[Object]) -> None:
+        """Make these the objects of a component. Raises ComponentError."""
+        managed, others = list[Object](), list[Object]()
+        for obj in objects:
+            (managed if _is_managed_resource(obj) else others).append(obj)
+        changes = await self._sets.apply(others, owner=self._owner(component))
+        _demand_complete(changes)
+        later = await self._sets.apply(managed, owner=self._owner(component) + _MANAGED)
+        if changes or later:
+            await self._note(managed)
+        _demand_complete(later)
+
+    async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:
+        """Remove all objects of a component; these say of which kinds they are. Returns when they are gone.
+
+        Raises: ComponentError: they are not gone in time; KubeError.
+        """
+        kinds = {(obj["apiVersion"], obj["kind"]) for obj in objects}
+        resources = [each for kind in sorted(kinds) if (each := await self._served(*kind)) is not None]
+        managed = [each for each in resources if each == MANAGED_RESOURCES]
+        others = [each for each in resources if each != MANAGED_RESOURCES]
+        until = asyncio.get_running_loop().time() + seconds
+        for owner, previous in ((self._owner(component) + _MANAGED, managed), (self._owner(component), others)):
+            await self._remove(owner, previous, until=until)
+
+    async def _remove(self, owner: str, previous: Sequence[Resource], *, until: float) -> None:
+        while not (changes := await self._sets.apply([], owner=owner, previous=previous)).is_complete:
+            if asyncio.get_running_loop().time() >= until:
+                raise ComponentError(f"{owner} is not gone in time: {_problems(changes)}")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def destroy_collected(self) -> None:
+        """Remove what the garbage collector of the resource manager would, once there is none. Raises KubeError."""
+        for resource in _COLLECTED:
+            selection = Selection(label_selector=f"{MARKS.label}={MARKS.value},{keys.GARBAGE_COLLECTABLE}=true")
+            for obj in await self._cluster.client.list(resource, selection, form=Form.METADATA):
+                if annotations(obj).get(MARKS.owner, "").startswith(f"{self._scope}/"):
+                    name = key(obj)
+                    with suppress(NotFound):
+                        await self._cluster.client.delete(resource, name.name, namespace=name.namespace, uid=uid(obj))
+
+    async def _served(self, api_version: str, kind: str) -> Resource | None:
+        try:
+            return await self._cluster.discovery.find(api_version, kind)
+        except KindNotServed:
+            await self._cluster.discovery.require_gone(api_version, kind)
+            return None
+
+    async def _note(self, managed: Iterable[Object]) -> None:
+        for each in managed:
+            name = key(each)
+            live = await self._cluster.client.find(MANAGED_RESOURCES, name.name, namespace=name.namespace)
+            if live is not None:
+                self._writes.note(live)
+
+    def _owner(self, component: str) -> str:
+        return f"{self._scope}/{component}"
+
+
+def _is_managed_resource(obj: Object) -> bool:
+    return (obj.get("apiVersion"), obj.get("kind")) == (MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+
+
+def _demand_complete(changes: ChangeSet) -> None:
+    if not changes.is_complete:
+        raise ComponentError(_problems(changes))
+
+
+def _problems(changes: ChangeSet) -> str:
+    errors = [f"{name}: {error}" for name, error in sorted(changes.errors.items())]
+    return "; ".join([*errors, *(f"{name} is being deleted" for name in sorted(changes.pending))])

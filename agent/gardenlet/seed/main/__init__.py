@@ -1,0 +1,1 @@
+"""The controller `seed`: what a seed cluster needs so that Shoots can live in it."""

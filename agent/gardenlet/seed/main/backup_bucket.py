@@ -1,0 +1,82 @@
+"""The BackupBucket of a Seed: with each reconciliation of the Seed it is reconciled, too, and with it its entries."""
+
+import asyncio
+from typing import Any
+
+from gardener import keys
+from gardener.api.garden import BACKUP_BUCKETS, SEEDS
+from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.objects import Object, annotations, key, mapping, metadata, spec, text, uid
+from kube.paths import at
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+
+_ATTEMPTS = 3
+_GONE_SECONDS = 600.0
+_LOOK_SECONDS = 5.0
+
+
+def desired(seed: Object) -> Object | None:
+    """The BackupBucket as it is made; None: the Seed has no backups."""
+    backup = mapping(at(seed, "spec", "backup"))
+    if not backup:
+        return None
+    name = key(seed).name
+    owner = {**SEEDS.reference(name=name, uid=uid(seed)), "controller": True, "blockOwnerDeletion": True}
+    wanted: dict[str, Any] = {
+        "provider": {
+            "type": text(backup.get("provider")),
+            "region": text(backup.get("region")) or text(at(seed, "spec", "provider", "region")),
+        },
+        "secretRef": {field: text(at(backup, "secretRef", field)) for field in ("name", "namespace")},
+        "seedName": name,
+    }
+    if "providerConfig" in backup:
+        wanted["providerConfig"] = backup["providerConfig"]
+    meta = {
+        "name": uid(seed),
+        "ownerReferences": [owner],
+        "annotations": {keys.OPERATION: keys.OPERATION_RECONCILE},
+    }
+    return {**BACKUP_BUCKETS.type_meta, "metadata": meta, "spec": wanted}
+
+
+def updated(live: Object, wanted: Object) -> Object:
+    """The live object with what is desired of it. What follows from neither stays."""
+    meta = {**metadata(live), "ownerReferences": metadata(wanted)["ownerReferences"]}
+    meta["annotations"] = {**annotations(live), **annotations(wanted)}
+    kept = {name: value for name, value in spec(live).items() if name != "providerConfig"}
+    return {**live, "metadata": meta, "spec": {**kept, **spec(wanted)}}
+
+
+async def deploy(client: Client, seed: Object) -> None:
+    """Raises KubeError."""
+    wanted = desired(seed)
+    if wanted is None:
+        return
+    for attempt in range(1, _ATTEMPTS + 1):
+        live = await client.find(BACKUP_BUCKETS, key(wanted).name)
+        try:
+            if live is None:
+                await client.create(BACKUP_BUCKETS, wanted)
+            else:
+                await client.replace(BACKUP_BUCKETS, updated(live, wanted))
+        except (AlreadyExists, Conflict, NotFound):
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            return
+
+
+async def destroy(client: Client, seed: Object) -> None:
+    """Returns when the API server says that it is gone. Raises ReconcileError, KubeError."""
+    name = uid(seed)
+    until = asyncio.get_running_loop().time() + _GONE_SECONDS
+    while (live := await client.find(BACKUP_BUCKETS, name)) is not None:
+        if "deletionTimestamp" not in metadata(live):
+            await client.delete(BACKUP_BUCKETS, name, uid=uid(live))
+            continue
+        if asyncio.get_running_loop().time() >= until:
+            error = text(at(live, "status", "lastError", "description")) or "it says nothing"
+            raise ReconcileError(f"BackupBucket {name} is not gone after {_GONE_SECONDS:g} s: {error}")
+        await asyncio.sleep(_LOOK_SECONDS)

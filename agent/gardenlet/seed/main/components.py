@@ -1,0 +1,38 @@
+"""Components of a seed that may be left out: the configuration says which are deployed.
+
+With a local profile, others run as processes of this computer, or are not needed there. Some are not built yet.
+"""
+
+from collections.abc import Collection
+
+from agent.gardenlet.components.system import RESERVATION
+from config.gardenlet.schema import COMPONENTS, GardenletConfiguration
+
+NOT_BUILT = (
+    "cluster-autoscaler",
+    "dependency-watchdog",
+    "etcd-druid",
+    "fluent-operator",
+    "istio",
+    "kube-apiserver-ingress",
+    "kube-state-metrics",
+    "machine-controller-manager",
+    "nginx-ingress",
+    "plutono",
+    "prometheus-operator",
+    "vali",
+    "vertical-pod-autoscaler",
+    "vpn-authorization-server",
+)
+"""What Shoots with workers, or on a cluster that is no computer of one's own, need besides."""
+
+
+def deployed(config: GardenletConfiguration) -> frozenset[str]:
+    """Those of the ones that may be left out."""
+    profile = config.local_profile
+    return frozenset(COMPONENTS if profile is None else profile.deploy)
+
+
+def left_out(config: GardenletConfiguration) -> Collection[str]:
+    reservations = () if config.images.pause else (RESERVATION,)
+    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - deployed(config))

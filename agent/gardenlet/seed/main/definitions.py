@@ -1,0 +1,85 @@
+"""CustomResourceDefinitions of a seed: a stage ends when the API server serves its kinds."""
+
+import asyncio
+from collections.abc import Iterable
+
+from agent.gardenlet.seed.main.operation import SeedOperation
+from gardener import keys
+from gardener.api.managed_resource import custom_resource_definition
+from gardener.api.seed_definitions import Stage, custom_resource_definitions
+from kube.errors import KindNotServed, Unreachable
+from kube.objects import Object, annotations, condition, is_deleting, key, labels, mappings, spec, uid
+from kube.paths import at
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.runtime.controller import ReconcileError
+from kube.runtime.discovery import Discovery
+
+_SERVED_SECONDS = 60.0
+_LOOK_SECONDS = 0.25
+_GONE_SECONDS = 120.0
+
+
+def definitions(stage: Stage) -> list[Object]:
+    """With the extensions comes the kind by which everything else is deployed."""
+    own = [custom_resource_definition()] if stage is Stage.EXTENSIONS else []
+    return [*own, *custom_resource_definitions(stage)]
+
+
+def component(stage: Stage) -> str:
+    return f"definitions-{stage}"
+
+
+async def deploy(operation: SeedOperation, stage: Stage) -> None:
+    """Returns when the API server serves these kinds. Raises ReconcileError, KubeError."""
+    wanted = definitions(stage)
+    await operation.objects.deploy(component(stage), wanted)
+    try:
+        async with asyncio.timeout(_SERVED_SECONDS):
+            for each in wanted:
+                await _until_served(operation.cluster.discovery, each)
+    except TimeoutError:
+        raise ReconcileError(await _why_not(operation, wanted)) from None
+
+
+async def _until_served(discovery: Discovery, definition: Object) -> None:
+    group, kind = spec(definition)["group"], at(definition, "spec", "names", "kind")
+    for version in mappings(spec(definition).get("versions")):
+        while version.get("served"):
+            try:
+                await discovery.find(f"{group}/{version['name']}", kind)
+                break
+            except (KindNotServed, Unreachable):
+                # While a group comes, it is listed before it is served, and the other way round.
+                await asyncio.sleep(_LOOK_SECONDS)
+                discovery.invalidate(group)
+
+
+async def _why_not(operation: SeedOperation, wanted: Iterable[Object]) -> str:
+    for each in wanted:
+        live = await operation.cluster.client.find(CUSTOM_RESOURCE_DEFINITIONS, key(each).name)
+        for of_type in ("NamesAccepted", "Established"):
+            found = condition(live or {}, of_type)
+            if found is None or found.get("status") != "True":
+                problem = (found or {}).get("message") or f"it is not {of_type}"
+                return f"{CUSTOM_RESOURCE_DEFINITIONS.kind} {key(each)} is not served: {problem}"
+    return f"custom resource definitions are not served within {_SERVED_SECONDS:g} s"
+
+
+async def destroy(operation: SeedOperation, stage: Stage) -> None:
+    """Raises ReconcileError, KubeError."""
+    wanted = definitions(stage)
+    for each in wanted:
+        await _confirm(operation, key(each).name)
+    await operation.objects.destroy(component(stage), wanted, seconds=_GONE_SECONDS)
+    for group in {spec(each)["group"] for each in wanted}:
+        operation.cluster.discovery.invalidate(group)
+
+
+async def _confirm(operation: SeedOperation, name: str) -> None:
+    """Some are protected from deletions that are not confirmed, by a webhook."""
+    live = await operation.cluster.client.find(CUSTOM_RESOURCE_DEFINITIONS, name)
+    if live is None or is_deleting(live) or keys.DELETION_PROTECTED not in labels(live):
+        return
+    if annotations(live).get(keys.CONFIRM_DELETION) != "true":
+        meta = {"uid": uid(live), "annotations": {keys.CONFIRM_DELETION: "true"}}
+        await operation.cluster.client.patch(CUSTOM_RESOURCE_DEFINITIONS, name, {"metadata": meta})

@@ -1,0 +1,244 @@
+"""What is done for a seed, and in which order: the tables of its two flows.
+
+Definitions come before what needs them, and go after it. A seed in which the garden itself runs keeps what both need.
+What a person asks for by an annotation waits for as little as possible: a certificate may be the reason why all else
+fails.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from agent.gardenlet.components import cluster_identity, gardenlet_autoscaling, system
+from agent.gardenlet.flow.graph import ONCE, Graph, Task
+from agent.gardenlet.seed.main import definitions, renewals, required, resource_manager
+from agent.gardenlet.seed.main.operation import SeedOperation
+from config.gardenlet.schema import GARDENLET_AUTOSCALING
+from gardener import keys
+from gardener.api.seed_definitions import Stage
+from kube.objects import Object
+
+_GONE_SECONDS = 300.0
+
+Run = Callable[[SeedOperation], Awaitable[None]]
+Objects = Callable[[SeedOperation], list[Object]]
+
+
+# --- components
+
+
+def _system(operation: SeedOperation) -> list[Object]:
+    image = operation.config.images.pause
+    reservations = system.reservations_of(operation.seed) if image else []
+    return system.objects(system.Values(reservations=reservations, image=image))
+
+
+def _any_system(_: SeedOperation) -> list[Object]:
+    return system.objects(system.Values())
+
+
+def _cluster_identity(operation: SeedOperation) -> list[Object]:
+    return cluster_identity.objects(operation.identity)
+
+
+def _gardenlet_autoscaling(_: SeedOperation) -> list[Object]:
+    return gardenlet_autoscaling.objects()
+
+
+def _deploys(component: str, objects: Objects) -> Run:
+    async def run(operation: SeedOperation) -> None:
+        await operation.objects.deploy(component, objects(operation))
+
+    return run
+
+
+def _destroys(component: str, objects: Objects) -> Run:
+    async def run(operation: SeedOperation) -> None:
+        await operation.objects.destroy(component, objects(operation), seconds=_GONE_SECONDS)
+
+    return run
+
+
+# --- what is left out
+
+
+def _is_garden(operation: SeedOperation) -> bool:
+    return operation.is_garden
+
+
+def _has_own_identity(operation: SeedOperation) -> bool:
+    return operation.has_own_identity
+
+
+def _installs_no_autoscaler(operation: SeedOperation) -> bool:
+    return not operation.installs_autoscaler
+
+
+def _is_left_out(component: str) -> Callable[[SeedOperation], bool]:
+    return lambda operation: component not in operation.components
+
+
+def _is_not_asked(asked: str) -> Callable[[SeedOperation], bool]:
+    return lambda operation: operation.asked != asked
+
+
+# --- the flows
+
+
+def _definitions(stage: Stage) -> Run:
+    return partial(definitions.deploy, stage=stage)
+
+
+_DEFINITIONS = ["machine-definitions", "extension-definitions", "etcd-definitions", "vpa-definitions"]
+
+RECONCILE: Graph[SeedOperation] = Graph(
+    "Seed reconciliation",
+    [
+        Task(
+            "machine-definitions",
+            "Deploying machine-related custom resource definitions",
+            _definitions(Stage.MACHINES),
+        ),
+        Task(
+            "extension-definitions",
+            "Deploying extensions-related custom resource definitions",
+            _definitions(Stage.EXTENSIONS),
+        ),
+        Task(
+            "etcd-definitions",
+            "Deploying ETCD-related custom resource definitions",
+            _definitions(Stage.DRUID),
+            unless=_is_garden,
+        ),
+        Task(
+            "vpa-definitions",
+            "Deploying VPA-related custom resource definitions",
+            _definitions(Stage.VERTICAL_POD_AUTOSCALER),
+            unless=_installs_no_autoscaler,
+        ),
+        Task(
+            "gardenlet-autoscaling",
+            "Deploying VPA for gardenlet",
+            _deploys("gardenlet-autoscaling", _gardenlet_autoscaling),
+            after=["vpa-definitions"],
+            unless=_is_left_out(GARDENLET_AUTOSCALING),
+        ),
+        Task(
+            "resource-manager",
+            "Deploying and waiting for gardener-resource-manager to be healthy",
+            resource_manager.deploy,
+            after=_DEFINITIONS,
+            unless=_is_garden,
+            retry=ONCE,
+        ),
+        Task(
+            "system",
+            "Deploying system resources",
+            _deploys(system.NAME, _system),
+            after=[*_DEFINITIONS, "resource-manager"],
+        ),
+        Task(
+            "extensions",
+            "Waiting until required extensions are ready",
+            required.until_extensions_are_ready,
+            after=["system"],
+            retry=ONCE,
+        ),
+        Task(
+            "cluster-identity",
+            "Deploying cluster-identity",
+            _deploys(cluster_identity.NAME, _cluster_identity),
+            after=["extensions"],
+            unless=_has_own_identity,
+        ),
+        Task(
+            "access-secrets",
+            "Renewing garden access secrets",
+            renewals.renew_access_secrets,
+            after=["cluster-identity"],
+            unless=_is_not_asked(keys.OPERATION_RENEW_ACCESS_SECRETS),
+        ),
+        Task(
+            "workload-identity-tokens",
+            "Renewing workload identity tokens",
+            renewals.renew_workload_identity_tokens,
+            after=["cluster-identity"],
+            unless=_is_not_asked(keys.OPERATION_RENEW_WORKLOAD_IDENTITY_TOKENS),
+        ),
+        Task(
+            "kubeconfig",
+            "Renewing garden kubeconfig",
+            renewals.renew_kubeconfig,
+            unless=_is_not_asked(keys.OPERATION_RENEW_KUBECONFIG),
+        ),
+    ],
+)
+
+
+def _removed_definitions(stage: Stage) -> Run:
+    return partial(definitions.destroy, stage=stage)
+
+
+DELETE: Graph[SeedOperation] = Graph(
+    "Seed deletion",
+    [
+        Task(
+            "cluster-identity",
+            "Destroying cluster-identity",
+            _destroys(cluster_identity.NAME, _cluster_identity),
+            retry=ONCE,
+        ),
+        Task(
+            "installations",
+            "Ensuring all ControllerInstallations are gone",
+            required.until_installations_are_gone,
+            after=["cluster-identity"],
+            retry=ONCE,
+        ),
+        Task(
+            "system",
+            "Destroying system resources",
+            _destroys(system.NAME, _any_system),
+            after=["installations"],
+            retry=ONCE,
+        ),
+        Task(
+            "managed-resources",
+            "Ensuring all ManagedResources are gone",
+            required.until_managed_resources_are_gone,
+            after=["system"],
+            unless=_is_garden,
+            retry=ONCE,
+        ),
+        Task(
+            "resource-manager",
+            "Destroying gardener-resource-manager",
+            resource_manager.destroy,
+            after=["managed-resources"],
+            unless=_is_garden,
+            retry=ONCE,
+        ),
+        Task(
+            "gardenlet-autoscaling",
+            "Destroying VPA for gardenlet",
+            _destroys("gardenlet-autoscaling", _gardenlet_autoscaling),
+            after=["resource-manager"],
+            retry=ONCE,
+        ),
+        *(
+            Task(
+                f"{stage}-definitions",
+                f"Destroying {what}-related custom resource definitions",
+                _removed_definitions(stage),
+                after=["gardenlet-autoscaling"],
+                unless=_is_garden,
+                retry=ONCE,
+            )
+            for stage, what in (
+                (Stage.MACHINES, "machine"),
+                (Stage.DRUID, "ETCD"),
+                (Stage.VERTICAL_POD_AUTOSCALER, "VPA"),
+                (Stage.EXTENSIONS, "extensions"),
+            )
+        ),
+    ],
+)

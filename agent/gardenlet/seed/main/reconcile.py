@@ -1,0 +1,268 @@
+"""One pass over the own Seed: what the seed cluster needs is deployed, or removed, and the Seed says how it went.
+
+    begun         what is known of the seed is in the status, with the generation that is worked on
+    prerequisites of others: Secrets of the garden, a version of Kubernetes
+    flow          RECONCILE or DELETE
+    ended         one more write of the status
+
+A conflict about the Seed itself is another pass, without any report. A process that ends in between leaves
+`Processing`; the next one does all of it once more, and finds most of it done.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import structlog
+
+from agent.gardenlet.bootstrap.rules.registration import finalised_marker
+from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.components import cluster_identity
+from agent.gardenlet.components import namespaces as labelled_namespaces
+from agent.gardenlet.flow.graph import Graph, Snapshot
+from agent.gardenlet.flow.progress import Progress
+from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
+from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.secrets_manager.rules.rotation import Old, old_of_a_seed
+from agent.gardenlet.secrets_manager.rules.stored import Stored
+from agent.gardenlet.secrets_manager.tables import CA_SEED
+from agent.gardenlet.seed.main import backup_bucket
+from agent.gardenlet.seed.main.flows import DELETE, RECONCILE
+from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
+from agent.gardenlet.seed.main.rules import prerequisites, status
+from agent.gardenlet.seed.main.rules.prerequisites import GardenSecrets, PrerequisiteMissing
+from config.gardenlet.schema import GardenletConfiguration
+from gardener import keys
+from gardener.api.garden import SEEDS, SHOOTS
+from gardener.garden.seeds import namespace_of
+from gardener.garden.shoots import selectors_of_users
+from kube.apply.shared_objects import share
+from kube.errors import KindNotServed, KubeError, NotFound, refusal_of
+from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, text, uid
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Form, Selection
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
+from kube.runtime.events import EventRecorder
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.status import StatusWriter
+from kube.runtime.waiting import Waiting
+from process.clusters import Cluster
+
+FLOW_SECONDS = 1800.0
+_REPORT_SECONDS = 5.0
+_IN_USE_SECONDS = 60.0
+_REMOVED_SECONDS = 60.0
+_MOST_NAMED = 10
+_MONITORING = "global-monitoring"
+_REFERENCED = "ResourceReferenced"
+_OPERATOR = ("operator.gardener.cloud/v1alpha1", "Garden")
+_AUTOSCALER = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
+
+
+def _old_authority(current: Stored, *, now: datetime) -> Old:
+    return old_of_a_seed(datetime.fromtimestamp(current.issued_at, UTC), now)
+
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    config: GardenletConfiguration
+    gardener: Object
+    seed: Cluster
+    garden: Cluster
+    seeds: Store[Object]
+    installations: Store[Object]
+    registrations: Store[Object]
+    statuses: StatusWriter
+    objects: ComponentObjects
+    waiting: Waiting
+    components: frozenset[str]
+    recorder: EventRecorder
+    certificate_expires: Callable[[], datetime | None]
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, own: Key) -> Result:
+        seed = self.seeds.get(own)
+        if seed is None or (is_deleting(seed) and keys.GARDENER_FINALIZER not in finalizers(seed)):
+            return Done()
+        try:
+            identity = await self._cluster_identity()
+            seed = await self._begin(seed, identity)
+            act = self._delete if is_deleting(seed) else self._reconcile
+            return await act(seed, identity)
+        except (FlowFailed, FlowCanceled) as error:
+            said = error.as_list if isinstance(error, FlowFailed) else str(error)
+            await self._fail(seed, said, progress=error.snapshot.progress)
+            raise
+        except (KubeError, ReconcileError, PrerequisiteMissing) as error:
+            if is_conflict(error):
+                raise
+            await self._fail(seed, refusal_of(error))
+            raise ReconcileError(str(error)) from error
+
+    # --- the status
+
+    async def _begin(self, seed: Object, identity: Object | None) -> Object:
+        """The Seed with the status of an operation that has begun. Raises KubeError, PrerequisiteMissing."""
+        version = text((await self.seed.client.read("/version")).get("gitVersion"))
+        fields = status.begun(
+            seed,
+            gardener=self.gardener,
+            kubernetes_version=version,
+            cluster_identity=await self._identity(seed, identity),
+            certificate_expires=self.certificate_expires(),
+            resources=self.config.resources,
+            now=self.clock(),
+        )
+        return await self.statuses.write(seed, fields)
+
+    async def _fail(self, seed: Object, said: str, *, progress: int | None = None) -> None:
+        """That the error can't be written does not hide it."""
+        try:
+            await self.statuses.update(
+                seed, lambda present: status.failed(seed, present, said, progress=progress, now=self.clock())
+            )
+        except KubeError as error:
+            log.info("The status of the Seed could not be written", error=str(error))
+
+    async def _report(self, seed: Object, snapshot: Snapshot) -> None:
+        await self.statuses.update(seed, lambda present: status.progressing(present, snapshot, now=self.clock()))
+
+    async def _succeed(self, seed: Object) -> Object:
+        return await self.statuses.update(seed, lambda present: status.succeeded(seed, present, now=self.clock()))
+
+    # --- reconciling
+
+    async def _reconcile(self, seed: Object, identity: Object | None) -> Result:
+        seed = await ensure_finalizer(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
+        prerequisites.demand_version(text(mapping(seed["status"]).get("kubernetesVersion")))
+        if not prerequisites.has_vertical_pod_autoscaler(seed):
+            await self._demand_autoscaler()
+        secrets = await self._garden_secrets(key(seed).name)
+        await self._prepare(seed, secrets)
+        made = await self._open_keys()
+        await made.generate(CA_SEED, old=partial(_old_authority, now=self.seed.clock()))
+        await self._run(RECONCILE, seed, identity, made)
+        await made.clean_up()
+        await backup_bucket.deploy(self.garden.client, seed)
+        await self._succeed(seed)
+        return RequeueAfter(self.config.controllers.seed.sync_period)
+
+    async def _demand_autoscaler(self) -> None:
+        try:
+            await self.seed.discovery.find(*_AUTOSCALER)
+        except KindNotServed as error:
+            raise PrerequisiteMissing(
+                f"VPA is required for seed cluster: {error}; install it, or let the gardenlet do it by "
+                "spec.settings.verticalPodAutoscaler.enabled of the Seed"
+            ) from error
+
+    async def _garden_secrets(self, seed: str) -> GardenSecrets:
+        namespace = namespace_of(seed)
+        try:
+            await self.garden.client.get(NAMESPACES, namespace, form=Form.METADATA)
+        except NotFound as error:
+            raise PrerequisiteMissing(f"failed to get seed namespace in garden cluster: {error}") from error
+        selection = Selection(namespace=namespace, label_selector=keys.ROLE)
+        return prerequisites.garden_secrets(await self.garden.client.list(SECRETS, selection))
+
+    async def _prepare(self, seed: Object, secrets: GardenSecrets) -> None:
+        """What no task waits for, since all of them may need it."""
+        zones = mapping(mapping(seed["spec"]).get("provider")).get("zones") or []
+        for namespace in labelled_namespaces.objects(zones=zones):
+            await share(self.seed.client, NAMESPACES, namespace)
+        selection = Selection(namespace=GARDEN, label_selector=prerequisites.WILDCARD_SELECTOR)
+        prerequisites.demand_one_certificate(await self.seed.client.list(SECRETS, selection, form=Form.METADATA))
+        await self.objects.deploy(_MONITORING, [prerequisites.monitoring_copy(secrets.monitoring)])
+
+    async def _open_keys(self) -> SecretsManager:
+        return await SecretsManager.open(self.seed.client, GARDEN, clock=self.seed.clock, renews_authorities=True)
+
+    # --- deleting
+
+    async def _delete(self, seed: Object, identity: Object | None) -> Result:
+        if users := await self._users(key(seed).name):
+            named = ", ".join(users[:_MOST_NAMED]) + (" and more" if len(users) > _MOST_NAMED else "")
+            message = f"Cannot delete Seed, because it is still associated by the following Shoots: {named}"
+            self.recorder.event(seed, "Normal", _REFERENCED, message)
+            return RequeueAfter(_IN_USE_SECONDS)
+        await backup_bucket.destroy(self.garden.client, seed)
+        made = await self._open_keys()
+        await self._run(DELETE, seed, identity, made)
+        await made.clean_up()
+        await self.objects.destroy(_MONITORING, [SECRETS.type_meta], seconds=_REMOVED_SECONDS)
+        await self._mark_finalised(seed)
+        seed = await self._succeed(seed)
+        await remove_finalizer(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
+        return Done()
+
+    async def _users(self, seed: str) -> list[str]:
+        """Asks the API server: what a watch has not reported yet would lose its seed."""
+        found = set()
+        for selector in selectors_of_users(seed):
+            page = await self.garden.client.list_page(
+                SHOOTS, Selection(field_selector=selector), form=Form.METADATA, limit=_MOST_NAMED + 1
+            )
+            found |= {str(key(each)) for each in page.get("items") or ()}
+        return sorted(found)
+
+    async def _mark_finalised(self, seed: Object) -> None:
+        """So that a restart of this process does not bring the Seed back."""
+        marker = finalised_marker(seed, self.config.seed)
+        name = key(marker)
+        live = await self.seed.client.find(CONFIG_MAPS, name.name, namespace=name.namespace)
+        if live is None:
+            await self.seed.client.create(CONFIG_MAPS, marker)
+        elif live.get("data") != marker["data"]:
+            body = {"metadata": {"uid": uid(live)}, "data": marker["data"]}
+            await self.seed.client.patch(CONFIG_MAPS, name.name, body, namespace=name.namespace)
+
+    # --- the flow
+
+    async def _run(
+        self, graph: Graph[SeedOperation], seed: Object, identity: Object | None, made: SecretsManager
+    ) -> None:
+        """Raises FlowFailed, FlowCanceled."""
+        operation = SeedOperation(
+            config=self.config,
+            seed=seed,
+            cluster=self.seed,
+            garden=self.garden,
+            objects=self.objects,
+            waiting=self.waiting,
+            components=self.components,
+            installations=self.installations,
+            registrations=self.registrations,
+            keys=made,
+            identity=text(mapping(seed["status"]).get("clusterIdentity")),
+            has_own_identity=cluster_identity.is_of_others(identity),
+            is_garden=await self._is_garden(),
+        )
+        async with Progress(partial(self._report, seed), period=_REPORT_SECONDS) as progress:
+            await run(graph, operation, on_change=progress.report, limit=FLOW_SECONDS)
+
+    async def _cluster_identity(self) -> Object | None:
+        return await self.seed.client.find(
+            CONFIG_MAPS, cluster_identity.NAME, namespace=labelled_namespaces.KUBE_SYSTEM
+        )
+
+    async def _identity(self, seed: Object, live: Object | None) -> str:
+        """Of the cluster; once it is in the status, it stays."""
+        known = text(mapping(seed.get("status")).get("clusterIdentity"))
+        if found := known or cluster_identity.identity_in(live):
+            return found
+        namespace = labelled_namespaces.KUBE_SYSTEM
+        return uid(await self.seed.client.get(NAMESPACES, namespace, form=Form.METADATA))
+
+    async def _is_garden(self) -> bool:
+        """Whether the garden runs in the seed cluster."""
+        try:
+            resource = await self.seed.discovery.find(*_OPERATOR)
+            page = await self.seed.client.list_page(resource, Selection(), form=Form.METADATA, limit=1)
+        except KindNotServed:
+            return False
+        return bool(page.get("items"))

@@ -1,0 +1,83 @@
+"""The resource manager of a seed: deployed, or a process of this computer that only has to be at work."""
+
+from datetime import datetime, timedelta
+
+from agent.gardenlet.components import resource_manager
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
+from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
+from config.fields import as_object
+from config.gardenlet.schema import RESOURCE_MANAGER
+from gardener.api.kinds import SERVICE_MONITORS
+from kube.clock import time_or_none
+from kube.errors import KindNotServed
+from kube.objects import Key, Object, integer, spec, text
+from kube.resources import DEPLOYMENTS, LEASES
+from kube.runtime.controller import TerminalError
+
+_READY_SECONDS = 300.0
+_GONE_SECONDS = 300.0
+_NAME = Key(GARDEN, resource_manager.NAME)
+"""Of its Deployment, and of its Lease."""
+
+
+async def deploy(operation: SeedOperation) -> None:
+    """Returns when it is at work. Raises ReconcileError, KubeError."""
+    if RESOURCE_MANAGER not in operation.components:
+        await _until_held(operation)
+        return
+    await operation.objects.deploy(resource_manager.NAME, resource_manager.objects(await _values(operation)))
+    await operation.waiting.until_ready(DEPLOYMENTS, _NAME, resource_manager.unready, seconds=_READY_SECONDS)
+
+
+async def destroy(operation: SeedOperation) -> None:
+    """With what its garbage collector can't remove any more. Raises ReconcileError, KubeError."""
+    kinds = resource_manager.objects(resource_manager.Values(image="", server_secret="", ca_bundle=""))
+    await operation.objects.destroy(resource_manager.NAME, kinds, seconds=_GONE_SECONDS)
+    await operation.objects.destroy_collected()
+
+
+async def _values(operation: SeedOperation) -> resource_manager.Values:
+    image = operation.config.images.resource_manager
+    if not image:
+        raise TerminalError("images.resourceManager is not set in the configuration of the gardenlet; set it")
+    server = await operation.keys.generate(tables.resource_manager_server(GARDEN, tables.CA_SEED))
+    bundle = operation.keys.get(tables.CA_SEED.name).bundle
+    return resource_manager.Values(
+        image=image,
+        server_secret=server.current.name,
+        ca_bundle=bundle.data[BUNDLE].decode() if bundle is not None else "",
+        zones=operation.zones,
+        autoscaled=operation.installs_autoscaler,
+        monitored=await _are_monitors_served(operation),
+        additional_namespaces=[
+            as_object(each) for each in operation.config.controllers.network_policy.additional_namespace_selectors
+        ],
+    )
+
+
+async def _are_monitors_served(operation: SeedOperation) -> bool:
+    try:
+        await operation.cluster.discovery.find(SERVICE_MONITORS.api_version, SERVICE_MONITORS.kind)
+    except KindNotServed:
+        return False
+    return True
+
+
+async def _until_held(operation: SeedOperation) -> None:
+    clock = operation.cluster.clock
+
+    def unheld(lease: Object | None) -> str:
+        return not_held(lease, now=clock())
+
+    await operation.waiting.until_ready(LEASES, _NAME, unheld, seconds=_READY_SECONDS)
+
+
+def not_held(lease: Object | None, *, now: datetime) -> str:
+    """What is missing until a replica holds the Lease; empty: nothing."""
+    if lease is None:
+        return "no resource manager has ever run: start it, or have it deployed"
+    renewed, seconds = time_or_none(spec(lease).get("renewTime")), integer(spec(lease).get("leaseDurationSeconds"))
+    if not text(spec(lease).get("holderIdentity")) or renewed is None or renewed + timedelta(seconds=seconds) < now:
+        return "no resource manager holds its Lease: start it, or have it deployed"
+    return ""

@@ -1,0 +1,1 @@
+"""Decisions of the controller `seed`, without I/O."""

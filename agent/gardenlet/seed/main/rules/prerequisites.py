@@ -1,0 +1,119 @@
+"""What has to be there before a seed can be reconciled: texts of what is missing, empty if it is."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gardener import keys
+from gardener.conditions import HEALTHY, INSTALLED, PROGRESSING
+from gardener.garden.extensions import needed_by_seed, provided
+from kube.objects import Object, condition, key, labels, mapping, text
+from kube.paths import at
+from kube.resources import SECRETS
+
+ROLE_GLOBAL_MONITORING = "global-monitoring"
+_ALERTING = "alerting"
+_ISSUER = "shoot-service-account-issuer"
+_CONTROL_PLANE_CERTIFICATE = "controlplane-cert"
+_AT_MOST_ONE = (ROLE_GLOBAL_MONITORING, _ALERTING, _ISSUER)
+OLDEST_KUBERNETES = (1, 28)
+_PURPOSE = "gardener.cloud/purpose"
+_VERSION = re.compile(r"v?(\d+)\.(\d+)")
+_READY = {INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
+
+
+class PrerequisiteMissing(ValueError):
+    """Something that others provide is not there."""
+
+
+# --- Secrets of the garden
+
+
+@dataclass(frozen=True, slots=True)
+class GardenSecrets:
+    """Of the Seed's namespace in the garden, as far as the seed needs them."""
+
+    monitoring: Object
+    """With the users of its monitoring."""
+
+
+def garden_secrets(secrets: Iterable[Object]) -> GardenSecrets:
+    """Raises PrerequisiteMissing."""
+    by_role: dict[str, list[Object]] = {}
+    for secret in secrets:
+        by_role.setdefault(labels(secret).get(keys.ROLE, ""), []).append(secret)
+    count = Counter({role: len(having) for role, having in by_role.items()})
+    if not count[keys.ROLE_INTERNAL_DOMAIN]:
+        raise PrerequisiteMissing("need an internal domain secret but found none")
+    for role in (keys.ROLE_INTERNAL_DOMAIN, *_AT_MOST_ONE):
+        if count[role] > 1:
+            raise PrerequisiteMissing(f"need at most one secret with the role {role} but found {count[role]}")
+    if not count[ROLE_GLOBAL_MONITORING]:
+        raise PrerequisiteMissing("global monitoring secret not found in seed namespace")
+    return GardenSecrets(monitoring=by_role[ROLE_GLOBAL_MONITORING][0])
+
+
+def monitoring_copy(secret: Object) -> Object:
+    """The users of the monitoring, in the seed."""
+    meta = {
+        "name": f"seed-{key(secret).name}",
+        "namespace": "garden",
+        "labels": {_PURPOSE: "global-monitoring-secret-replica"},
+    }
+    return {
+        **SECRETS.type_meta,
+        "metadata": meta,
+        "type": text(secret.get("type")) or "Opaque",
+        "data": mapping(secret.get("data")),
+    }
+
+
+def demand_one_certificate(secrets: Sequence[Object]) -> None:
+    """Of those that stand for all names below the seed's ingress domain there is one, or none.
+
+    Raises: PrerequisiteMissing
+    """
+    if len(secrets) > 1:
+        raise PrerequisiteMissing(
+            f"need at most one secret with the label {WILDCARD_SELECTOR} but found {len(secrets)}"
+        )
+
+
+WILDCARD_SELECTOR = f"{keys.ROLE}={_CONTROL_PLANE_CERTIFICATE}"
+
+
+# --- the cluster
+
+
+def demand_version(version: str) -> None:
+    """Raises PrerequisiteMissing."""
+    found = _VERSION.match(version)
+    if found is not None and (int(found[1]), int(found[2])) < OLDEST_KUBERNETES:
+        oldest = ".".join(map(str, OLDEST_KUBERNETES))
+        raise PrerequisiteMissing(f"the Kubernetes version of the Seed cluster must be at least {oldest}")
+
+
+def has_vertical_pod_autoscaler(seed: Object) -> bool:
+    """Whether the gardenlet installs it; so it is unless the Seed says no."""
+    return at(seed, "spec", "settings", "verticalPodAutoscaler", "enabled") is not False
+
+
+# --- extensions
+
+
+def unready_extensions(seed: Object, *, installations: Iterable[Object], registrations: Mapping[str, Object]) -> str:
+    """Which extensions that the Seed needs are not installed, or not healthy."""
+    ready = {
+        each
+        for installation in installations
+        if _is_ready(installation)
+        and (registration := registrations.get(text(at(installation, "spec", "registrationRef", "name")))) is not None
+        for each in provided(registration)
+    }
+    unready = sorted({each for each in needed_by_seed(seed) if each.type} - ready)
+    return f"extension controllers missing or unready: {', '.join(map(str, unready))}" if unready else ""
+
+
+def _is_ready(installation: Object) -> bool:
+    return all((condition(installation, of_type) or {}).get("status") == status for of_type, status in _READY.items())

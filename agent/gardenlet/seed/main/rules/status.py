@@ -1,0 +1,117 @@
+"""What is written into the status of a Seed, from the start of an operation to its end."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from agent.gardenlet.flow.graph import Snapshot
+from config.gardenlet.schema import Resources
+from gardener import conditions
+from kube.clock import format_time
+from kube.objects import Object, integer, is_deleting, mappings, metadata
+from kube.paths import mapping_at
+from kube.quantities import added
+
+_BEGUN = {
+    "Reconcile": "Reconciliation of Seed cluster initialized.",
+    "Delete": "Deletion of Seed cluster in progress.",
+}
+_SUCCEEDED = {
+    "Reconcile": "Seed cluster has been successfully reconciled.",
+    "Delete": "Seed cluster has been successfully deleted.",
+}
+_HINTED = frozenset(
+    {
+        conditions.BACKUP_BUCKETS_READY,
+        conditions.EXTENSIONS_READY,
+        conditions.GARDENLET_READY,
+        conditions.SEED_SYSTEM_COMPONENTS_HEALTHY,
+    }
+)
+"""Conditions that say nothing about what has just been deployed, until they are checked again."""
+
+
+def operation_type(seed: Object) -> str:
+    return "Delete" if is_deleting(seed) else "Reconcile"
+
+
+def _operation(of_type: str, state: str, progress: int, description: str, *, now: datetime) -> Object:
+    return {
+        "type": of_type,
+        "state": state,
+        "progress": progress,
+        "description": description,
+        "lastUpdateTime": format_time(now),
+    }
+
+
+def begun(
+    seed: Object,
+    *,
+    gardener: Object,
+    kubernetes_version: str,
+    cluster_identity: str,
+    certificate_expires: datetime | None,
+    resources: Resources,
+    now: datetime,
+) -> Object:
+    """Fields of the status when an operation on the Seed begins."""
+    of_type = operation_type(seed)
+    fields: Object = {
+        "lastOperation": _operation(of_type, "Processing", 0, _BEGUN[of_type], now=now),
+        "gardener": gardener,
+        "kubernetesVersion": kubernetes_version,
+        "observedGeneration": metadata(seed)["generation"],
+        "clusterIdentity": cluster_identity,
+    }
+    if certificate_expires is not None:
+        fields["clientCertificateExpirationTimestamp"] = format_time(certificate_expires)
+    return fields | capacities(resources)
+
+
+def capacities(resources: Resources) -> Object:
+    """Both maps as a whole; none if no capacity is configured, so that what the status has of them stays."""
+    if not resources.capacity:
+        return {}
+    capacity = {name: str(amount) for name, amount in resources.capacity.items()}
+    return {
+        "capacity": capacity,
+        "allocatable": {name: _without(amount, resources.reserved.get(name)) for name, amount in capacity.items()},
+    }
+
+
+def _without(amount: str, reserved: Any) -> str:
+    return amount if reserved is None else added(amount, f"-{reserved}")
+
+
+def progressing(status: Object, snapshot: Snapshot, *, now: datetime) -> Object:
+    """The status while a flow runs."""
+    of_type = mapping_at(status, "lastOperation").get("type") or "Reconcile"
+    operation = _operation(of_type, "Processing", snapshot.progress, snapshot.description, now=now)
+    return {**status, "lastOperation": operation}
+
+
+def succeeded(seed: Object, status: Object, *, now: datetime) -> Object:
+    of_type = operation_type(seed)
+    operation = _operation(of_type, "Succeeded", 100, _SUCCEEDED[of_type], now=now)
+    hinted = [_hint(each, now=now) for each in mappings(status.get("conditions"))]
+    return {**status, "lastOperation": operation, "conditions": hinted}
+
+
+def _hint(condition: Mapping[str, Any], *, now: datetime) -> Object:
+    """The phase of the Seed is left as it was: that a condition is to be checked again makes nothing worse."""
+    if condition.get("type") not in _HINTED or condition.get("status") in ("False", conditions.IN_PROGRESS):
+        return dict(condition)
+    moment = format_time(now)
+    return {**condition, "status": conditions.IN_PROGRESS, "lastTransitionTime": moment, "lastUpdateTime": moment}
+
+
+def failed(seed: Object, status: Object, text: str, *, progress: int | None = None, now: datetime) -> Object:
+    """Args: text: with all that went wrong. progress: None: as was said last."""
+    description = f"{text} Operation will be retried."
+    if progress is None:
+        progress = integer(mapping_at(status, "lastOperation").get("progress"))
+    return {
+        **status,
+        "lastOperation": _operation(operation_type(seed), "Error", progress, description, now=now),
+    }

@@ -1,0 +1,156 @@
+"""A Seed with a cluster of its own, as far as a gardenlet finds them: registered, and with what others do for it.
+
+place = SeedPlace(garden, cluster)
+with place.resource_manager():
+async with place.gardenlet(declare) as loop:
+...
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+from agent.gardenlet.context import Context
+from config.gardenlet.controllers import Controllers
+from config.gardenlet.schema import GardenletConfiguration, LocalProfile
+from devcluster.cluster import Cluster
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
+from gardener.garden.seeds import namespace_of
+from kit.eventually import eventually
+from kit.garden import Garden
+from kit.garden_shoots import ShootPlace
+from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.processes.agent import AgentProcess, sole_configuration
+from kit.world import connected
+from kube.clock import utc_now
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import Object, mapping, metadata, text
+from kube.paths import at, mapping_at
+from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.client import Client
+
+GARDEN = "garden"
+_GOOD = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False"}
+
+
+class SeedPlace:
+    def __init__(self, garden: Garden, cluster: Cluster) -> None:
+        self.place = ShootPlace(garden)
+        self.garden = garden
+        self.cluster = cluster
+        self.name = self.place.seed()
+        with suppress(AlreadyExists):
+            cluster.api.create(NAMESPACES.path(), {"metadata": {"name": GARDEN}})
+        with suppress(AlreadyExists):
+            garden.create(NAMESPACES, namespace_of(self.name))
+        self.secret("internal-domain", "internal-domain")
+        self.secret("monitoring", "global-monitoring")
+        with suppress(AlreadyExists):
+            garden.create(SECRETS, "backup", namespace=GARDEN, stringData={"key": "value"})
+        self.install()
+
+    def secret(self, name: str, role: str) -> Object:
+        """Of the Seed's namespace in the garden."""
+        labels = {"gardener.cloud/role": role}
+        return self.garden.create(
+            SECRETS, name, namespace=namespace_of(self.name), metadata={"labels": labels}, stringData={"auth": "a:b"}
+        )
+
+    def install(self) -> None:
+        """All extensions that the Seed needs, healthy at once."""
+        spec = {"registrationRef": {"name": self.name}, "seedRef": {"name": self.name}}
+        self.place.create(CONTROLLER_INSTALLATIONS, self.name, spec=spec)
+        self.report_extensions()
+
+    def report_extensions(self, **statuses: str) -> None:
+        now = "2024-01-01T00:00:00Z"
+        times = {"lastTransitionTime": now, "lastUpdateTime": now}
+        conditions = [
+            {"type": each, "status": status, "reason": "Test", "message": "test", **times}
+            for each, status in {**_GOOD, **statuses}.items()
+        ]
+        self.place.patch(CONTROLLER_INSTALLATIONS, self.name, {"status": {"conditions": conditions}}, status=True)
+
+    @property
+    def seed(self) -> Object:
+        return self.place.get(SEEDS, self.name)
+
+    @property
+    def operation(self) -> Object:
+        return mapping_at(self.seed, "status", "lastOperation")
+
+    def operate(self, operation: str) -> int:
+        """Asks for it by the annotation; the generation from then on."""
+        annotations = {"gardener.cloud/operation": operation}
+        return int(
+            metadata(self.place.patch(SEEDS, self.name, {"metadata": {"annotations": annotations}}))["generation"]
+        )
+
+    def finished(self, state: str = "Succeeded", *, generation: int = 0, since: Object | None = None) -> Object:
+        """The last operation, once it has this state.
+
+        Args: generation: that it is about, at least. since: the operation before it.
+        """
+
+        def found() -> Object | None:
+            status = mapping(self.seed.get("status"))
+            if status.get("observedGeneration", 0) < generation or self.operation == since:
+                return None
+            return self.operation if self.operation.get("state") == state else None
+
+        return eventually(found, f"the operation to be {state}", state=lambda: self.operation)
+
+    def remove(self) -> None:
+        """Of the garden; what its cluster has stays."""
+        self.place.remove()
+
+    def events(self) -> list[str]:
+        """Messages of what was reported about the Seed."""
+        listed = self.garden.cluster.api.get("/api/v1/events")["items"]
+        return [text(each.get("message")) for each in listed if at(each, "involvedObject", "name") == self.name]
+
+    def find(self, path: str) -> Object | None:
+        """Of the seed cluster."""
+        try:
+            found: Object = self.cluster.api.get(path)
+        except NotFound:
+            return None
+        return found
+
+    @contextmanager
+    def resource_manager(self) -> Iterator[AgentProcess]:
+        """As a process of this computer."""
+        config = sole_configuration(
+            leaderElection={"leaderElect": True, "resourceNamespace": GARDEN, "leaseDuration": "60s"},
+            controllers={"resourceClass": "seed"},
+        )
+        with AgentProcess(config, kubeconfig=self.cluster.kubeconfig).start() as process:
+            yield process
+
+    @asynccontextmanager
+    async def context(
+        self,
+        *,
+        garden: Client | None = None,
+        seed: Client | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        controllers: Controllers | None = None,
+        **fields: Any,
+    ) -> AsyncIterator[Context]:
+        """Args: fields: of the configuration."""
+        async with (
+            connected(self.garden.cluster, f"gardenlet/garden-of-{self.name}") as own_garden,
+            connected(self.cluster, f"gardenlet/seed-of-{self.name}") as own_seed,
+        ):
+            config: GardenletConfiguration = gardenlet_config(
+                self.name, controllers=controllers, **{"local_profile": LocalProfile(), **fields}
+            )
+            yield await gardenlet_context(
+                garden=garden or own_garden, seed=seed or own_seed, config=config, clock=clock
+            )
+
+    @asynccontextmanager
+    async def gardenlet(self, *declared: Declare, **options: Any) -> AsyncIterator[Context]:
+        async with self.context(**options) as context, gardenlet_at_work(context, *declared):
+            yield context

@@ -1,0 +1,256 @@
+"""What a Seed says of its operations, and what has to be there before one, by tables."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.flow.graph import Snapshot
+from agent.gardenlet.seed.main import backup_bucket, components
+from agent.gardenlet.seed.main.resource_manager import not_held
+from agent.gardenlet.seed.main.rules import prerequisites, status
+from agent.gardenlet.seed.main.rules.prerequisites import PrerequisiteMissing
+from config.gardenlet.schema import COMPONENTS, GardenletConfiguration, LocalProfile, Resources
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
+from kit.garden_objects import garden_object
+from kube.clock import format_time
+from kube.objects import Object
+
+NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
+LATER = "2024-01-01T12:00:00Z"
+BEFORE = "2024-01-01T00:00:00Z"
+
+
+def _seed(*, deleting: bool = False, **spec: Any) -> Object:
+    seed: Object = garden_object(SEEDS)
+    meta: Object = {"name": "local", "uid": "some-uid", "generation": 7}
+    return {
+        **seed,
+        "metadata": meta | ({"deletionTimestamp": BEFORE} if deleting else {}),
+        "spec": seed["spec"] | spec,
+    }
+
+
+def _begun(seed: Object) -> Object:
+    return status.begun(
+        seed,
+        gardener={"name": "g"},
+        kubernetes_version="v1.30.0",
+        cluster_identity="identity",
+        certificate_expires=NOW + timedelta(days=1),
+        resources=Resources(),
+        now=NOW,
+    )
+
+
+# --- the status
+
+
+@pytest.mark.parametrize(
+    ("deleting", "of_type", "text"),
+    [
+        (False, "Reconcile", "Reconciliation of Seed cluster initialized."),
+        (True, "Delete", "Deletion of Seed cluster in progress."),
+    ],
+)
+def test_the_status_at_the_start(deleting: bool, of_type: str, text: str) -> None:
+    assert _begun(_seed(deleting=deleting)) == {
+        "lastOperation": {
+            "type": of_type,
+            "state": "Processing",
+            "progress": 0,
+            "description": text,
+            "lastUpdateTime": LATER,
+        },
+        "gardener": {"name": "g"},
+        "kubernetesVersion": "v1.30.0",
+        "observedGeneration": 7,
+        "clusterIdentity": "identity",
+        "clientCertificateExpirationTimestamp": "2024-01-02T12:00:00Z",
+    }
+
+
+@pytest.mark.parametrize(
+    ("capacity", "reserved", "allocatable"),
+    [
+        ({"shoots": 100}, {}, {"shoots": "100"}),
+        ({"shoots": 100, "volumes": "200"}, {"volumes": 3}, {"shoots": "100", "volumes": "197"}),
+        ({"shoots": "2k"}, {"shoots": "500"}, {"shoots": "1500"}),
+        ({"memory": "2Gi"}, {"memory": "2Gi"}, {"memory": "0Gi"}),
+    ],
+)
+def test_what_is_reserved_can_not_be_given_away(capacity: Object, reserved: Object, allocatable: Object) -> None:
+    found = status.capacities(Resources(capacity=capacity, reserved=reserved))
+    assert found == {"capacity": {name: str(each) for name, each in capacity.items()}, "allocatable": allocatable}
+
+
+def test_without_a_configured_capacity_the_status_keeps_its_own() -> None:
+    assert not {"capacity", "allocatable"} & _begun(_seed()).keys()
+
+
+def test_a_success_has_conditions_checked_again_that_were_not_bad() -> None:
+    def condition(of_type: str, state: str) -> Object:
+        times = {"lastTransitionTime": BEFORE, "lastUpdateTime": BEFORE}
+        return {"type": of_type, "status": state, "reason": "R", "message": "m", **times}
+
+    kinds = ("BackupBucketsReady", "ExtensionsReady", "GardenletReady", "SeedSystemComponentsHealthy", "Other")
+    states = ("False", "True", "Unknown", "Progressing", "True")
+    present: Object = {"conditions": list(map(condition, kinds, states)), "phase": "Ready"}
+    found = status.succeeded(_seed(), present, now=NOW)
+    assert found["lastOperation"]["description"] == "Seed cluster has been successfully reconciled."
+    assert found["phase"] == "Ready"
+    assert [each["status"] for each in found["conditions"]] == ["False", *["Progressing"] * 3, "True"]
+    assert {each["reason"] for each in found["conditions"]} == {"R"}
+    moments = [each["lastTransitionTime"] for each in found["conditions"]]
+    assert moments == [BEFORE, LATER, LATER, BEFORE, BEFORE]
+
+
+def test_progress_says_what_the_snapshot_says() -> None:
+    snapshot = Snapshot("F", 4, frozenset({"A"}), frozenset({"B"}), (), frozenset())
+    found = status.progressing({"lastOperation": {"type": "Delete"}, "other": 1}, snapshot, now=NOW)
+    assert found["lastOperation"] | {"lastUpdateTime": ""} == {
+        "type": "Delete",
+        "state": "Processing",
+        "progress": 25,
+        "description": "B",
+        "lastUpdateTime": "",
+    }
+    assert found["other"] == 1
+
+
+@pytest.mark.parametrize(("progress", "expected"), [(None, 40), (89, 89)])
+def test_an_error_keeps_the_progress(progress: int | None, expected: int) -> None:
+    present = {"lastOperation": {"type": "Reconcile", "progress": 40}}
+    operation = status.failed(_seed(), present, "no", progress=progress, now=NOW)["lastOperation"]
+    assert operation["state"] == "Error"
+    assert operation["description"] == "no Operation will be retried."
+    assert operation["progress"] == expected
+
+
+# --- prerequisites
+
+
+def _secret(role: str) -> Object:
+    return {"metadata": {"name": f"s-{role}", "labels": {"gardener.cloud/role": role}}, "data": {"auth": "YQ=="}}
+
+
+@pytest.mark.parametrize(
+    ("roles", "text"),
+    [
+        ([], "need an internal domain secret but found none"),
+        (["global-monitoring"], "need an internal domain secret but found none"),
+        (["internal-domain"], "global monitoring secret not found in seed namespace"),
+        (["internal-domain"] * 2, "need at most one secret with the role internal-domain but found 2"),
+        (["internal-domain", *["alerting"] * 3], "need at most one secret with the role alerting but found 3"),
+        (["internal-domain", *["global-monitoring"] * 2], "need at most one secret with the role global-monitoring"),
+    ],
+)
+def test_which_secrets_the_garden_must_have(roles: list[str], text: str) -> None:
+    with pytest.raises(PrerequisiteMissing, match=f"^{text}"):
+        prerequisites.garden_secrets(list(map(_secret, roles)))
+
+
+def test_many_default_domains_are_fine() -> None:
+    roles = ["internal-domain", "default-domain", "default-domain", "global-monitoring"]
+    found = prerequisites.garden_secrets(list(map(_secret, roles)))
+    copy = prerequisites.monitoring_copy(found.monitoring)
+    assert copy["metadata"]["name"] == "seed-s-global-monitoring"
+    assert copy["data"] == {"auth": "YQ=="}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_supported"),
+    [("v1.27.9", False), ("v1.28.0", True), ("1.36.3", True), ("v2.0.0", True), ("v0.9.0", False), ("unknown", True)],
+)
+def test_which_versions_of_kubernetes_are_supported(version: str, is_supported: bool) -> None:
+    if is_supported:
+        prerequisites.demand_version(version)
+    else:
+        text = "^the Kubernetes version of the Seed cluster must be at least 1.28$"
+        with pytest.raises(PrerequisiteMissing, match=text):
+            prerequisites.demand_version(version)
+
+
+def test_two_wildcard_certificates_are_one_too_many() -> None:
+    prerequisites.demand_one_certificate([])
+    prerequisites.demand_one_certificate([{}])
+    with pytest.raises(PrerequisiteMissing, match="controlplane-cert but found 2"):
+        prerequisites.demand_one_certificate([{}, {}])
+
+
+def _installation(**statuses: str) -> Object:
+    all_statuses = {"Installed": "True", "Healthy": "True", "Progressing": "False"} | statuses
+    conditions = [{"type": each, "status": state} for each, state in all_statuses.items()]
+    installation: Object = garden_object(CONTROLLER_INSTALLATIONS)
+    return {**installation, "status": {"conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("installation", "kinds", "unready"),
+    [
+        (_installation(), ("ControlPlane", "DNSRecord", "Infrastructure", "Worker"), ""),
+        (_installation(), ("ControlPlane", "DNSRecord"), "Infrastructure/local, Worker/local"),
+        (_installation(Healthy="False"), ("ControlPlane", "DNSRecord", "Infrastructure", "Worker"), "all"),
+        (_installation(Progressing="True"), ("ControlPlane", "DNSRecord", "Infrastructure", "Worker"), "all"),
+        (_installation(Installed="Unknown"), ("ControlPlane", "DNSRecord", "Infrastructure", "Worker"), "all"),
+    ],
+)
+def test_which_extensions_are_waited_for(installation: Object, kinds: tuple[str, ...], unready: str) -> None:
+    if unready == "all":
+        unready = "ControlPlane/local, DNSRecord/local, Infrastructure/local, Worker/local"
+    registration: Object = garden_object(CONTROLLER_REGISTRATIONS)
+    registration["spec"]["resources"] = [{"kind": each, "type": "local"} for each in kinds]
+    text = prerequisites.unready_extensions(_seed(), installations=[installation], registrations={"r": registration})
+    assert text == (f"extension controllers missing or unready: {unready}" if unready else "")
+
+
+# --- what else is decided
+
+
+@pytest.mark.parametrize(
+    ("age", "holder", "is_held"), [(10, "me", True), (16, "me", False), (10, "", False), (0, "me", True)]
+)
+def test_when_a_resource_manager_is_at_work(age: int, holder: str, is_held: bool) -> None:
+    renewed = format_time(NOW - timedelta(seconds=age))
+    lease = {"spec": {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}}
+    assert bool(not_held(lease, now=NOW)) is not is_held
+    assert not_held(None, now=NOW)
+
+
+def test_the_bucket_of_a_seed() -> None:
+    backup = {"provider": "local", "secretRef": {"name": "s", "namespace": "garden"}, "providerConfig": {"a": 1}}
+    wanted = backup_bucket.desired(_seed(backup=backup))
+    assert wanted is not None
+    assert wanted["metadata"]["name"] == "some-uid"
+    assert wanted["metadata"]["annotations"] == {"gardener.cloud/operation": "reconcile"}
+    assert wanted["spec"] == {
+        "provider": {"type": "local", "region": "local"},
+        "secretRef": {"name": "s", "namespace": "garden"},
+        "seedName": "local",
+        "providerConfig": {"a": 1},
+    }
+    assert backup_bucket.desired(_seed()) is None
+
+
+def test_a_bucket_keeps_what_the_seed_does_not_say() -> None:
+    backup = {"provider": "local", "region": "elsewhere", "secretRef": {"name": "s", "namespace": "garden"}}
+    wanted = backup_bucket.desired(_seed(backup=backup))
+    live: Object = {
+        "metadata": {"name": "some-uid", "resourceVersion": "1", "annotations": {"a": "b"}, "finalizers": ["f"]},
+        "spec": {"providerConfig": {"old": True}, "secretRef": {"name": "old", "namespace": "garden"}},
+        "status": {"lastOperation": {}},
+    }
+    assert wanted is not None
+    found = backup_bucket.updated(live, wanted)
+    assert found["spec"] == wanted["spec"]
+    assert found["metadata"]["annotations"] == {"a": "b", "gardener.cloud/operation": "reconcile"}
+    assert found["metadata"]["finalizers"] == ["f"]
+    assert found["metadata"]["resourceVersion"] == "1"
+    assert found["status"] == {"lastOperation": {}}
+
+
+def test_which_components_are_deployed() -> None:
+    assert components.deployed(GardenletConfiguration()) == set(COMPONENTS)
+    local = GardenletConfiguration(local_profile=LocalProfile(deploy=COMPONENTS[:1]))
+    assert components.deployed(local) == {COMPONENTS[0]}
+    assert set(components.left_out(local)) == {*COMPONENTS[1:], *components.NOT_BUILT, "reserve-excess-capacity"}
