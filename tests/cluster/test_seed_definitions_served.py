@@ -4,6 +4,7 @@ The control plane is of this file alone: other tests define some of these kinds 
 """
 
 import copy
+import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -122,6 +123,16 @@ def test_a_backup_entry_may_move_to_another_bucket(seed: Cluster) -> None:
     seed.api.create(path(extensions.BACKUP_ENTRIES), example(extensions.BACKUP_ENTRIES, "moved"))
     moved = seed.api.patch(path(extensions.BACKUP_ENTRIES, "moved"), {"spec": {"bucketName": "other"}})
     assert moved["spec"]["bucketName"] == "other"
+
+
+def test_a_worker_may_have_a_hundred_pools(seed: Cluster) -> None:
+    obj = example(extensions.WORKERS, "large")
+    (pool,) = obj["spec"]["pools"]
+    pool.pop("userData")
+    pools = [{**pool, "name": f"pool-{number}", "labels": {"a" * 63: "b" * 63}} for number in range(100)]
+    stored = seed.api.create(path(extensions.WORKERS), {**obj, "spec": {**obj["spec"], "pools": pools}})
+    assert stored["spec"]["pools"] == pools
+    assert len(json.dumps(stored)) < 1 << 19
 
 
 def test_an_etcd_can_be_scaled(seed: Cluster) -> None:
