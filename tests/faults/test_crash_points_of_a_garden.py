@@ -1,4 +1,4 @@
-"""What controller manager and scheduler do, in a garden of its own.
+"""What controller manager, scheduler and gardenlet do, in a garden of its own.
 
 kill -9 at any write (see `kit.crash.sweep`), and answers that no API server gave (see `kit.crash.answers`).
 """
@@ -9,6 +9,7 @@ from agent.controller_manager import bootstrap
 from gardenapi.api import recognized
 from kit.crash import (
     scenes_of_a_garden,
+    scenes_of_a_gardenlet,
     scenes_of_projects,
     scenes_of_seed_autoscalers,
     scenes_of_seed_sets,
@@ -28,6 +29,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_seed_sets.SCENES,
     *scenes_of_seed_autoscalers.SCENES,
     *scenes_of_the_scheduler.SCENES,
+    *scenes_of_a_gardenlet.SCENES,
 ]
 _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""

@@ -27,6 +27,7 @@ from kube.objects import Object
 from kube.runtime.client import Client
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop
+from kube.runtime.watch import Timings
 from process.clusters import Clusters
 
 _DRAIN_SECONDS = 30.0
@@ -51,13 +52,14 @@ async def gardenlet_context(
     config: GardenletConfiguration,
     clock: Callable[[], datetime] = utc_now,
     namespaces: Sequence[str] = (),
+    timings: Timings | None = None,
 ) -> Context:
-    """Args: namespaces: of the seed that are seen; none: all."""
+    """Args: namespaces: of the seed that are seen; none: all. timings: of watches."""
     return Context(
         config=config,
         seed_name=config.seed_name,
-        seed=cluster_of(seed, *namespaces),
-        garden=cluster_of(garden),
+        seed=cluster_of(seed, *namespaces, timings=timings),
+        garden=cluster_of(garden, timings=timings),
         clusters=Clusters(user_agent="test", component="gardenlet"),
         # A process that does not know ends, and is started again.
         api=await soon(partial(recognized, garden), "a garden", passing=(KubeError,)),

@@ -11,6 +11,7 @@ from kit.crash import (
     scenes_managed,
     scenes_of_a_cluster,
     scenes_of_a_garden,
+    scenes_of_a_gardenlet,
     scenes_of_agents,
     scenes_of_projects,
     scenes_of_seed_autoscalers,
@@ -34,6 +35,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_seed_autoscalers.SCENES,
     *scenes_of_shoots.SCENES,
     *scenes_of_the_scheduler.SCENES,
+    *scenes_of_a_gardenlet.SCENES,
 ]
 CROSSED = {each for scene in SCENES for each in scene.crosses}
 OWN = "resources.gardener.cloud"
