@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 
 from gardener import conditions, keys
+from kube.conditions import conditions_of
 from kube.objects import Key, Object
 from kube.paths import mapping_at, with_value
 
@@ -78,3 +79,11 @@ def bootstrap_account(owner: Key) -> Key:
 def bootstrap_binding(account: Key) -> str:
     """The name of the ClusterRoleBinding of such a ServiceAccount."""
     return f"{BOOTSTRAP_ROLE}:{account.namespace}:{account.name}"
+
+
+def summed_up(status: Object, *, has_phase: bool) -> Object:
+    """The status of a Seed with what follows from its conditions.
+
+    Args: has_phase: whether Seeds of the garden have it.
+    """
+    return {**status, "phase": phase_of(conditions_of({"status": status}))} if has_phase else status

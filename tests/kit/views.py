@@ -149,6 +149,7 @@ spec:
   volumes: []
   restartPolicy: Always
   shootRef: {name: shoot}
+  class: seed
   shoot:
     spec: {networking: {nodes: 10.0.0.0/16, pods: 10.1.0.0/16, services: 10.2.0.0/16, ipFamilies: [IPv4]}}
     status: {networking: {nodes: [10.0.0.0/16], pods: [10.1.0.0/16], services: [10.2.0.0/16]}}

@@ -14,7 +14,7 @@ from agent.controller_manager.context import Context
 from config.shared import ConditionThreshold
 from gardener.api.garden import SHOOTS
 from gardener.conditions import progressing_until, softened
-from gardener.garden.seeds import phase_of
+from gardener.garden.seeds import summed_up
 from gardener.garden.shoots import selectors_of_users
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import NotFound
@@ -65,7 +65,7 @@ class SeedConditions:
         await self._update(seed, self._summed_up)
 
     def _summed_up(self, status: Object) -> Object:
-        return {**status, "phase": phase_of(conditions_of({"status": status}))} if self._has_phase else status
+        return summed_up(status, has_phase=self._has_phase)
 
     async def soften_and_write(self, seed: Object, found: Condition) -> Result:
         """Writes what was found, unless it is bad news and its threshold is not exceeded; then looks again."""

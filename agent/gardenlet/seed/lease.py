@@ -23,7 +23,7 @@ from agent.gardenlet.metrics import gardenlet_cluster_reachable
 from agent.gardenlet.views import SEEDS_VIEW
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_READY
-from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
+from gardener.garden.seeds import LEASE_NAMESPACE, summed_up
 from kube.clock import format_micro_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
@@ -58,7 +58,7 @@ def with_ready(status: Object, *, has_phase: bool, now: datetime) -> Object:
     updated = with_conditions(having, [READY], now=now)
     if updated == having:
         return status
-    return {**status, "conditions": updated} | ({"phase": phase_of(updated)} if has_phase else {})
+    return summed_up({**status, "conditions": updated}, has_phase=has_phase)
 
 
 def declare(context: Context) -> ControlLoop:

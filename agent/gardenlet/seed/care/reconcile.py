@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.seed.care.rules.condition import found_in, wanted
-from agent.gardenlet.seed.care.stores import NAMESPACES, Components, PoliciesElsewhere
+from agent.gardenlet.seed.care.stores import Components, PoliciesElsewhere
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import SEED_SYSTEM_COMPONENTS_HEALTHY, not_checked
-from gardener.garden.seeds import phase_of
+from gardener.garden.seeds import summed_up
+from gardener.network_policies import GARDEN_NAMESPACE
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KindNotServed, NotFound
 from kube.objects import Key, Object, condition
@@ -50,7 +51,7 @@ class Reconciler:
         """None: the condition stays as it is."""
         if not self.components.are_served:
             problem = KindNotServed(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-            message = f"failed listing ManagedResources in namespace {NAMESPACES[0]}: {problem}"
+            message = f"failed listing ManagedResources in namespace {GARDEN_NAMESPACE}: {problem}"
             return not_checked(SEED_SYSTEM_COMPONENTS_HEALTHY, message)
         now = self.clock()
         found = found_in(
@@ -70,7 +71,7 @@ class Reconciler:
             updated = with_conditions(having, [found], now=moment)
             if condition({"status": status}, found.type) != before or updated == having:
                 return status
-            return {**status, "conditions": updated} | ({"phase": phase_of(updated)} if self.has_phase else {})
+            return summed_up({**status, "conditions": updated}, has_phase=self.has_phase)
 
         try:
             await self.statuses.update(seed, compute)

@@ -15,8 +15,6 @@ from kube.runtime.loop import ControlLoop, enqueue_mapped
 from kube.runtime.predicates import changed_or_listed
 from process.clusters import Cluster
 
-NAMESPACES = (GARDEN_NAMESPACE, "istio-system")
-"""Of the components."""
 _KEPT_OF_METADATA = ("namespace", "name", "uid", "generation")
 _KEPT_OF_STATUS = ("observedGeneration", "secretsDataChecksum")
 
@@ -38,7 +36,8 @@ def checked(managed_resource: Object) -> Object | None:
     }
 
 
-_VIEWS = tuple(View(MANAGED_RESOURCES, checked, namespace=namespace) for namespace in NAMESPACES)
+_GARDEN_VIEW = View(MANAGED_RESOURCES, checked, namespace=GARDEN_NAMESPACE)
+_ISTIO_VIEW = View(MANAGED_RESOURCES, checked, namespace="istio-system")
 
 
 class Components:
@@ -67,7 +66,7 @@ class Components:
 
     def _begin(self) -> None:
         handler = enqueue_mapped(self._seed_of, when=changed_or_listed)
-        self._stores = [self._loop.watch(self._caches, view, handler) for view in _VIEWS]
+        self._stores = [self._loop.watch(self._caches, view, handler) for view in (_GARDEN_VIEW, _ISTIO_VIEW)]
         self._loop.queue.add(self._own)
 
     def _seed_of(self, change: Change[Object | None]) -> Sequence[Key]:
