@@ -10,6 +10,8 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
         "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
         "bastion": lambda config: config.controllers.bastion.enabled,
+        "controller_installation.care": lambda config: config.controllers.controller_installation_care.enabled,
+        "controller_installation.required": lambda config: config.controllers.controller_installation_required.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
         "seed.main.controller": lambda config: config.controllers.seed.enabled,

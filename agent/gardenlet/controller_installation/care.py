@@ -1,0 +1,155 @@
+"""The controller `controllerinstallation-care`: how installed extensions are, by their ManagedResources.
+
+ControllerInstallations  that come
+ManagedResources         of installations, whose conditions have changed
+
+All that it says follows from the ManagedResource as the cache has it, so there is nothing to be asked again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.views import controller_installations_view
+from gardener import conditions
+from gardener.api.garden import CONTROLLER_INSTALLATIONS
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.keys import CONTROLLER_INSTALLATION_NAME
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.errors import NotFound
+from kube.objects import Key, Object, condition, integer, is_deleting, key, labels, metadata, text
+from kube.paths import at
+from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import any_of, came, changed, listed
+from kube.runtime.status import StatusWriter
+
+NAMESPACE = "garden"
+_MANAGED_RESOURCES_VIEW = View(
+    MANAGED_RESOURCES,
+    without_managed_fields,
+    namespace=NAMESPACE,
+    label_selector=CONTROLLER_INSTALLATION_NAME,
+)
+_READ_ERROR = "SeedReadError"
+_AGAIN_SECONDS = 1.0
+"""Until an installation whose ManagedResource is missing is looked at again."""
+
+
+def missing(name: str) -> list[Condition]:
+    """What is said of an installation without a ManagedResource."""
+    what = f'ManagedResource "{NAMESPACE}/{name}": ManagedResource.resources.gardener.cloud "{name}" not found'
+    message = f"Failed to get {what}"
+    kinds = (conditions.INSTALLED, conditions.HEALTHY, conditions.PROGRESSING)
+    return [Condition(kind, "Unknown", _READ_ERROR, message) for kind in kinds]
+
+
+def reported(managed_resource: Object) -> list[Condition]:
+    """What its ManagedResource says about an installation."""
+    return [_installed(managed_resource), _healthy(managed_resource), _progressing(managed_resource)]
+
+
+def _installed(managed_resource: Object) -> Condition:
+    observed = integer(at(managed_resource, "status", "observedGeneration"))
+    generation = integer(metadata(managed_resource).get("generation"))
+    if observed != generation:
+        name = key(managed_resource)
+        problem = f"observed generation of managed resource {name} outdated ({observed}/{generation})"
+    else:
+        problem = _problem(managed_resource, conditions.RESOURCES_APPLIED, "True")
+    if problem:
+        return Condition(conditions.INSTALLED, "False", "InstallationPending", problem)
+    message = "The controller was successfully installed in the seed cluster."
+    return Condition(conditions.INSTALLED, "True", "InstallationSuccessful", message)
+
+
+def _healthy(managed_resource: Object) -> Condition:
+    if problem := _problem(managed_resource, conditions.RESOURCES_HEALTHY, "True"):
+        return Condition(conditions.HEALTHY, "False", "ControllerNotHealthy", problem)
+    message = "The controller running in the seed cluster is healthy."
+    return Condition(conditions.HEALTHY, "True", "ControllerHealthy", message)
+
+
+def _progressing(managed_resource: Object) -> Condition:
+    if problem := _problem(managed_resource, conditions.RESOURCES_PROGRESSING, "False"):
+        return Condition(conditions.PROGRESSING, "True", "ControllerNotRolledOut", problem)
+    message = "The controller has been rolled out successfully."
+    return Condition(conditions.PROGRESSING, "False", "ControllerRolledOut", message)
+
+
+def _problem(managed_resource: Object, kind: str, wanted: str) -> str:
+    """Why a condition is not as wanted; empty: it is."""
+    found, name = condition(managed_resource, kind), key(managed_resource)
+    if found is None:
+        return f"condition {kind} for managed resource {name} has not been reported yet"
+    if found.get("status") == wanted:
+        return ""
+    return f"condition {kind} of managed resource {name} is {text(found.get('status'))}: {text(found.get('message'))}"
+
+
+def declare(context: Context) -> ControlLoop:
+    settings = context.config.controllers.controller_installation_care
+    loop = ControlLoop("controllerinstallation-care", kind=CONTROLLER_INSTALLATIONS, workers=settings.concurrent_syncs)
+    view = controller_installations_view(context.seed_name)
+    installations = loop.watch(context.garden.caches, view, enqueue(when=any_of(came, listed)))
+    reconciler = Reconciler(
+        installations=installations,
+        statuses=StatusWriter(context.garden.client, installations),
+        clock=context.clock,
+        period=settings.sync_period,
+    )
+
+    def follow() -> None:
+        parts = [partial(condition, condition_type=each) for each in conditions.RESOURCES_GOOD]
+        mapped = enqueue_mapped(_installation_of, when=changed("metadata.generation", *parts))
+        reconciler.managed_resources = loop.watch(context.seed.caches, _MANAGED_RESOURCES_VIEW, mapped)
+
+    loop.when_served(context.seed.discovery, [MANAGED_RESOURCES], follow)
+    return loop.reconciled_by(reconciler)
+
+
+def _installation_of(change: Change[Object]) -> list[Key]:
+    name = labels(change.new or change.old or {}).get(CONTROLLER_INSTALLATION_NAME, "")
+    return [Key("", name)] if name else []
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """Args:
+    managed_resources: None: the seed does not serve the kind yet.
+    period: seconds after which an installation is looked at again.
+    """
+
+    installations: Store[Object]
+    statuses: StatusWriter
+    clock: Callable[[], datetime]
+    period: float
+    managed_resources: Store[Object] | None = None
+
+    async def reconcile(self, name: Key) -> Result:
+        installation = self.installations.get(name)
+        if installation is None or is_deleting(installation):
+            return Done()
+        if self.managed_resources is None:
+            return RequeueAfter(self.period)  # who installs it says what is the matter
+        if not self.managed_resources.synced.is_set():
+            return RequeueAfter(_AGAIN_SECONDS)
+        managed_resource = self.managed_resources.get(Key(NAMESPACE, name.name))
+        found = missing(name.name) if managed_resource is None else reported(managed_resource)
+        await self._write(installation, found)
+        return Done()
+
+    async def _write(self, installation: Object, found: list[Condition]) -> None:
+        now = self.clock()
+
+        def compute(status: Object) -> Object:
+            having = conditions_of({"status": status})
+            return {**status, "conditions": with_conditions(having, found, now=now)}
+
+        try:
+            await self.statuses.update(installation, compute)
+        except NotFound:
+            return

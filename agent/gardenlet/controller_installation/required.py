@@ -1,0 +1,167 @@
+"""The controller `controllerinstallation-required`: whether objects in the seed still need an extension.
+
+ControllerInstallations  that come
+extension objects        of which the first of a type comes, or the last one goes: all installations for the kind
+
+Of each kind only the types are kept. A kind that the seed does not serve has no objects; it is watched as soon as it is
+served. The controller runs whatever becomes of the Seed, since the Seed goes only after the installations.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.views import controller_installations_view
+from gardener.api.extensions import ALL_EXTENSIONS, SELF_HOSTED_SHOOT_EXPOSURES
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS
+from gardener.conditions import REQUIRED
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.errors import NotFound
+from kube.objects import Key, Object, condition, key, spec, text
+from kube.paths import at, mappings_at
+from kube.resources import Resource
+from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.loop import ControlLoop, Queue, enqueue, enqueue_mapped
+from kube.runtime.predicates import any_of, came, changed, listed
+from kube.runtime.queue import CHANGE
+from kube.runtime.status import StatusWriter
+
+KINDS = tuple(each for each in ALL_EXTENSIONS if each != SELF_HOSTED_SHOOT_EXPOSURES)
+_BY_TYPE = "type"
+_SOON = 1.0
+_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_fields)
+
+
+def provided(registration: Object) -> list[tuple[str, str]]:
+    """Kinds and types that an extension is registered for."""
+    resources = mappings_at(registration, "spec", "resources")
+    return [(text(each.get("kind")), text(each.get("type"))) for each in resources]
+
+
+def required(needed: list[str]) -> Condition:
+    """Args: needed: kinds and types that have objects, as `Network/calico`."""
+    if needed:
+        message = f"extension objects still exist in the seed: [{' '.join(sorted(needed))}]"
+        return Condition(REQUIRED, "True", "ExtensionObjectsExist", message)
+    message = (
+        "no extension objects exist in the seed having the kind/type combinations the controller is responsible for"
+    )
+    return Condition(REQUIRED, "False", "NoExtensionObjects", message)
+
+
+def _type_of(obj: Object) -> str:
+    return text(spec(obj).get("type"))
+
+
+def _itself(kept: str) -> tuple[str]:
+    return (kept,)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings = context.config.controllers.controller_installation_required
+    loop = ControlLoop(
+        "controllerinstallation-required", kind=CONTROLLER_INSTALLATIONS, workers=settings.concurrent_syncs
+    )
+    garden = context.garden
+    view = controller_installations_view(context.seed_name)
+    installations = loop.watch(garden.caches, view, enqueue(when=any_of(came, listed)))
+
+    def of_registration(change: Change[Object]) -> list[Key]:
+        return [key(each) for each in installations.values() if _registration_of(each) == change.key.name]
+
+    registrations = loop.watch(
+        garden.caches,
+        _REGISTRATIONS_VIEW,
+        enqueue_mapped(of_registration, when=changed("spec.resources")),
+    )
+    reconciler = Reconciler(
+        installations=installations,
+        registrations=registrations,
+        statuses=StatusWriter(garden.client, installations),
+        clock=context.clock,
+    )
+    for kind in KINDS:
+        loop.when_served(context.seed.discovery, [kind], partial(_follow, loop, context, reconciler, kind))
+    return loop.reconciled_by(reconciler)
+
+
+def _follow(loop: ControlLoop, context: Context, reconciler: "Reconciler", kind: Resource) -> None:
+    view = View(kind, _type_of, indexes=((_BY_TYPE, _itself),))
+    store: Store[str]
+
+    def handle(queue: Queue, change: Change[str]) -> None:
+        """A type counts when its first object has come, or its last one has gone."""
+        for each in {change.old, change.new} - {None}:
+            count = store.count(_BY_TYPE, each)
+            if count == 0 or (count == 1 and each == change.new and change.old != change.new):
+                for name in reconciler.of_kind(kind.kind):
+                    reconciler.affected.add(name)
+                    queue.add(name, CHANGE)
+                return
+
+    store = loop.watch(context.seed.caches, view, handle)
+    reconciler.types[kind.kind] = store
+
+
+def _registration_of(installation: Object) -> str:
+    return text(at(installation, "spec", "registrationRef", "name"))
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """Attributes:
+    types: of the objects there are, by kind; a kind that is missing has none.
+    affected: installations for a kind of which other types have objects than before.
+    """
+
+    installations: Store[Object]
+    registrations: Store[Object]
+    statuses: StatusWriter
+    clock: Callable[[], datetime]
+    types: dict[str, Store[str]] = field(default_factory=dict)
+    affected: set[Key] = field(default_factory=set)
+
+    def of_kind(self, kind: str) -> list[Key]:
+        """The installations of extensions that are registered for the kind."""
+        names = {
+            key(registration).name
+            for registration in self.registrations.values()
+            if any(each == kind for each, _ in provided(registration))
+        }
+        return [key(each) for each in self.installations.values() if _registration_of(each) in names]
+
+    async def reconcile(self, name: Key) -> Result:
+        installation = self.installations.get(name)
+        if installation is None:
+            self.affected.discard(name)
+            return Done()
+        if not all(store.synced.is_set() for store in self.types.values()):
+            return RequeueAfter(_SOON)
+        registration = self.registrations.get(Key("", _registration_of(installation)))
+        if registration is None:
+            return Done()
+        needed = [f"{kind}/{type_}" for kind, type_ in provided(registration) if self._has(kind, type_)]
+        is_said = (condition(installation, REQUIRED) or {}).get("status") == "True"
+        # That a new one is not needed is not said before something of its kinds has come or gone.
+        if needed or is_said or name in self.affected:
+            await self._write(installation, required(needed))
+        self.affected.discard(name)
+        return Done()
+
+    async def _write(self, installation: Object, found: Condition) -> None:
+        now = self.clock()
+
+        def compute(status: Object) -> Object:
+            having = conditions_of({"status": status})
+            return {**status, "conditions": with_conditions(having, [found], now=now)}
+
+        with suppress(NotFound):
+            await self.statuses.update(installation, compute)
+
+    def _has(self, kind: str, type_: str) -> bool:
+        store = self.types.get(kind)
+        return store is not None and store.count(_BY_TYPE, type_) > 0
