@@ -75,8 +75,8 @@ class Gardenlet:
     async def start(self) -> None:
         """Raises: StartError: somebody has to correct something."""
         self._rotation = await enter(self.access, self._config.seed)
-        self._health.confirm()
         await self._controllers.start()
+        self._health.confirm()
         await self._rotation.start()
 
     async def wait(self) -> None:

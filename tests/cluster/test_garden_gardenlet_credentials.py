@@ -7,7 +7,9 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,7 @@ from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.gardenlet_bootstrap import BOOTSTRAP, KUBECONFIG, QUICK, Entry, quick
+from kit.kubeconfigs import written
 from kit.world import connected
 from kube.clock import utc_now
 from kube.objects import Object, annotations, condition, spec
@@ -206,6 +209,41 @@ async def test_a_kubeconfig_that_an_operator_stores_is_used_at_once(entry: Entry
         assert access.credentials.life == life
         assert await access.clusters[GARDEN].client.get(SEEDS, entry.name)
     assert requests_of(entry) == []
+
+
+async def test_a_certificate_in_a_file_is_renewed_into_the_secret(
+    entry: Entry, approving: None, tmp_path: Path
+) -> None:
+    content = entry.with_certificate(since=utc_now() - HOUR, lifetime=HOUR * 1.05)
+    file = written(tmp_path / "kubeconfig", content)
+    settings = replace(entry.settings(), bootstrap_kubeconfig=None, kubeconfig=str(file))
+    async with entry.access(pace=QUICK) as access:
+        access.settings = settings
+        rotation = await enter(access, entry.seed_config)
+        assert access.credentials.life == of_content(content, origin="of the test").life
+        await rotation.start()
+        try:
+            await soon(lambda: entry.exists(KUBECONFIG), "the certificate to be stored")
+            await soon(lambda: access.credentials.life == entry.stored().life, "it to be used")
+        finally:
+            await rotation.stop()
+
+
+async def test_nothing_is_asked_while_nothing_changes(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Counting(Transport):
+        def send(self, method: str, path: str, **options: Any) -> Any:
+            asked.append(f"{method} {path}")
+            return super().send(method, path, **options)
+
+    monkeypatch.setattr(process_clusters, "Transport", Counting)
+    entry.put(KUBECONFIG, valid(entry))
+    async with running(entry):
+        await asyncio.sleep(0.5)
+        asked.clear()
+        await asyncio.sleep(0.5)  # ten rounds
+        assert asked == []
 
 
 # --- the authority

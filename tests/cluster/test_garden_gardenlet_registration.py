@@ -1,10 +1,12 @@
 """A gardenlet registers its Seed, and takes over what its predecessor has left; the garden is its own seed here."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.controller_manager.certificate_signing_request import declare
 from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
@@ -98,12 +100,17 @@ async def test_a_seed_that_was_finalised_here_is_not_registered_by_a_restart(ent
     entry.garden.patch(SEEDS, entry.name, CONFIRMED)
     entry.garden.delete(SEEDS, entry.name)
 
-    assert await registration(entry, client)._registered() is None
+    waiting = asyncio.ensure_future(registration(entry, client).register())
+    with capture_logs() as logged:
+        await asyncio.sleep(0.5)
+    assert not waiting.done()
     assert not _is_there(entry)
+    assert len([each for each in logged if "not registered again" in each["event"]]) == 1
     # Another configuration is a reason; and then it is not remembered any more.
     await registration(entry, client, labelled(entry, new="1")).register()
     assert _is_there(entry)
     assert not entry.config_map(MARKER)
+    await waiting
 
 
 def _is_there(entry: Entry) -> bool:

@@ -25,14 +25,20 @@ from config.gardenlet.schema import GardenClientConnection, SecretReference
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SEEDS
-from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id, namespace_of
+from gardener.garden.seeds import (
+    BOOTSTRAP_ACCOUNT_PREFIX,
+    BOOTSTRAP_ROLE,
+    LEASE_NAMESPACE,
+    bootstrap_token_id,
+    namespace_of,
+)
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.kubeconfigs import kubeconfig
 from kit.processes.agent import AgentProcess
 from kube.errors import AlreadyExists
 from kube.objects import Key, Object
-from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.connection import load_kubeconfig
 from kube.x509 import Pair, make_client
 from localprocesses.components import SERVICE_CIDR
@@ -120,6 +126,28 @@ class Entry:
         kind, name = "bootstrap.kubernetes.io/token", f"bootstrap-token-{identity}"
         self.garden.create(SECRETS, name, namespace="kube-system", type=kind, stringData=data)
         return self.kubeconfig({"token": f"{identity}.{secret}"})
+
+    def with_account(self) -> bytes:
+        """With a token of a new ServiceAccount, which may bootstrap."""
+        account, namespace = f"{BOOTSTRAP_ACCOUNT_PREFIX}{self.name}", "garden"
+        self.make_namespace(namespace)
+        self.garden.create(SERVICE_ACCOUNTS, account, namespace=namespace)
+        role = {"apiGroup": CLUSTER_ROLE_BINDINGS.group, "kind": "ClusterRole", "name": BOOTSTRAP_ROLE}
+        subjects = [{"kind": "ServiceAccount", "namespace": namespace, "name": account}]
+        self.garden.create(CLUSTER_ROLE_BINDINGS, self.account_binding, roleRef=role, subjects=subjects)
+        path = SERVICE_ACCOUNTS.path(namespace=namespace, name=account, subresource="token")
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+        return self.kubeconfig({"token": self.garden.cluster.api.create(path, request)["status"]["token"]})
+
+    @property
+    def account_binding(self) -> str:
+        return f"{BOOTSTRAP_ROLE}:garden:{BOOTSTRAP_ACCOUNT_PREFIX}{self.name}"
+
+    def has_account(self) -> bool:
+        """Or its binding."""
+        account = SERVICE_ACCOUNTS.path(namespace="garden", name=f"{BOOTSTRAP_ACCOUNT_PREFIX}{self.name}")
+        paths = account, CLUSTER_ROLE_BINDINGS.path(name=self.account_binding)
+        return any(self.garden.cluster.api.raw("GET", path)[0] == 200 for path in paths)
 
     def with_certificate(self, *, since: datetime, lifetime: timedelta, ca: str = "") -> bytes:
         """With a certificate of the garden's authority, however old it is."""

@@ -134,7 +134,8 @@ class GardenAccess:
         try:
             source = choice(found, now=self.seed.clock())
         except NoKubeconfig as error:
-            raise StartError(str(error)) from error
+            where = _name(self.settings.bootstrap_kubeconfig)
+            raise StartError(f"{error}; put one into the Secret {where}" if where else str(error)) from error
         match source:
             case Source.FILE:
                 return self._of_file()

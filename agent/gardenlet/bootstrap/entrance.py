@@ -6,8 +6,10 @@ from agent.gardenlet.bootstrap.bootstrap_credentials import finish
 from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
 from agent.gardenlet.bootstrap.registration import Registration
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
+from kube.errors import KubeError
 from kube.objects import Object
 from process.clusters import Endpoint
+from process.runner import StartError
 
 
 async def enter(access: GardenAccess, configured: Object) -> Rotation:
@@ -19,6 +21,13 @@ async def enter(access: GardenAccess, configured: Object) -> Rotation:
 
     Raises: StartError: somebody has to correct something.
     """
+    try:
+        return await _enter(access, configured)
+    except KubeError as error:
+        raise StartError(f"gardenlet of seed {access.seed_name} can't start: {error}") from error
+
+
+async def _enter(access: GardenAccess, configured: Object) -> Rotation:
     seed, pace = access.seed.client, access.pace
     await seed_configuration.check(seed, configured, pace=pace)
     kubeconfig = await access.obtain()

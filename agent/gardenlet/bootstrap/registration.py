@@ -23,6 +23,7 @@ from kube.runtime.client import Client
 from process.runner import StartError
 
 _LOOK_SECONDS = 10.0
+_CHANGED_SECONDS = 0.1
 _NAMESPACE_LOOKS, _NAMESPACE_SECONDS = 10, 0.5
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -50,12 +51,24 @@ class Registration:
         Raises: StartError: the garden refuses it, or makes no namespace for it.
         """
         try:
+            is_reported = False
             while (registered := await self.pace.patiently("register the Seed", self._registered)) is None:
+                if not is_reported:
+                    self._report_absence()
+                is_reported = True
                 await self.pace.sleep(_LOOK_SECONDS)
         except ApiError as error:
             raise StartError(f'could not register seed "{self.name}": {error}') from error
         await self._namespace()
         return registered
+
+    def _report_absence(self) -> None:
+        log.info(
+            "The Seed was deleted and finalised here; it is not registered again, until its configuration changes or"
+            " the marker is removed",
+            seed=self.name,
+            marker=f"ConfigMap {MARKER_NAMESPACE}/{MARKER} of the seed cluster",
+        )
 
     async def _registered(self) -> Object | None:
         while True:
@@ -63,6 +76,7 @@ class Registration:
                 live = await self.garden.find(SEEDS, self.name)
                 written = await (self._created() if live is None else self._patched(live))
             except (AlreadyExists, Conflict, NotFound):
+                await self.pace.sleep(_CHANGED_SECONDS)
                 continue  # it has come, changed or gone meanwhile
             if written is not None:
                 await self._remove_marker()
@@ -71,12 +85,6 @@ class Registration:
     async def _created(self) -> Object | None:
         marker = await self._marker()
         if stays_away(marker, self.configured):
-            log.info(
-                "The Seed was deleted and finalised here; it is not registered again, until its configuration changes"
-                " or the marker is removed",
-                seed=self.name,
-                marker=f"ConfigMap {MARKER_NAMESPACE}/{MARKER} of the seed cluster",
-            )
             return None
         log.info("Registering the Seed", seed=self.name, reason=why_again(marker))
         return await self.garden.create(SEEDS, new_seed(self.configured))

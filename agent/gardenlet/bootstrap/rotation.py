@@ -154,8 +154,8 @@ class Rotation:
             self._attempt = asyncio.create_task(self._renew(life), name="renew the certificate for the garden")
             self._attempt.add_done_callback(lambda _: self._news.set())
         if self._clock() >= self._next_authority:
-            self._next_authority = self._clock() + AUTHORITY_SECONDS
             await self._look_at_authority()
+            self._next_authority = self._clock() + AUTHORITY_SECONDS
         if life is not None:
             await self._say(life)
 

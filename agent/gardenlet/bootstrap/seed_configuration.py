@@ -1,10 +1,13 @@
-"""Whether this cluster is the one that is configured: reads what `rules.networks` compares."""
+"""Whether this cluster is one that can be a seed, and the one that is configured: reads what pure functions compare."""
 
 from collections.abc import Sequence
 
+import structlog
+
 from agent.gardenlet.bootstrap.pace import Pace
 from agent.gardenlet.bootstrap.rules.networks import against_samples, against_shoot_info
-from kube.objects import Object, string_map
+from gardener.garden.supported_versions import Support, support, unsupported_text
+from kube.objects import Object, string_map, text
 from kube.paths import mapping_at
 from kube.resources import CONFIG_MAPS, NODES, PODS, SERVICES, Resource
 from kube.runtime.client import Client, Selection
@@ -13,11 +16,20 @@ from process.runner import StartError
 _SHOOT_INFO, _NAMESPACE = "shoot-info", "kube-system"
 _SAMPLES = 100
 
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
 
 async def check(seed: Client, configured: Object, *, pace: Pace) -> None:
-    """Args: configured: the Seed. Raises: StartError: it names other networks than the cluster has."""
+    """Args: configured: the Seed. Raises: StartError: its Kubernetes is too old, or has other networks."""
+    answer = await pace.patiently("read the version of the seed", lambda: seed.read("/version"))
+    version = text(answer.get("gitVersion"))
+    match support(version):
+        case Support.NONE:
+            raise StartError(unsupported_text(version))
+        case Support.NEWER:
+            log.warning("The seed has a version of Kubernetes that was not tested", version=version)
     networks = mapping_at(configured, "spec", "networks")
-    violations = await pace.patiently("read the networks of the seed cluster", lambda: _violations(seed, networks))
+    violations = await pace.patiently("read the networks of the seed", lambda: _violations(seed, networks))
     if violations:
         raise StartError("\n".join(violations))
 

@@ -15,6 +15,8 @@ from kube.runtime.connection import Connection, connection_of_kubeconfig, load_k
 from kube.runtime.kubeconfig import find_entry, parse_kubeconfig, read_kubeconfig
 from kube.x509 import Certificate, load_certificates
 
+_ATTEMPTS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
@@ -109,8 +111,9 @@ async def store(
 
     Raises: Overtaken; KubeError.
     """
-    (namespace, name), noted = where, annotations or {}
+    (namespace, name), noted, attempts = where, annotations or {}, _ATTEMPTS
     while True:
+        attempts -= 1
         present = await client.find(SECRETS, name, namespace=namespace)
         if content_of(present) not in {instead_of, content}:
             raise Overtaken(f"another kubeconfig has been put into the Secret {namespace}/{name}")
@@ -120,4 +123,5 @@ async def store(
             patch = secret_patch(present, content, annotations=noted)
             return await client.patch(SECRETS, name, patch, namespace=namespace)
         except (AlreadyExists, Conflict):
-            continue  # it has changed, perhaps in other ways
+            if not attempts:
+                raise  # else it has changed, perhaps in other ways

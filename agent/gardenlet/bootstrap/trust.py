@@ -4,6 +4,7 @@ A wrong one in the kubeconfig would lock this process out. So it is tried first,
 that can't be verified is reported, and never trusted.
 """
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,7 +21,7 @@ _ANYBODY_MAY_READ = "/version"
 
 
 class NotVerified(Exception):
-    """The server is not known by this authority, or does not answer; the text says which."""
+    """The server is not known by this authority, or that is none."""
 
 
 @asynccontextmanager
@@ -42,7 +43,7 @@ async def trusting(
 
     Args: authority: PEM; empty: those of the system.
 
-    Raises: NotVerified.
+    Raises: NotVerified; KubeError: the server does not answer.
     """
     cluster = with_authority(kubeconfig.cluster, authority)
     content = document(cluster, certificate=kubeconfig.certificate_pem, key=kubeconfig.key)
@@ -52,6 +53,18 @@ async def trusting(
             await garden.client.read(_ANYBODY_MAY_READ)
     except ApiError:
         return changed  # it is the server that refuses
-    except (ConfigurationError, KubeError) as error:
+    except KubeError as error:
+        if _is_of_tls(error):
+            raise NotVerified(str(error)) from error
+        raise
+    except ConfigurationError as error:
         raise NotVerified(str(error)) from error
     return changed
+
+
+def _is_of_tls(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__
+    return False
