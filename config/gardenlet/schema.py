@@ -1,6 +1,6 @@
 """Every field of the gardenlet's configuration file, but for those of its controllers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -213,7 +213,19 @@ class NodeToleration:
 
 RESOURCE_MANAGER = "gardener-resource-manager"
 GARDENLET_AUTOSCALING = "gardenlet-autoscaling"
-COMPONENTS = (RESOURCE_MANAGER, GARDENLET_AUTOSCALING)
+COMPONENTS_WITH_IMAGES: Mapping[str, Sequence[str]] = {
+    "etcd-druid": ("etcd_druid",),
+    "kube-state-metrics-seed": ("kube_state_metrics",),
+    "vpa": ("vpa_admission_controller", "vpa_recommender", "vpa_updater"),
+}
+"""Components of a seed that are left out unless all of these images are named."""
+COMPONENTS = (
+    RESOURCE_MANAGER,
+    GARDENLET_AUTOSCALING,
+    "cluster-autoscaler",
+    "machine-controller-manager",
+    *COMPONENTS_WITH_IMAGES,
+)
 """Components of a seed that may be left out."""
 
 
@@ -231,6 +243,13 @@ class Images:
         str, setting("Image of the resource manager of the seed; needed where it is deployed.")
     ] = ""
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
+    etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
+    kube_state_metrics: Annotated[str, setting("Image of kube-state-metrics; without it, there is none.")] = ""
+    vpa_admission_controller: Annotated[
+        str, setting("Image of the vertical pod autoscaler's webhook; without all three, there is no autoscaler.")
+    ] = ""
+    vpa_recommender: Annotated[str, setting("Image of the vertical pod autoscaler's recommender.")] = ""
+    vpa_updater: Annotated[str, setting("Image of the vertical pod autoscaler's updater.")] = ""
 
 
 def _known_features(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -1,16 +1,24 @@
 """What a Seed says of its operations, and what has to be there before one, by tables."""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from agent.gardenlet.flow.graph import Snapshot
-from agent.gardenlet.seed.main import backup_bucket, components
+from agent.gardenlet.seed.main import backup_bucket, components, optional
 from agent.gardenlet.seed.main.resource_manager import not_held
 from agent.gardenlet.seed.main.rules import prerequisites, status
 from agent.gardenlet.seed.main.rules.prerequisites import PrerequisiteMissing
-from config.gardenlet.schema import COMPONENTS, GardenletConfiguration, LocalProfile, Resources
+from config.gardenlet.schema import (
+    COMPONENTS,
+    COMPONENTS_WITH_IMAGES,
+    GardenletConfiguration,
+    Images,
+    LocalProfile,
+    Resources,
+)
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from kit.garden_objects import garden_object
 from kube.clock import format_time
@@ -249,8 +257,18 @@ def test_a_bucket_keeps_what_the_seed_does_not_say() -> None:
     assert found["status"] == {"lastOperation": {}}
 
 
+def test_components_are_called_alike_in_the_configuration() -> None:
+    assert {each.name for each in optional.COMPONENTS} < set(COMPONENTS)
+    assert {field.name for field in fields(Images)} >= {
+        name for each in COMPONENTS_WITH_IMAGES.values() for name in each
+    }
+
+
 def test_which_components_are_deployed() -> None:
-    assert components.deployed(GardenletConfiguration()) == set(COMPONENTS)
+    always = set(COMPONENTS) - COMPONENTS_WITH_IMAGES.keys()
+    assert components.deployed(GardenletConfiguration()) == always
+    some = Images(etcd_druid="i", vpa_updater="i")
+    assert components.deployed(GardenletConfiguration(images=some)) == always | {"etcd-druid"}
     local = GardenletConfiguration(local_profile=LocalProfile(deploy=COMPONENTS[:1]))
     assert components.deployed(local) == {COMPONENTS[0]}
     assert set(components.left_out(local)) == {*COMPONENTS[1:], *components.NOT_BUILT, "reserve-excess-capacity"}

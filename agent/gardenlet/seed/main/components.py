@@ -6,22 +6,17 @@ With a local profile, others run as processes of this computer, or are not neede
 from collections.abc import Collection
 
 from agent.gardenlet.components.system import RESERVATION
-from config.gardenlet.schema import COMPONENTS, GardenletConfiguration
+from config.gardenlet.schema import COMPONENTS, COMPONENTS_WITH_IMAGES, GardenletConfiguration
 
 NOT_BUILT = (
-    "cluster-autoscaler",
     "dependency-watchdog",
-    "etcd-druid",
     "fluent-operator",
     "istio",
     "kube-apiserver-ingress",
-    "kube-state-metrics",
-    "machine-controller-manager",
     "nginx-ingress",
     "plutono",
     "prometheus-operator",
     "vali",
-    "vertical-pod-autoscaler",
     "vpn-authorization-server",
 )
 """What Shoots with workers, or on a cluster that is no computer of one's own, need besides."""
@@ -30,7 +25,12 @@ NOT_BUILT = (
 def deployed(config: GardenletConfiguration) -> frozenset[str]:
     """Those of the ones that may be left out."""
     profile = config.local_profile
-    return frozenset(COMPONENTS if profile is None else profile.deploy)
+    lacking = {
+        name
+        for name, images in COMPONENTS_WITH_IMAGES.items()
+        if not all(getattr(config.images, image) for image in images)
+    }
+    return frozenset(COMPONENTS if profile is None else profile.deploy) - lacking
 
 
 def left_out(config: GardenletConfiguration) -> Collection[str]:

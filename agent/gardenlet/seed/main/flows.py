@@ -10,7 +10,7 @@ from functools import partial
 
 from agent.gardenlet.components import cluster_identity, gardenlet_autoscaling, system
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
-from agent.gardenlet.seed.main import definitions, renewals, required, resource_manager
+from agent.gardenlet.seed.main import definitions, optional, renewals, required, resource_manager
 from agent.gardenlet.seed.main.operation import SeedOperation
 from config.gardenlet.schema import GARDENLET_AUTOSCALING
 from gardener import keys
@@ -150,6 +150,12 @@ RECONCILE: Graph[SeedOperation] = Graph(
             after=["extensions"],
             unless=_has_own_identity,
         ),
+        *(
+            Task(
+                each.name, f"Deploying {each.what}", each.reconcile, after=["cluster-identity"], unless=each.is_brought
+            )
+            for each in optional.COMPONENTS
+        ),
         Task(
             "access-secrets",
             "Renewing garden access secrets",
@@ -201,11 +207,22 @@ DELETE: Graph[SeedOperation] = Graph(
             after=["installations"],
             retry=ONCE,
         ),
+        *(
+            Task(
+                each.name,
+                f"Destroying {each.what}",
+                each.destroy,
+                after=["installations"],
+                unless=each.is_brought,
+                retry=ONCE,
+            )
+            for each in optional.COMPONENTS
+        ),
         Task(
             "managed-resources",
             "Ensuring all ManagedResources are gone",
             required.until_managed_resources_are_gone,
-            after=["system"],
+            after=["system", *(each.name for each in optional.COMPONENTS)],
             unless=_is_garden,
             retry=ONCE,
         ),

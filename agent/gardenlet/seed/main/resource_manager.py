@@ -49,14 +49,15 @@ async def _values(operation: SeedOperation) -> resource_manager.Values:
         ca_bundle=bundle.data[BUNDLE].decode() if bundle is not None else "",
         zones=operation.zones,
         autoscaled=operation.installs_autoscaler,
-        monitored=await _are_monitors_served(operation),
+        monitored=await are_monitors_served(operation),
         additional_namespaces=[
             as_object(each) for each in operation.config.controllers.network_policy.additional_namespace_selectors
         ],
     )
 
 
-async def _are_monitors_served(operation: SeedOperation) -> bool:
+async def are_monitors_served(operation: SeedOperation) -> bool:
+    """Whether there can be ServiceMonitors. Raises KubeError."""
     try:
         await operation.cluster.discovery.find(SERVICE_MONITORS.api_version, SERVICE_MONITORS.kind)
     except KindNotServed:

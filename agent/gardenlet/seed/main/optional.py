@@ -1,0 +1,113 @@
+"""Components of a seed that may be left out: one line each says how it is deployed, and what it needs for that.
+
+One that is left out is removed if it was deployed before. What another gardenlet has deployed is not touched then.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from agent.gardenlet.components import etcd_druid, kube_state_metrics, vertical_pod_autoscaler, worker_roles
+from agent.gardenlet.components.parts import in_seed
+from agent.gardenlet.components.vertical_pod_autoscaler.roles import ADMISSION
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Signer
+from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
+from agent.gardenlet.seed.main.resource_manager import are_monitors_served
+from kube.objects import Object
+
+_GONE_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """Attributes:
+    name: of its ManagedResource.
+    what: as people know it.
+    is_of_garden: whether a garden in the same cluster brings it.
+    is_wanted: what else has to be so.
+    """
+
+    name: str
+    what: str
+    objects: Callable[[SeedOperation], Awaitable[list[Object]]]
+    is_of_garden: bool = False
+    is_wanted: Callable[[SeedOperation], bool] = lambda _: True
+
+    def is_brought(self, operation: SeedOperation) -> bool:
+        """By the garden: then it is not touched."""
+        return self.is_of_garden and operation.is_garden
+
+    async def reconcile(self, operation: SeedOperation) -> None:
+        """Deploy it, or remove it. Raises ReconcileError, KubeError."""
+        if self.name in operation.components and self.is_wanted(operation):
+            await operation.objects.deploy(self.name, await self.objects(operation))
+        else:
+            await self.destroy(operation)
+
+    async def destroy(self, operation: SeedOperation) -> None:
+        """Returns when it is gone. Raises ReconcileError, KubeError."""
+        await operation.objects.destroy(self.name, in_seed(self.name, []), seconds=_GONE_SECONDS)
+
+
+async def _cluster_autoscaler(_: SeedOperation) -> list[Object]:
+    return worker_roles.cluster_autoscaler()
+
+
+async def _machine_controller_manager(_: SeedOperation) -> list[Object]:
+    return worker_roles.machine_controller_manager()
+
+
+async def _kube_state_metrics(operation: SeedOperation) -> list[Object]:
+    return kube_state_metrics.objects(kube_state_metrics.Values(image=operation.config.images.kube_state_metrics))
+
+
+async def _etcd_druid(operation: SeedOperation) -> list[Object]:
+    values = etcd_druid.Values(
+        image=operation.config.images.etcd_druid,
+        config=operation.config.etcd_config or {},
+        monitored=await are_monitors_served(operation),
+    )
+    return etcd_druid.objects(values)
+
+
+async def _vertical_pod_autoscaler(operation: SeedOperation) -> list[Object]:
+    images = operation.config.images
+    webhook = tables.server(
+        f"{ADMISSION}-server",
+        f"{vertical_pod_autoscaler.WEBHOOK_SERVICE}.{GARDEN}.svc",
+        tables.CA_SEED,
+        tables.service_names(vertical_pod_autoscaler.WEBHOOK_SERVICE, GARDEN),
+        signer=Signer.CURRENT,
+    )
+    server = await operation.keys.generate(webhook)
+    bundle = operation.keys.get(tables.CA_SEED.name).bundle
+    assert bundle is not None  # an authority has one
+    return vertical_pod_autoscaler.objects(
+        vertical_pod_autoscaler.Values(
+            admission_image=images.vpa_admission_controller,
+            recommender_image=images.vpa_recommender,
+            updater_image=images.vpa_updater,
+            server_secret=server.current.name,
+            ca_secret=bundle.name,
+            ca_bundle=bundle.data[BUNDLE].decode(),
+        )
+    )
+
+
+COMPONENTS = (
+    Component(name=worker_roles.CLUSTER_AUTOSCALER, what="cluster-autoscaler", objects=_cluster_autoscaler),
+    Component(
+        name=worker_roles.MACHINE_CONTROLLER_MANAGER,
+        what="machine-controller-manager",
+        objects=_machine_controller_manager,
+    ),
+    Component(
+        name=vertical_pod_autoscaler.NAME,
+        what="Kubernetes vertical pod autoscaler",
+        objects=_vertical_pod_autoscaler,
+        is_of_garden=True,
+        is_wanted=lambda operation: operation.installs_autoscaler,
+    ),
+    Component(name=etcd_druid.NAME, what="ETCD Druid", objects=_etcd_druid, is_of_garden=True),
+    Component(name=kube_state_metrics.NAME, what="kube-state-metrics", objects=_kube_state_metrics),
+)
