@@ -11,7 +11,9 @@ from devcluster.demo import stage
 from devcluster.demo.garden import GardenDemo
 from devcluster.demo.resource_manager import ResourceManagerDemo
 from devcluster.garden.box import GardenBox
+from devcluster.garden.seed import GARDENLET, SeedBox
 from kube.errors import KubeError
+from kube.names import dns_label_problems
 from kube.visible_text import LINES, printable
 from localprocesses import assets, versions
 from localprocesses.local import LocalProcessError
@@ -20,6 +22,8 @@ _EXAMPLES = """
 examples:
   python -m devcluster up --nodes 3
   python -m devcluster up --garden --demo-data --name garden
+  python -m devcluster up --garden --seed meadow --name garden
+  python -m devcluster kubeconfig --name garden.meadow
   python -m devcluster exec -- kubectl get nodes
   export KUBECONFIG="$(python -m devcluster kubeconfig)"
   python -m devcluster down
@@ -45,9 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    for name in ("demo_data", "no_authorizer"):
+    for name in ("demo_data", "no_authorizer", "seed"):
         if getattr(options, name) and not options.garden:
             raise LocalProcessError(f"--{name.replace('_', '-')} needs --garden")
+    if options.in_garden and not options.seed:
+        raise LocalProcessError("--in-garden needs --seed")
     wanted = options.kubernetes_version
     assets.find_or_build(wanted)
     was_up = Cluster.running(options.name) is not None
@@ -62,7 +68,10 @@ def _up(options: argparse.Namespace) -> int:
             "another --name"
         )
     if options.garden:
-        _make_garden(GardenBox(cluster), demo_data=options.demo_data, authorizes=not options.no_authorizer)
+        demo_data = options.demo_data or bool(options.seed)
+        _make_garden(GardenBox(cluster), demo_data=demo_data, authorizes=not options.no_authorizer)
+    if options.seed:
+        _make_seed(cluster, options.seed, in_garden=options.in_garden)
     how = "is up already" if was_up else f"came up after {time.monotonic() - start:.1f} s"
     print(f"the cluster {options.name!r} {how}, with Kubernetes {found}, at {cluster.url}")
     print(f"export KUBECONFIG={cluster.kubeconfig}")
@@ -74,6 +83,15 @@ def _make_garden(garden: GardenBox, *, demo_data: bool, authorizes: bool) -> Non
         garden.install(authorizes=authorizes)
     if demo_data:
         garden.add_demo_data()
+
+
+def _make_seed(garden: Cluster, name: str, *, in_garden: bool) -> None:
+    GardenBox(garden).start_controllers()
+    cluster = garden if in_garden else garden.below(name, nodes=1).start()
+    gardenlet = cluster.component_states().get(GARDENLET)
+    if gardenlet is None or gardenlet["exit"] is not None:
+        SeedBox(garden, cluster, name).install()
+    print(f"the Seed {name!r} is ready; the kubeconfig of its cluster: {cluster.kubeconfig}")
 
 
 def _down(options: argparse.Namespace) -> int:
@@ -150,6 +168,9 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--garden", action="store_true", help="serve the garden API, with its webhooks and roles")
     up.add_argument("--demo-data", action="store_true", help="with --garden: a cloud profile, extensions, a project")
     up.add_argument("--no-authorizer", action="store_true", help="with --garden: RBAC alone decides about gardenlets")
+    seed = "with --garden: also controllers, demo data, and a Seed with its gardenlet, in the cluster GARDEN.SEED"
+    up.add_argument("--seed", type=_seed_name, metavar="SEED", help=seed)
+    up.add_argument("--in-garden", action="store_true", help="with --seed: the garden's cluster is the seed")
     command("down", _down, "stop a cluster and remove all that it holds")
     command("status", _status, "say whether a cluster is up (exit code 0) or not (1), and what it runs")
     command("kubeconfig", _kubeconfig, "print the path of a cluster's kubeconfig")
@@ -172,8 +193,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _name(text: str) -> str:
-    if not (text.replace("-", "").isalnum() and text.isascii() and len(text) <= 30):
+    garden, dot, seed = text.partition(".")
+    if not (garden.replace("-", "").isalnum() and text.isascii() and len(garden) <= 30):
         raise argparse.ArgumentTypeError(f"{text!r} is not up to 30 letters, digits and dashes")
+    return f"{garden}.{_seed_name(seed)}" if dot else text
+
+
+def _seed_name(text: str) -> str:
+    # Paths of sockets are short, and it is part of them.
+    if dns_label_problems(text) or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"{text!r} is not up to 18 lower case letters, digits and dashes")
     return text
 
 

@@ -25,7 +25,16 @@ from kube.objects import Object, condition, key
 from kube.x509 import make_signing_key
 from localprocesses import components, supervisor
 from localprocesses.assets import Assets, find_or_build
-from localprocesses.components import ADMINISTRATORS, APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
+from localprocesses.components import (
+    ADMINISTRATORS,
+    APISERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    KWOK,
+    SCHEDULER,
+    Files,
+    Shape,
+)
 from localprocesses.local import LocalProcessError, wait_until
 from localprocesses.pki import (
     Authority,
@@ -35,7 +44,7 @@ from localprocesses.pki import (
     token_credentials,
     write_private,
 )
-from localprocesses.state import directory, is_alive, locked, start_lock, sweep
+from localprocesses.state import directory, is_alive, locked, names_below, start_lock, sweep
 
 _START_SECONDS, _END_SECONDS = 180.0, 60.0
 """On a machine that does much else; on an idle one 4 and 1."""
@@ -47,17 +56,25 @@ class Cluster:
     """A control plane. Blocking; in a coroutine use `async with`, and asyncio.to_thread for the methods that wait."""
 
     def __init__(
-        self, *, name: str | None = None, nodes: int = 0, owner: int | None = None, release: str | None = None
+        self,
+        *,
+        name: str | None = None,
+        nodes: int = 0,
+        owner: int | None = None,
+        release: str | None = None,
+        shape: Shape | None = None,
     ) -> None:
         """`owner` is the id of the process to live as long as: this one by default, 0 for none.
 
-        `release` is that of Kubernetes, as `1.30.14`; by default what `find_or_build` finds.
+        `release` is that of Kubernetes, as `1.30.14`; by default what `find_or_build` finds. A cluster whose
+        name has a dot ends with the one that the part before the dot names.
         """
         self.name = name or f"{os.getpid()}-{next(_numbers)}"
         self.state = directory(self.name)
         self._nodes = nodes
         self._owner = os.getpid() if owner is None else owner
         self._release = release
+        self._shape = shape or Shape()
         self._files = Files(self.state)
 
     @classmethod
@@ -65,6 +82,10 @@ class Cluster:
         """The cluster of this name, if one was started completely and is alive."""
         cluster = cls(name=name, owner=0)
         return cluster if cluster.is_running() else None
+
+    def below(self, name: str, *, nodes: int = 0) -> "Cluster":
+        """Another cluster, which ends with this one."""
+        return Cluster(name=f"{self.name}.{name}", nodes=nodes, owner=self._owner, release=self._release)
 
     # --- access
 
@@ -159,7 +180,9 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """Ends all processes and removes the state; does nothing if it does not run."""
+        """Ends all processes and removes the state, first of the clusters below; does nothing if none runs."""
+        for name in names_below(self.name):
+            Cluster(name=name).stop()
         with locked(start_lock(self.state)):
             self._remove_remains()
             start_lock(self.state).unlink(missing_ok=True)
@@ -174,7 +197,7 @@ class Cluster:
 
     def start_apiserver(self) -> None:
         """Starts it again at the same address; returns when it is ready."""
-        self._run(APISERVER, components.apiserver(self._assets, self._files, port=self._port))
+        self._run(APISERVER, self._apiserver())
         self._wait_for("the API server to be ready", self._is_ready)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:
@@ -266,8 +289,9 @@ class Cluster:
         self._run(ETCD, components.etcd(assets, files))
         self.start_apiserver()
         if assets.controller_manager:
-            self._run(CONTROLLER_MANAGER, components.controller_manager(assets.controller_manager, files))
-        if assets.scheduler:
+            command = components.controller_manager(assets.controller_manager, files, played=self._shape.played)
+            self._run(CONTROLLER_MANAGER, command)
+        if assets.scheduler and self._shape.scheduled:
             self._run(SCHEDULER, components.scheduler(assets.scheduler, files))
         if assets.kwok:
             self._run(KWOK, components.kwok(assets.kwok, files))
@@ -280,7 +304,7 @@ class Cluster:
         files.pki.mkdir()
         authority = Authority.create("devcluster")
         authority.key_pair().write(files.pki, "ca")
-        authority.issue_server(components.SERVING_NAMES).write(files.pki, "apiserver")
+        authority.issue_server(self._shape.serving_names).write(files.pki, "apiserver")
         write_private(files.service_account_key, make_signing_key())
         front_proxies = Authority.create("front proxies of devcluster")
         files.front_proxy_ca.write_bytes(front_proxies.bundle)
@@ -312,6 +336,9 @@ class Cluster:
             what = f"the supervisor of {self.state} to end"
             wait_until(lambda: not is_alive(self.state), what=what, within=_END_SECONDS)
         shutil.rmtree(self.state, ignore_errors=True)
+
+    def _apiserver(self) -> list[str]:
+        return components.apiserver(self._assets, self._files, port=self._port, services=self._shape.services)
 
     def _run(self, component: str, command: list[str]) -> None:
         supervisor.ask(self.state, "start", name=component, command=command)

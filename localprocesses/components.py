@@ -1,7 +1,9 @@
 """The command lines of the components, and the files they read: plain functions from paths to text."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +12,9 @@ import yaml
 from localprocesses.assets import Assets
 
 AUDIENCES = ("https://kubernetes.default.svc", "gardener")
-SERVICE_CIDR = "10.96.0.0/16"
-SERVING_NAMES = (
-    "127.0.0.1",
-    "localhost",
-    "kubernetes",
-    "kubernetes.default",
-    "kubernetes.default.svc",
-    "10.96.0.1",
-)
+_SERVING_NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+POD_CIDR, NODE_CIDR = "10.64.0.0/16", "10.65.0.0/16"
+"""Of pods and nodes that KWOK plays."""
 STAGES = Path(__file__).with_name("controlplane") / "stages.yaml"
 NODE_ANNOTATION = ("kwok.x-k8s.io/node", "fake")
 """KWOK plays the nodes that carry this annotation, and their pods; a test's own nodes stay as the test made them."""
@@ -33,6 +29,26 @@ ORDER = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
 _ETCD_ADDRESS, _PEER_ADDRESS = "etcd:0", "peer:0"
 """Sockets in the state directory, in which etcd runs; before 3.6 it takes no paths, only what looks like host and port.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What clusters differ in.
+
+    Attributes:
+        services: the addresses of Services, as CIDR.
+        played: controllers of kube-controller-manager that don't run, since somebody else does what they would do.
+        scheduled: whether there is a scheduler.
+    """
+
+    services: str = "10.96.0.0/16"
+    played: tuple[str, ...] = ()
+    scheduled: bool = True
+
+    @property
+    def serving_names(self) -> tuple[str, ...]:
+        """Of the API server's certificate."""
+        return *_SERVING_NAMES, str(ip_network(self.services)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +152,7 @@ def etcd(assets: Assets, files: Files) -> list[str]:
     ]
 
 
-def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
+def apiserver(assets: Assets, files: Files, *, port: int, services: str) -> list[str]:
     pki = files.pki
     return [
         str(assets.apiserver),
@@ -161,7 +177,7 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         f"--service-account-key-file={files.service_account_key}",
         f"--service-account-signing-key-file={files.service_account_key}",
         f"--api-audiences={','.join(AUDIENCES)}",
-        f"--service-cluster-ip-range={SERVICE_CIDR}",
+        f"--service-cluster-ip-range={services}",
         # No pod runs behind the service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
         "--endpoint-reconciler-type=none",
         "--allow-privileged",
@@ -224,7 +240,7 @@ def webhooks_kubeconfig(credentials: dict[str, str]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "Config", "users": users})
 
 
-def controller_manager(binary: Path, files: Files) -> list[str]:
+def controller_manager(binary: Path, files: Files, *, played: Iterable[str]) -> list[str]:
     pki = files.pki
     return [
         str(binary),
@@ -237,6 +253,7 @@ def controller_manager(binary: Path, files: Files) -> list[str]:
         f"--cluster-signing-key-file={pki}/ca.key",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        f"--controllers={','.join(['*', *(f'-{name}' for name in played)])}",
     ]
 
 

@@ -9,6 +9,7 @@ holds `alive` as long as it runs, and whoever starts or stops a cluster holds `<
 """
 
 import fcntl
+import glob
 import hashlib
 import os
 import shutil
@@ -38,6 +39,13 @@ def root() -> Path:
 
 def directory(name: str) -> Path:
     return root() / f"{checkout_id()}-{name}"
+
+
+def names_below(name: str) -> list[str]:
+    """Of the clusters of this checkout that end with the one of this name."""
+    start = f"{checkout_id()}-"
+    found = root().glob(f"{glob.escape(f'{start}{name}')}.*")
+    return sorted(path.name.removeprefix(start) for path in found if path.is_dir())
 
 
 @contextmanager

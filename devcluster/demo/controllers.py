@@ -38,12 +38,14 @@ class ControllerScenes(Demo):
     project_namespace = ""
     """Of the Project that it makes."""
 
-    def _show_controllers(self) -> None:
-        self._screen.heading("Now the controller manager:")
+    def _start_controllers(self) -> None:
         manager = Program("agent", self._cluster, _CONFIG, name="gardener-controller-manager")
         with self._screen.step("starting the controller manager") as step:
             self._start(manager)
             step.outcome = f"the controller manager is ready; its log: {manager.log}"
+
+    def _show_controllers(self) -> None:
+        self._screen.heading("Now what the controller manager does:")
         sleeps = self._set_a_schedule()
         self._let_a_project_come_into_being()
         self._let_a_shoot_be_maintained()

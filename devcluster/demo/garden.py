@@ -1,4 +1,4 @@
-"""The demo of a garden: its API and its controllers do what is theirs, and Seeds follow their Shoots."""
+"""The demo of a garden: a seed enters it, API and controllers do what is theirs, and Seeds follow their Shoots."""
 
 import json
 import shutil
@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from devcluster.demo.controllers import ControllerScenes
+from devcluster.demo.gardenlet import GardenletScenes
 from devcluster.demo.seeds import SeedScenes
 from devcluster.demo.stage import shown
 from devcluster.garden import objects
@@ -26,9 +27,11 @@ EXPLAINED = ("spec.maintenance", "spec.maintenance.timeWindow")
 _COLUMNS = 100
 
 
-class GardenDemo(ControllerScenes, SeedScenes):
+class GardenDemo(GardenletScenes, ControllerScenes, SeedScenes):
     def show(self) -> None:
         self._start_garden()
+        self._start_controllers()
+        self._show_gardenlet()
         self._show_table("kubectl get projects", PROJECTS.path())
         self._show_table("kubectl get cloudprofiles", CLOUD_PROFILES.path())
         self._let_a_shoot_be_defaulted()
@@ -80,6 +83,7 @@ class GardenDemo(ControllerScenes, SeedScenes):
         missing = "" if shutil.which("kubectl") else "     # kubectl is not installed here"
         self._screen.show(f"""\
   export KUBECONFIG={self._cluster.kubeconfig}
+  kubectl get seed rosebed --output=yaml
   kubectl get shoots,credentialsbindings --namespace=garden-dev{missing}
   kubectl explain shoot.spec --recursive
   kubectl annotate shoot tulip --namespace=garden-dev gardener.cloud/operation=reconcile

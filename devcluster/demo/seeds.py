@@ -7,6 +7,7 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.demo.actors import Actors
 from devcluster.demo.controllers import MEADOW
+from devcluster.demo.gardenlet import ROSEBED
 from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo, shown
 from devcluster.program import Program
@@ -33,14 +34,16 @@ _CONFIG: Object = {
 class SeedScenes(Demo):
     def __init__(self, cluster: Cluster, screen: Screen) -> None:
         super().__init__(cluster, screen)
-        self._gardenlets = Actors(cluster, idle=[MEADOW])
+        self._gardenlets = Actors(cluster, idle=[MEADOW, ROSEBED])
 
     def stop(self) -> None:
         self._gardenlets.stop()
         super().stop()
 
     def _show_seeds(self) -> None:
-        self._screen.heading("Now Seeds that come and go with their Shoots; gardenlets are played, all else is real:")
+        self._screen.heading(
+            "Now Seeds that come and go with their Shoots; their gardenlets are played, all else is real:"
+        )
         self._gardenlets.start()
         scheduler = Program("agent", self._cluster, _CONFIG, name="gardener-scheduler")
         with self._screen.step("starting the scheduler") as step:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.demo.screen import Screen
 from devcluster.garden import objects
@@ -87,13 +88,13 @@ class Demo:
     def _patch(self, resource: Resource, patch: Object, namespace: str, name: str) -> None:
         self._api.patch(resource.path(namespace=namespace, name=name), patch)
 
-    def _show_table(self, command: str, path: str, *extra: str) -> None:
+    def _show_table(self, command: str, path: str, *extra: str, api: Api | None = None) -> None:
         """The API server itself makes the table that kubectl shows, so kubectl need not be there.
 
-        `extra` are fields of the metadata to show first.
+        `extra` are fields of the metadata to show first; `api` is that of another cluster.
         """
         self._command(command)
-        table = self._api.request("GET", path, headers={"Accept": _TABLE})
+        table = (api or self._api).request("GET", path, headers={"Accept": _TABLE})
         columns = [i for i, column in enumerate(table["columnDefinitions"]) if not column["priority"]]
         header = [*extra, *(table["columnDefinitions"][i]["name"].upper() for i in columns)]
         rows = [

@@ -6,11 +6,19 @@ The admission server works with the rights that the manifests give it, so that a
 import base64
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
-from config import webhooks
+from config import controller_manager, scheduler, webhooks
+from config.component import Component
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
-from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
+from devcluster.garden.objects import (
+    ADMISSION_ACCOUNT,
+    CONTROLLER_MANAGER_ACCOUNT,
+    NAMESPACE,
+    SCHEDULER_ACCOUNT,
+)
 from devcluster.program import Program
 from gardener.api.garden import AUTHENTICATION_API, PROJECTS
 from gardener.garden.seeds import LEASE_NAMESPACE
@@ -25,6 +33,10 @@ from webhooks.garden.conversion import PATH as CONVERSION_PATH
 WEBHOOKS = "webhooks"
 _CA_SECRET = "gardener-resource-manager-ca"
 _PATIENCE_SECONDS = 60.0
+_CONTROLLERS: dict[str, Component[Any]] = {
+    CONTROLLER_MANAGER_ACCOUNT: controller_manager.COMPONENT,
+    SCHEDULER_ACCOUNT: scheduler.COMPONENT,
+}
 
 
 class GardenBox:
@@ -65,6 +77,18 @@ class GardenBox:
             self._cluster.authorize_by(server.url + AUTHORIZER_PATH, base64.b64decode(server.ca()).decode())
             self._wait_for("the API server to ask the authorizer", self._is_authorized)
         return server.program
+
+    def start_controllers(self) -> list[Program]:
+        """The controller manager and the scheduler, unless they run. Raises LocalProcessError."""
+        states = self._cluster.component_states()
+        programs = [
+            Program("agent", self._cluster, _of(component), name=name, kubeconfig=account_of(self._cluster, name))
+            for name, component in _CONTROLLERS.items()
+            if name not in states or states[name]["exit"] is not None
+        ]
+        for program in programs:
+            program.start()
+        return programs
 
     def add_demo_data(self) -> None:
         for obj in objects.demo_data():
@@ -110,6 +134,16 @@ class GardenBox:
         wait_until(holds, what=what, within=_PATIENCE_SECONDS)
 
 
+def account_of(cluster: Cluster, name: str) -> Path:
+    """The kubeconfig of a ServiceAccount in the namespace `garden`."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
+    return cluster.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{name}", groups)
+
+
+def _of(component: Component[Any]) -> Object:
+    return {"apiVersion": component.api_version, "kind": component.kind}
+
+
 class Admission:
     """The admission server: its certificates are in Secrets of the garden, and in a directory of the cluster's."""
 
@@ -126,8 +160,7 @@ class Admission:
             "kind": component.kind,
             "gracefulShutdownTimeout": "1s",
         }
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
-        account = cluster.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{ADMISSION_ACCOUNT}", groups)
+        account = account_of(cluster, ADMISSION_ACCOUNT)
         tokens = {"bindAddress": HOST, "port": self.tokens_port}
         servers = {"webhooks": server, "tokens": tokens}
         self.program = Program(WEBHOOKS, cluster, config, servers=servers, kubeconfig=account)

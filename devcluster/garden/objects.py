@@ -16,6 +16,7 @@ from kube.resources import (
     CLUSTER_ROLES,
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
+    PRIORITY_CLASSES,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -28,13 +29,21 @@ _SERVICE = "gardener-resource-manager"
 ADMISSION_ACCOUNT = "gardener-resource-manager-webhooks"
 CONTROLLER_MANAGER_ACCOUNT = "gardener-controller-manager"
 SCHEDULER_ACCOUNT = "gardener-scheduler"
+GARDENLET_ACCOUNT = "gardenlet"
 DEMO_DATA = Path(__file__).with_name("data.yaml")
 _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
 _ROLES = (
-    "garden/webhooks-role.yaml",
-    "controller-manager/role.yaml",
-    "controller-manager/other-namespaces/role.yaml",
-    "scheduler/role.yaml",
+    "instances/garden/webhooks-role.yaml",
+    "base/controller-manager/leader-election.yaml",
+    "instances/controller-manager/role.yaml",
+    "instances/controller-manager/other-namespaces/role.yaml",
+    "base/scheduler/leader-election.yaml",
+    "instances/scheduler/role.yaml",
+)
+_OF_SEED = (
+    "base/system-priority/priority-class.yaml",
+    "base/gardenlet/leader-election.yaml",
+    "instances/gardenlet/role.yaml",
 )
 _RESOURCES = {
     (each.api_version, each.kind): each
@@ -48,6 +57,7 @@ _RESOURCES = {
         CLUSTER_ROLE_BINDINGS,
         ROLES,
         ROLE_BINDINGS,
+        PRIORITY_CLASSES,
         *(definition.resource for definition in DEFINITIONS),
     )
 }
@@ -73,10 +83,22 @@ def roles() -> Iterator[Object]:
     for file in ("namespaces", "operators", "projects", "everybody", "seeds"):
         yield from _read(_MANIFESTS / "base" / "garden" / f"{file}.yaml")
     for file in _ROLES:
-        for obj in _read(_MANIFESTS / "instances" / file):
-            # In the manifests it is kustomize that fills in the namespace.
-            subjects = [{**subject, "namespace": NAMESPACE} for subject in obj.get("subjects", ())]
-            yield {**obj, "subjects": subjects} if subjects else obj
+        yield from map(_in_namespace, _read(_MANIFESTS / file))
+
+
+def of_seed() -> Iterator[Object]:
+    """What is in a seed before its gardenlet."""
+    yield {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}}
+    for file in _OF_SEED:
+        yield from map(_in_namespace, _read(_MANIFESTS / file))
+
+
+def _in_namespace(obj: Object) -> Object:
+    """As kustomize fills in the namespace of manifests that have none."""
+    if _RESOURCES[obj["apiVersion"], obj["kind"]].namespaced:
+        obj = {**obj, "metadata": {"namespace": NAMESPACE, **obj["metadata"]}}
+    subjects = [{**subject, "namespace": NAMESPACE} for subject in obj.get("subjects", ())]
+    return {**obj, "subjects": subjects} if subjects else obj
 
 
 def tokens(port: int, ca: str) -> Iterator[Object]:

@@ -37,6 +37,14 @@ def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(n
         assert "$ kubectl explain shoot.spec.maintenance.timeWindow\n" in rest
         assert "  begin  <string>\n" in rest
         for outcome in (
+            r"seed-csr-\S+ +\S+ +kubernetes\.io/kube-apiserver-client +system:bootstrap:[0-9a-f]{6} +\S+ +Approved,Issued",
+            r"The token has served its purpose: the gardenlet has deleted it\.",
+            r"the Seed is ready: Seed cluster has been successfully reconciled\.",
+            r"rosebed +Ready +Reconcile +Succeeded",
+            r"deny-all +<none> ",
+            r"the Seed is lost: GardenletReady is Unknown",
+            r"the gardenlet is back, with the certificate that it had: GardenletReady is True",
+            r"certificate [0-9a-f]{8}… .* is replaced by certificate [0-9a-f]{8}… .*; nothing was restarted",
             r"the Project has the namespace garden-bloom-[0-9a-f]{5}, and its members have their rights there",
             r'the Shoot was maintained: .*Updated Kubernetes version from "1\.30\.5" to "1\.30\.6"',
             r"Cannot delete CloudProfile, because .* still referencing it: \[garden-dev/poppy\]",

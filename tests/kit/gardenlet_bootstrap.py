@@ -41,7 +41,7 @@ from kube.objects import Key, Object
 from kube.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.connection import load_kubeconfig
 from kube.x509 import Pair, make_client
-from localprocesses.components import SERVICE_CIDR
+from localprocesses.components import Shape
 from process.clusters import Clusters, Endpoint
 
 KUBECONFIG, BOOTSTRAP = "gardenlet-kubeconfig", "gardenlet-kubeconfig-bootstrap"
@@ -105,7 +105,7 @@ class Entry:
         spec = garden_object(SEEDS)["spec"]
         spec["provider"]["type"] = spec["dns"]["provider"]["type"] = self.name
         spec["ingress"]["domain"] = f"ingress.{self.name}.example.com"
-        spec["networks"] = {"pods": "10.64.0.0/16", "services": SERVICE_CIDR}
+        spec["networks"] = {"pods": "10.64.0.0/16", "services": Shape().services}
         del spec["taints"]
         return {"metadata": {"name": self.name}, "spec": spec}
 

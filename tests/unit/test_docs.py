@@ -78,6 +78,7 @@ FLAGS_OF_OTHERS = {
         "--field-selector",
         "--force-conflicts",
         "--from-file",
+        "--from-file",
         "--from-literal",
         "--ignore-not-found",
         "--overwrite",

@@ -1,0 +1,171 @@
+"""Makes a seed of a cluster: a gardenlet and the seed's resource manager, as processes that end with the cluster.
+
+The gardenlet gets what an operator would give it: its rights in the seed by the manifests, its configuration file, and
+a bootstrap token of the garden. All else it does itself.
+"""
+
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+
+from agent.gardenlet.components.resource_manager.configuration import of_seed
+from config import gardenlet
+from devcluster.cluster import Cluster
+from devcluster.garden import objects
+from devcluster.garden.box import account_of
+from devcluster.garden.objects import GARDENLET_ACCOUNT, NAMESPACE
+from devcluster.program import Program
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
+from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
+from kube.clock import format_time, utc_now
+from kube.errors import NotFound
+from kube.objects import Object, condition, key, mapping, spec
+from kube.paths import at
+from kube.resources import ENDPOINTS, SECRETS
+from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
+from localprocesses.local import wait_until
+from localprocesses.pki import kubeconfig, token_credentials
+
+_API_SERVER: Object = {
+    **ENDPOINTS.type_meta,
+    "metadata": {"name": "kubernetes", "namespace": "default"},
+    "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 443, "protocol": "TCP"}]}],
+}
+"""Where pods would find it, of which none runs; 127.0.0.1 is refused. Network policies follow from it."""
+GARDENLET, RESOURCE_MANAGER = "gardenlet", "gardener-resource-manager"
+CERTIFICATE_SECRET = "gardenlet-kubeconfig"
+_BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
+_BOOTSTRAPPERS = "system:bootstrappers:gardenlet"
+_READY_SECONDS = 180.0
+
+
+class SeedBox:
+    """Args: seed: the cluster, which may be the garden's; name: of the Seed; visible: to the scheduler."""
+
+    def __init__(self, garden: Cluster, seed: Cluster, name: str, *, visible: bool = True) -> None:
+        self._garden, self._seed, self.name = garden, seed, name
+        account = account_of(seed, GARDENLET_ACCOUNT)
+        self.gardenlet = Program(
+            "agent", seed, configuration(name, visible=visible), name=GARDENLET, kubeconfig=account
+        )
+        self.resource_manager = Program("agent", seed, _resource_manager(), name=RESOURCE_MANAGER)
+
+    def install(self) -> list[Program]:
+        """Returns when the Seed is ready. Raises LocalProcessError, KubeError."""
+        self.prepare()
+        self.give_bootstrap_token()
+        self.gardenlet.start()
+        self.resource_manager.start()
+        self.wait_until_ready()
+        return [self.gardenlet, self.resource_manager]
+
+    def prepare(self) -> None:
+        """Makes what is there before a gardenlet. Raises KubeError."""
+        for obj in objects.of_seed():
+            self._seed.api.apply(objects.path(obj), obj)
+        self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), _API_SERVER)
+
+    def give_bootstrap_token(self) -> str:
+        """To the gardenlet, in a Secret of the seed. Returns the name of the Secret in the garden that is the token."""
+        identity, secret = secrets.token_hex(3), secrets.token_hex(8)
+        token: Object = {
+            **SECRETS.type_meta,
+            "metadata": {"name": f"bootstrap-token-{identity}", "namespace": "kube-system"},
+            "type": "bootstrap.kubernetes.io/token",
+            "stringData": {
+                "description": f"For the gardenlet of the Seed {self.name}.",
+                "token-id": identity,
+                "token-secret": secret,
+                "usage-bootstrap-authentication": "true",
+                "usage-bootstrap-signing": "true",
+                "auth-extra-groups": _BOOTSTRAPPERS,
+            },
+        }
+        self._garden.api.apply(objects.path(token), token)
+        user = token_credentials(f"{identity}.{secret}")
+        text = kubeconfig(name="garden", url=self._garden.url, ca=self._garden.ca, user=user)
+        given: Object = {
+            **SECRETS.type_meta,
+            "metadata": {"name": _BOOTSTRAP_SECRET, "namespace": NAMESPACE},
+            "stringData": {"kubeconfig": text},
+        }
+        self._seed.api.apply(objects.path(given), given)
+        return str(token["metadata"]["name"])
+
+    def wait_until_ready(self, *, explain: Callable[[], str] | None = None) -> None:
+        """Until the Seed reports that all is well. Raises LocalProcessError, KubeError."""
+
+        def is_ready() -> bool:
+            for program in (self.gardenlet, self.resource_manager):
+                program.check()
+            self._report_extensions()
+            return self.is_ready()
+
+        what = f"the Seed {self.name} to be ready"
+        wait_until(is_ready, what=what, within=_READY_SECONDS, pause=0.2, explain=explain or self._status)
+
+    def is_ready(self) -> bool:
+        """Whether it is reconciled, and its gardenlet renews its Lease."""
+        try:
+            seed = self._garden.api.get(SEEDS.path(name=self.name))
+        except NotFound:
+            return False
+        ready = mapping(condition(seed, GARDENLET_READY)).get("status") == "True"
+        return ready and at(seed, "status", "lastOperation", "state") == "Succeeded"
+
+    def _report_extensions(self) -> None:
+        """As done: extensions of the demo data run elsewhere, and have nothing to install."""
+        api = self._garden.api
+        for each in api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
+            if at(spec(each), "seedRef", "name") == self.name and condition(each, INSTALLED) is None:
+                path = CONTROLLER_INSTALLATIONS.path(name=key(each).name)
+                api.patch(f"{path}/status", {"status": {"conditions": _conditions_of_extension(utc_now())}})
+
+    def _status(self) -> str:
+        try:
+            status = self._garden.api.get(SEEDS.path(name=self.name)).get("status")
+        except NotFound:
+            status = None
+        return f"the status of the Seed is {status}; {self.gardenlet.log_end()}"
+
+
+def configuration(name: str, *, visible: bool) -> Object:
+    """Of the gardenlet of a Seed on this computer."""
+    component = gardenlet.COMPONENT
+    return {
+        "apiVersion": component.api_version,
+        "kind": component.kind,
+        "gardenClientConnection": {
+            "bootstrapKubeconfig": {"name": _BOOTSTRAP_SECRET, "namespace": NAMESPACE},
+            "kubeconfigSecret": {"name": CERTIFICATE_SECRET, "namespace": NAMESPACE},
+        },
+        "resources": {"capacity": {"shoots": "10"}},
+        "localProfile": {},
+        "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible)},
+    }
+
+
+def _spec(name: str, *, visible: bool) -> Object:
+    return {
+        "provider": {"type": "local", "region": "local", "zones": ["a"]},
+        "networks": {"nodes": NODE_CIDR, "pods": POD_CIDR, "services": Shape().services},
+        "dns": {"provider": {"type": "local", "secretRef": {"name": "internal-domain", "namespace": NAMESPACE}}},
+        "ingress": {"domain": f"ingress.{name}.example.org", "controller": {"kind": "nginx"}},
+        "settings": {"scheduling": {"visible": visible}},
+    }
+
+
+def _conditions_of_extension(now: datetime) -> list[Object]:
+    moment = format_time(now)
+    why = {"reason": "ExtensionOfThisComputer", "message": "There is nothing to install."}
+    times = {"lastTransitionTime": moment, "lastUpdateTime": moment}
+    statuses = {VALID: "True", INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
+    return [{"type": name, "status": status, **why, **times} for name, status in statuses.items()]
+
+
+def _resource_manager() -> Object:
+    """As the gardenlet would configure it, but without webhooks, which nothing asks here."""
+    config = of_seed(name=RESOURCE_MANAGER)
+    controllers = {**config["controllers"], "tokenInvalidator": {"enabled": False}}
+    own = {name: value for name, value in config.items() if name not in {"server", "webhooks"}}
+    return {**own, "controllers": controllers}
