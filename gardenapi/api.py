@@ -3,21 +3,19 @@
 import base64
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import ClassVar
 
 import orjson
 
-from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener import keys
-from gardener.api.garden import AUTHENTICATION_API, CORE_GROUP, INTERNAL_SECRETS, SHOOTS, WORKLOAD_IDENTITIES
-from kube.access_reviews import attributes, is_allowed, self_review
+from gardener.api.garden import AUTHENTICATION_API, SHOOTS, WORKLOAD_IDENTITIES
 from kube.clock import parse_time
-from kube.errors import Forbidden, KindNotServed, KubeError, NotUnderstood
-from kube.objects import Key, Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
+from kube.errors import KindNotServed, NotUnderstood
+from kube.objects import Key, Object, integer, is_deleting, key, mapping, metadata, spec, text
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_REVIEWS, Resource
+from kube.resources import Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client
 
@@ -59,17 +57,13 @@ class Token:
     """From when it was issued."""
 
 
-class NoKubeconfig(KubeError):
-    """The Shoot has no addresses or no certificate authority yet, or the user can't read it; the text says which."""
-
-
 class GardenApi(ABC):
     """All methods raise KubeError if the API server refuses, or can't be asked."""
 
     has_own_fields: ClassVar[bool]
     """Whether it stores what only our definitions have, such as the phase of a Seed."""
-    _tokens_below: ClassVar[str] = ""
-    """Where tokens are issued, if not below the WorkloadIdentity."""
+    _issued_below: ClassVar[str] = ""
+    """Where tokens and kubeconfigs are issued, if not below the objects that they are for."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -101,14 +95,19 @@ class GardenApi(ABC):
     async def migrated(self, shoot: Object) -> None:
         """To be called when the status says that a Shoot has left its Seed: the next one has to take it over."""
 
-    @abstractmethod
     async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
-        """Credentials for the Shoot's API server, for whoever the client belongs to.
-
-        Raises:
-            Forbidden: the user may not have them.
-            NoKubeconfig: there is nothing yet to make them of.
-        """
+        """Credentials for the Shoot's API server, for whoever the client belongs to. Raises KubeError."""
+        where = key(shoot)
+        path = self._issued(SHOOTS, where, role.subresource)
+        body = {
+            "apiVersion": AUTHENTICATION_API,
+            "kind": role.request_kind,
+            "spec": {"expirationSeconds": int(lifetime.total_seconds())},
+        }
+        answer = mapping(orjson.loads(await self._client.request("POST", path, body=body)))
+        status = mapping(answer.get("status"))
+        expires = parse_time(text(status.get("expirationTimestamp")))
+        return Kubeconfig(base64.b64decode(text(status.get("kubeconfig"))), expires)
 
     async def token(self, identity: Key, *, lifetime: timedelta, now: datetime, context: Object | None = None) -> Token:
         """A token of a WorkloadIdentity. It may live longer or shorter than asked for.
@@ -122,11 +121,16 @@ class GardenApi(ABC):
         wanted: Object = {"expirationSeconds": int(lifetime.total_seconds())}
         if context is not None:
             wanted["contextObject"] = context
-        path = WORKLOAD_IDENTITIES.path(namespace=identity.namespace, name=identity.name, subresource="token")
-        if self._tokens_below:
-            path = f"{self._tokens_below}{path.removeprefix(f'/apis/{WORKLOAD_IDENTITIES.api_version}')}"
+        path = self._issued(WORKLOAD_IDENTITIES, identity, "token")
         body = {"apiVersion": WORKLOAD_IDENTITIES.api_version, "kind": "TokenRequest", "spec": wanted}
         return _token(await self._client.request("POST", path, body=body), now=now)
+
+    def _issued(self, resource: Resource, where: Key, subresource: str) -> str:
+        """The path at which something is issued for an object."""
+        path = resource.path(namespace=where.namespace, name=where.name, subresource=subresource)
+        if self._issued_below:
+            return f"{self._issued_below}{path.removeprefix(f'/apis/{resource.api_version}')}"
+        return path
 
 
 class AggregatedApi(GardenApi):
@@ -145,26 +149,12 @@ class AggregatedApi(GardenApi):
     async def migrated(self, shoot: Object) -> None:
         """The status write itself has raised the generation."""
 
-    async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
-        where = key(shoot)
-        request = Resource(CORE_GROUP, SHOOTS.version, role.request_kind, SHOOTS.plural, namespaced=True)
-        path = request.path(namespace=where.namespace, name=where.name, subresource=role.subresource)
-        body = {
-            "apiVersion": AUTHENTICATION_API,
-            "kind": role.request_kind,
-            "spec": {"expirationSeconds": int(lifetime.total_seconds())},
-        }
-        answer = mapping(orjson.loads(await self._client.request("POST", path, body=body)))
-        status = mapping(answer.get("status"))
-        expires = parse_time(text(status.get("expirationTimestamp")))
-        return Kubeconfig(base64.b64decode(text(status.get("kubeconfig"))), expires)
-
 
 class PlainApi(GardenApi):
     """Any API server with our definitions and webhooks."""
 
     has_own_fields = True
-    _tokens_below = f"/apis/{AUTHENTICATION_API}"
+    _issued_below = f"/apis/{AUTHENTICATION_API}"
 
     def is_due(self, shoot: Object) -> bool:
         if not self.needs_work(shoot):
@@ -184,40 +174,6 @@ class PlainApi(GardenApi):
         """A status write can't raise the generation here."""
         where = key(shoot)
         await self.operate(SHOOTS, where.name, keys.OPERATION_RECONCILE, namespace=where.namespace)
-
-    async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
-        where = key(shoot)
-        user = await self._demand(where.namespace, where.name, role)
-        try:
-            authority = await self._client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
-            cluster = await self._client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
-        except Forbidden as error:
-            reason = "you may have one, but not read what it is made of, as operators of the garden may"
-            raise NoKubeconfig(f"no kubeconfig for shoot {where}: {reason}: {error}") from error
-        addresses = mappings(at(shoot, "status", "advertisedAddresses"))
-        try:
-            content, expires = issue(
-                name=f"{where.namespace.removeprefix('garden-')}--{where.name}",
-                addresses={text(each.get("name")): text(each.get("url")) for each in addresses},
-                authority=mapping((authority or {}).get("data")),
-                cluster=text(mapping((cluster or {}).get("data")).get("ca.crt")),
-                user=user,
-                group=role.group,
-                now=datetime.now(UTC),
-                lifetime=lifetime,
-            )
-        except CannotIssue as error:
-            raise NoKubeconfig(f"no kubeconfig for shoot {where}: {error}") from error
-        return Kubeconfig(content, expires)
-
-    async def _demand(self, namespace: str, name: str, role: Role) -> str:
-        """The name of the user, who may have such a kubeconfig. Raises Forbidden."""
-        asked = attributes("create", SHOOTS, subresource=role.subresource, namespace=namespace, name=name)
-        if not is_allowed(await self._client.create(SELF_SUBJECT_ACCESS_REVIEWS, self_review(asked))):
-            message = f'you may not create {SHOOTS.plural}/{role.subresource} for "{namespace}/{name}"'
-            raise Forbidden(403, message=message, reason="Forbidden")
-        body: Object = {**SELF_SUBJECT_REVIEWS.type_meta, "metadata": {}}
-        return text(at(await self._client.create(SELF_SUBJECT_REVIEWS, body), "status", "userInfo", "username"))
 
 
 def _token(answer: bytes, *, now: datetime) -> Token:

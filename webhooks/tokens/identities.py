@@ -19,20 +19,12 @@ from kube.resources import NAMESPACES, Resource
 from kube.runtime.client import Client
 from webhooks.admission import User
 from webhooks.garden.access import Access
-from webhooks.garden.common.write import Right
 from webhooks.tokens.claims import ContextObject, InvalidRequest, claims, parse
 from webhooks.tokens.issuer import Issuers
+from webhooks.tokens.requests import Refused, demand_right, demand_type
 
 SUBRESOURCE: Final = "token"
 REQUEST: Final = {"apiVersion": f"{SECURITY_GROUP}/{WORKLOAD_IDENTITIES.version}", "kind": "TokenRequest"}
-
-
-class Refused(Exception):
-    """What the caller gets as a Status."""
-
-    def __init__(self, status: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.reason = status, reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +44,8 @@ class IdentityTokens:
             CannotIssue: there is no usable key.
             KubeError: the garden can't be asked.
         """
-        if not await self.access.allows(user, right := _right(user, where)):
-            raise Refused(403, "Forbidden", right.denial)
+        demand_type(body, REQUEST)
+        await demand_right(self.access, user, WORKLOAD_IDENTITIES, SUBRESOURCE, where)
         try:
             wanted = parse(body)
         except InvalidRequest as error:
@@ -112,18 +104,6 @@ class IdentityTokens:
         if project is None or text(spec(project).get("namespace")) != namespace:
             raise Refused(422, "Invalid", f'spec.contextObject.namespace: "{namespace}" belongs to no Project')
         return project
-
-
-def _right(user: User, where: Key) -> Right:
-    what = f'{WORKLOAD_IDENTITIES.plural}/{SUBRESOURCE} of "{where}" in API group "{SECURITY_GROUP}"'
-    return Right(
-        verb="create",
-        resource=WORKLOAD_IDENTITIES,
-        namespace=where.namespace,
-        name=where.name,
-        subresource=SUBRESOURCE,
-        denial=f'user "{user.name}" cannot create {what}',
-    )
 
 
 def _demand_own(seeds: set[str], own: str, context: ContextObject) -> None:

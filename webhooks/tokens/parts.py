@@ -12,15 +12,18 @@ from webhooks.tls import ServingCertificate
 from webhooks.tokens.front_proxies import FrontProxies
 from webhooks.tokens.identities import IdentityTokens
 from webhooks.tokens.issuer import Issuers
+from webhooks.tokens.kubeconfigs import Kubeconfigs
 from webhooks.tokens.server import TokenRequests, token_server
 
 
 def parts(address: HTTPServer, *, certificates: Path, grace_period: float, runtime: Cluster, garden: Cluster) -> Parts:
     proxies, issuers = FrontProxies(garden.client), Issuers(runtime.client)
-    identities = IdentityTokens(client=garden.client, access=Access(garden.client), issuers=issuers, now=garden.clock)
+    access = Access(garden.client)
+    identities = IdentityTokens(client=garden.client, access=access, issuers=issuers, now=garden.clock)
+    kubeconfigs = Kubeconfigs(client=garden.client, access=access, now=garden.clock)
     certificate = ServingCertificate(certificates, proxies)
     server = token_server(
-        TokenRequests(proxies, issuers, identities),
+        TokenRequests(proxies, issuers, identities, kubeconfigs),
         host=address.bind_address,
         port=address.port,
         tls=certificate.context,

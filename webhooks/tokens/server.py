@@ -9,22 +9,27 @@ GET  /jwks
 import re
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 import orjson
 from aiohttp import web
 
-from gardener.api.garden import AUTHENTICATION_API, WORKLOAD_IDENTITIES
+from gardenapi.api import Role
+from gardener.api.garden import AUTHENTICATION_API, SHOOTS, WORKLOAD_IDENTITIES
 from kube.errors import KubeError
 from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import Key, Object
+from kube.resources import Resource
 from process.logging import get_logger
 from process.server import HttpServer, read_body
 from webhooks.admission import Refusal, User
 from webhooks.tokens.front_proxies import FrontProxies
-from webhooks.tokens.identities import REQUEST, SUBRESOURCE, IdentityTokens, Refused
+from webhooks.tokens.identities import REQUEST, SUBRESOURCE, IdentityTokens
 from webhooks.tokens.issuer import CannotIssue, Issuers
+from webhooks.tokens.kubeconfigs import Kubeconfigs
+from webhooks.tokens.requests import Refused
 
 ROOT = f"/apis/{AUTHENTICATION_API}"
 _OBJECT = re.compile(rf"{re.escape(ROOT)}/namespaces/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
@@ -33,7 +38,6 @@ _LARGEST = 64 << 10
 _MAX_CONNECTIONS = 256
 _MAX_BUFFERED = 4 << 20
 _SECONDS = 30.0
-_GROUP, _VERSION = REQUEST["apiVersion"].split("/")
 
 Action = Callable[[User, Key, Object], Awaitable[Object]]
 
@@ -41,11 +45,14 @@ Action = Callable[[User, Key, Object], Awaitable[Object]]
 class TokenRequests:
     """Answers HTTP requests."""
 
-    def __init__(self, proxies: FrontProxies, issuers: Issuers, identities: IdentityTokens) -> None:
+    def __init__(
+        self, proxies: FrontProxies, issuers: Issuers, identities: IdentityTokens, kubeconfigs: Kubeconfigs
+    ) -> None:
         self._proxies = proxies
         self._issuers = issuers
         self._actions: dict[tuple[str, str], Action] = {
             (WORKLOAD_IDENTITIES.plural, SUBRESOURCE): identities.request,
+            **{(SHOOTS.plural, role.subresource): partial(kubeconfigs.request, role) for role in Role},
         }
         self._log = get_logger("tokens")
 
@@ -60,10 +67,10 @@ class TokenRequests:
         except Refusal:
             return _failure(429, "TooManyRequests", "too many requests of this user at a time")
         except CannotIssue as error:
-            self._log.error("A token can't be issued", error=str(error))
+            self._log.error("Nothing can be issued", error=str(error))
             return _failure(500, "InternalError", str(error))
         except KubeError as error:
-            self._log.error("A token can't be issued", error=str(error))
+            self._log.error("Nothing can be issued", error=str(error))
             return _failure(503, "ServiceUnavailable", f"the server of tokens can't read what it needs: {error}")
 
     async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
@@ -90,26 +97,22 @@ class TokenRequests:
         return _json(200, issuer.published if path == "/jwks" else issuer.configuration())
 
 
+def _served(resource: Resource, subresource: str, api_version: str, kind: str) -> Object:
+    group, version = api_version.split("/")
+    name = f"{resource.plural}/{subresource}"
+    described = {"name": name, "singularName": "", "namespaced": True, "verbs": ["create"]}
+    return {**described, "group": group, "version": version, "kind": kind}
+
+
 _DISCOVERY: Object = {
     "kind": "APIResourceList",
     "apiVersion": "v1",
     "groupVersion": AUTHENTICATION_API,
     "resources": [
-        {
-            "name": f"{WORKLOAD_IDENTITIES.plural}/{SUBRESOURCE}",
-            "singularName": "",
-            "namespaced": True,
-            "group": _GROUP,
-            "version": _VERSION,
-            "kind": REQUEST["kind"],
-            "verbs": ["create"],
-        }
+        _served(WORKLOAD_IDENTITIES, SUBRESOURCE, REQUEST["apiVersion"], REQUEST["kind"]),
+        *(_served(SHOOTS, role.subresource, AUTHENTICATION_API, role.request_kind) for role in Role),
     ],
 }
-
-
-def _type_of(body: Object) -> Object:
-    return {field: body[field] for field in REQUEST if body.get(field)}
 
 
 async def _body(request: web.BaseRequest) -> Object:
@@ -120,8 +123,8 @@ async def _body(request: web.BaseRequest) -> Object:
         raise Refused(413, "RequestEntityTooLarge", f"the body is larger than {_LARGEST} bytes") from None
     except (orjson.JSONDecodeError, web.RequestPayloadError):
         body = None
-    if not isinstance(body, dict) or {**REQUEST, **_type_of(body)} != REQUEST:
-        raise Refused(400, "BadRequest", f"the body must be a {REQUEST['kind']} of {REQUEST['apiVersion']}, as JSON")
+    if not isinstance(body, dict):
+        raise Refused(400, "BadRequest", "the body must be an object, as JSON")
     return body
 
 

@@ -7,16 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
-from gardenapi.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
-from gardenapi.kubeconfigs import CannotIssue, issue
+from gardenapi.api import AggregatedApi, GardenApi, PlainApi, Role, recognized
 from gardener.api.garden import SHOOTS
-from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
-from kube.objects import Object
-from localprocesses.pki import Authority
+from kube.errors import KindNotServed, KubeError, NotUnderstood, Unreachable
+from kube.objects import Key, Object
 
 SHOOT: Object = {
     "metadata": {"name": "s", "namespace": "garden-dev", "resourceVersion": "7", "generation": 3},
@@ -38,9 +33,8 @@ LIST: Object = {"kind": "APIResourceList", "groupVersion": "core.gardener.cloud/
 class Client:
     """Records what it is asked; answers reads from `objects`, by kind and name."""
 
-    def __init__(self, objects: dict[tuple[str, str], Object] | None = None, *, allowed: bool = True) -> None:
+    def __init__(self, objects: dict[tuple[str, str], Object] | None = None) -> None:
         self.objects = objects or {}
-        self.allowed = allowed
         self.asked: list[tuple[Any, ...]] = []
 
     async def read(self, path: str) -> Object:
@@ -58,14 +52,6 @@ class Client:
     async def request(self, method: str, path: str, *, body: Object) -> bytes:
         self.asked.append((method, path, body))
         return json.dumps(self.objects["", path]).encode()
-
-    async def create(self, resource: Any, obj: Object) -> Object:
-        self.asked.append(("create", resource.plural, obj))
-        return {"status": {"allowed": self.allowed, "userInfo": {"username": "ann"}}}
-
-    async def find(self, resource: Any, name: str, *, namespace: str) -> Object | None:
-        assert namespace == "garden-dev"
-        return self.objects.get((resource.kind, name))
 
 
 def of(kind: type[GardenApi], client: Client) -> GardenApi:
@@ -143,112 +129,60 @@ def test_what_is_confined_waits_for_the_window(shoot: Object, *, needs_work: boo
     assert of(AggregatedApi, Client()).is_due(shoot) == needs_work
 
 
-# --- kubeconfigs
+# --- what is issued
 
 
 def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority.create("clients")
-
-
-def with_authority(authority: Authority, *, allowed: bool = True) -> Client:
-    key = authority.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    data = {"ca.crt": encoded(authority.bundle), "ca.key": encoded(key)}
-    known: dict[tuple[str, str], Object] = {
-        ("InternalSecret", "s.ca-client"): {"data": data},
-        ("ConfigMap", "s.ca-cluster"): {"data": {"ca.crt": "PEM"}},
-    }
-    return Client(known, allowed=allowed)
-
-
 @pytest.mark.parametrize(
-    ("role", "group"), [(Role.ADMIN, "system:masters"), (Role.VIEWER, "gardener.cloud:system:viewers")]
+    ("kind", "group"),
+    [(AggregatedApi, "core.gardener.cloud/v1beta1"), (PlainApi, "authentication.gardener.cloud/v1alpha1")],
 )
-def test_a_kubeconfig_is_signed_for_its_user(authority: Authority, role: Role, group: str) -> None:
-    made = asyncio.run(of(PlainApi, with_authority(authority)).kubeconfig(SHOOT, role, lifetime=HOUR))
-    config = json.loads(made.content)
-    (cluster,) = config["clusters"]
-    assert cluster["cluster"] == {
-        "server": "https://api.s.example.com",
-        "certificate-authority-data": encoded(b"PEM"),
-    }
-    certificate = x509.load_pem_x509_certificate(
-        base64.b64decode(config["users"][0]["user"]["client-certificate-data"])
-    )
-    assert certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == group
-    assert certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "ann"
-    certificate.verify_directly_issued_by(authority.certificate)
-    assert abs(made.expires - datetime.now(UTC) - HOUR) < timedelta(minutes=5)
-    assert "PRIVATE" not in repr(made)
-
-
-@pytest.mark.parametrize(("asked", "given"), [(timedelta(seconds=1), timedelta(minutes=10)), (timedelta(days=9), timedelta(days=1))])  # fmt: skip
-def test_a_kubeconfig_lives_between_ten_minutes_and_a_day(
-    authority: Authority, asked: timedelta, given: timedelta
-) -> None:
-    made = asyncio.run(of(PlainApi, with_authority(authority)).kubeconfig(SHOOT, Role.ADMIN, lifetime=asked))
-    assert abs(made.expires - datetime.now(UTC) - given) < timedelta(minutes=5)
-
-
-def test_who_may_not_have_a_kubeconfig_gets_none(authority: Authority) -> None:
-    client = with_authority(authority, allowed=False)
-    with pytest.raises(Forbidden, match=r"you may not create shoots/adminkubeconfig"):
-        asyncio.run(of(PlainApi, client).kubeconfig(SHOOT, Role.ADMIN, lifetime=HOUR))
-
-
-@pytest.mark.parametrize(
-    ("shoot", "missing", "message"),
-    [
-        ({**SHOOT, "status": {}}, None, "has no advertised address"),
-        (SHOOT, ("ConfigMap", "s.ca-cluster"), "certificates of its API server are not known"),
-        (SHOOT, ("InternalSecret", "s.ca-client"), "authority for clients is missing"),
-    ],
-)
-def test_what_is_missing_for_a_kubeconfig_is_reported(
-    authority: Authority, shoot: Object, missing: tuple[str, str] | None, message: str
-) -> None:
-    client = with_authority(authority)
-    if missing:
-        del client.objects[missing]
-    with pytest.raises(NoKubeconfig, match=message):
-        asyncio.run(of(PlainApi, client).kubeconfig(shoot, Role.ADMIN, lifetime=HOUR))
-
-
-CERTIFICATES: dict[str, Any] = {"name": "s", "addresses": {"external": "https://s"}, "cluster": "PEM"}
-
-
-def signed(authority: Object, *, now: datetime, lifetime: timedelta) -> datetime:
-    _, expires = issue(**CERTIFICATES, authority=authority, user="ann", group="g", now=now, lifetime=lifetime)
-    return expires
-
-
-def data_of(certificate: Authority, key: Authority) -> Object:
-    return {"ca.crt": encoded(certificate.bundle), "ca.key": encoded(key.key_pair().key)}
-
-
-def test_a_kubeconfig_does_not_outlive_its_authority(authority: Authority) -> None:
-    end, data = authority.certificate.not_valid_after_utc, data_of(authority, authority)
-    assert signed(data, now=end - timedelta(minutes=30), lifetime=HOUR) == end
-    assert signed(data, now=end - 2 * HOUR, lifetime=HOUR) == end - HOUR
-    with pytest.raises(CannotIssue, match="has expired"):
-        signed(data, now=end, lifetime=HOUR)
-
-
-def test_a_key_of_another_authority_signs_nothing(authority: Authority) -> None:
-    other = data_of(authority, Authority.create("other"))
-    with pytest.raises(CannotIssue, match="a key that does not belong to its certificate"):
-        signed(other, now=datetime.now(UTC), lifetime=HOUR)
-
-
-def test_the_original_makes_kubeconfigs_itself() -> None:
-    path = "/apis/core.gardener.cloud/v1beta1/namespaces/garden-dev/shoots/s/viewerkubeconfig"
+def test_a_kubeconfig_is_asked_for_where_the_garden_makes_it(kind: type[GardenApi], group: str) -> None:
+    path = f"/apis/{group}/namespaces/garden-dev/shoots/s/viewerkubeconfig"
     answer = {"status": {"kubeconfig": encoded(b"config"), "expirationTimestamp": "2026-01-01T00:00:00Z"}}
     client = Client({("", path): answer})
-    made = asyncio.run(of(AggregatedApi, client).kubeconfig(SHOOT, Role.VIEWER, lifetime=HOUR))
+    made = asyncio.run(of(kind, client).kubeconfig(SHOOT, Role.VIEWER, lifetime=HOUR))
     assert (made.content, made.expires) == (b"config", datetime(2026, 1, 1, tzinfo=UTC))
+    assert "config=" not in repr(made)
     ((method, _, body),) = client.asked
     assert (method, body["kind"], body["spec"]) == ("POST", "ViewerKubeconfigRequest", {"expirationSeconds": 3600})
+
+
+@pytest.mark.parametrize(
+    ("kind", "group"),
+    [(AggregatedApi, "security.gardener.cloud/v1alpha1"), (PlainApi, "authentication.gardener.cloud/v1alpha1")],
+)
+@pytest.mark.parametrize("created", ["2026-01-01T00:00:00Z", None])
+def test_a_token_is_asked_for_where_the_garden_issues_it(
+    kind: type[GardenApi], group: str, created: str | None
+) -> None:
+    path = f"/apis/{group}/namespaces/garden-dev/workloadidentities/wi/token"
+    status = {"token": "hush", "expirationTimestamp": "2026-01-01T06:00:00Z"}
+    client = Client({("", path): {"metadata": {"creationTimestamp": created}, "status": status}})
+    identity, now = Key("garden-dev", "wi"), datetime(2026, 1, 1, tzinfo=UTC)
+    token = asyncio.run(of(kind, client).token(identity, lifetime=HOUR, now=now, context={"kind": "Shoot"}))
+    assert (token.text, token.lifetime) == ("hush", 6 * HOUR)
+    assert "hush" not in repr(token)
+    ((method, _, body),) = client.asked
+    assert (method, body["kind"]) == ("POST", "TokenRequest")
+    assert body["spec"] == {"expirationSeconds": 3600, "contextObject": {"kind": "Shoot"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        [],
+        None,
+        {"status": {"token": "hush"}},
+        {"status": {"token": "", "expirationTimestamp": "2026-01-01T06:00:00Z"}},
+    ],
+)
+def test_an_answer_without_a_token_is_none(answer: Any) -> None:
+    path = "/apis/security.gardener.cloud/v1alpha1/namespaces/n/workloadidentities/wi/token"
+    asked = of(AggregatedApi, Client({("", path): answer})).token(Key("n", "wi"), lifetime=HOUR, now=datetime.now(UTC))
+    with pytest.raises(NotUnderstood, match="holds no token"):
+        asyncio.run(asked)

@@ -12,8 +12,8 @@ from kube.x509 import Pair, UnusablePair, make_client, read_pair
 SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=1)
 _SLACK = timedelta(minutes=5)
 """How far the clock of the API server may be behind."""
-_ISSUER = "service-account-issuer"
-"""An address that is no API server."""
+_SUITABLE = ("external", "internal", "unmanaged")
+"""Names of addresses that are those of an API server."""
 
 
 class CannotIssue(ValueError):
@@ -45,15 +45,15 @@ def issue(
 
     Raises: CannotIssue.
     """
-    servers = {known: url for known, url in addresses.items() if known != _ISSUER and url}
+    servers = {known: url for known, url in addresses.items() if known in _SUITABLE and url}
     if not servers:
-        raise CannotIssue("its API server has no advertised address")
+        raise CannotIssue("no suitable advertised address for kube-apiserver found in .status.advertisedAddresses")
     if not cluster:
         raise CannotIssue("the certificates of its API server are not known")
     issuer = _loaded(authority)
     end = issuer.certificate.not_valid_after_utc
     if end <= now:
-        raise CannotIssue("its authority for clients has expired")
+        raise CannotIssue("could not get client CA secret: the authority has expired")
     expires = min(now + min(max(lifetime, SHORTEST), LONGEST), end)
     client = make_client(issuer, user, [group], now=now, lifetime=expires - now, slack=_SLACK)
     ca = base64.b64encode(cluster.encode()).decode()
@@ -85,6 +85,6 @@ def _loaded(authority: Object) -> Pair:
         pem = [base64.b64decode(text(authority.get(name)), validate=True) for name in ("ca.crt", "ca.key")]
         return read_pair(*pem)
     except binascii.Error:
-        raise CannotIssue("its authority for clients is missing or not readable") from None
+        raise CannotIssue("could not get client CA secret: the authority is missing or not readable") from None
     except UnusablePair as error:
-        raise CannotIssue(f"its authority for clients {error}") from None
+        raise CannotIssue(f"could not get client CA secret: the authority {error}") from None

@@ -1,0 +1,83 @@
+"""A kubeconfig for a Shoot: who may have it, and what it is made of, which its user need not be allowed to read."""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from gardenapi.api import Role
+from gardener.api.garden import AUTHENTICATION_API, INTERNAL_SECRETS, SHOOTS
+from kube.clock import format_time, utc_now
+from kube.objects import Key, Object, mapping, mappings, text
+from kube.paths import at
+from kube.resources import CONFIG_MAPS
+from kube.runtime.client import Client
+from webhooks.admission import User
+from webhooks.garden.access import Access
+from webhooks.tokens.requests import Refused, demand_right, demand_type
+
+DEFAULT = timedelta(hours=1)
+LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kubeconfigs:
+    """Args: client: of the garden."""
+
+    client: Client
+    access: Access
+    now: Callable[[], datetime] = field(default=utc_now)
+
+    async def request(self, role: Role, user: User, where: Key, body: Object) -> Object:
+        """The answered request.
+
+        Raises:
+            Refused: the user may not have it, asks for something impossible, or there is nothing yet to make it of.
+            KubeError: the garden can't be asked.
+        """
+        # Here, since it costs memory that a server need not have that makes none.
+        from webhooks.tokens.shoot_kubeconfig import CannotIssue, issue
+
+        kind = {"apiVersion": AUTHENTICATION_API, "kind": role.request_kind}
+        demand_type(body, kind)
+        await demand_right(self.access, user, SHOOTS, role.subresource, where)
+        lifetime = _lifetime(body)
+        shoot = await self.client.find(SHOOTS, where.name, namespace=where.namespace)
+        if shoot is None:
+            raise Refused(404, "NotFound", f'{SHOOTS.plural}.{SHOOTS.group} "{where.name}" not found')
+        authority = await self.client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
+        cluster = await self.client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
+        addresses = mappings(at(shoot, "status", "advertisedAddresses"))
+        try:
+            content, expires = await asyncio.to_thread(
+                issue,
+                name=f"{where.namespace}--{where.name}",
+                addresses={text(each.get("name")): text(each.get("url")) for each in addresses},
+                authority=mapping((authority or {}).get("data")),
+                cluster=text(mapping((cluster or {}).get("data")).get("ca.crt")),
+                user=user.name,
+                group=role.group,
+                now=self.now(),
+                lifetime=lifetime,
+            )
+        except CannotIssue as error:
+            raise Refused(422, "Invalid", f"no kubeconfig for shoot {where}: {error}") from None
+        status = {"kubeconfig": base64.b64encode(content).decode(), "expirationTimestamp": format_time(expires)}
+        meta = {"name": where.name, "namespace": where.namespace, "creationTimestamp": format_time(self.now())}
+        return {
+            **kind,
+            "metadata": meta,
+            "spec": {"expirationSeconds": int(lifetime.total_seconds())},
+            "status": status,
+        }
+
+
+def _lifetime(body: Object) -> timedelta:
+    seconds = mapping(body.get("spec")).get("expirationSeconds")
+    if seconds is None:
+        return DEFAULT
+    if type(seconds) is not int or not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        message = "spec.expirationSeconds: may not specify a duration less than 10 minutes"
+        raise Refused(422, "Invalid", message)
+    return timedelta(seconds=seconds)
