@@ -69,6 +69,7 @@ class KubeconfigValidity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GardenClientConnection(ClientConnection):
+    kubeconfig: Annotated[str, setting("Path of the kubeconfig, where none is in `kubeconfigSecret`.")] = ""
     qps: Annotated[
         float, setting("Requests a second of the whole connection; negative: no limit.", zero_is_unset=True)
     ] = 50.0

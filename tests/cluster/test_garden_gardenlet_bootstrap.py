@@ -14,6 +14,7 @@ import pytest
 from agent.controller_manager.certificate_signing_request import declare
 from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN
+from agent.gardenlet.bootstrap.rules.unfinished import Unfinished
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import SEEDS
@@ -26,7 +27,7 @@ from kit.processes.agent import AgentEnded, AgentProcess
 from kit.world import connected
 from kube.clock import utc_now
 from kube.errors import NotFound, Unreachable
-from kube.objects import Object, annotations, condition
+from kube.objects import Object, annotations, condition, uid
 from kube.resources import LEASES, NODES
 from kube.runtime.transport import Transport
 from process import clusters as process_clusters
@@ -106,6 +107,19 @@ async def test_a_service_account_leads_to_a_new_seed_and_is_removed(entry: Entry
     assert not entry.has_account()
     assert not annotations(entry.secret(KUBECONFIG))
     assert not entry.exists(BOOTSTRAP)
+
+
+async def test_bootstrap_credentials_are_removed_also_when_the_request_is_gone(entry: Entry) -> None:
+    identity = entry.token_id
+    bootstrap = entry.put(BOOTSTRAP, entry.with_token(identity))
+    left = Unfinished(request="seed-csr-gone", user=f"system:bootstrap:{identity}", bootstrap_uid=uid(bootstrap))
+    valid = entry.with_certificate(since=utc_now(), lifetime=timedelta(hours=1))
+    entry.put(KUBECONFIG, valid, annotations=left.as_annotations())
+    async with entry.access(pace=QUICK) as access:
+        await enter(access, entry.seed_config)
+    assert not entry.has_token(identity)
+    assert not entry.exists(BOOTSTRAP)
+    assert not annotations(entry.secret(KUBECONFIG))
 
 
 def is_over(entry: Entry) -> bool:

@@ -39,6 +39,7 @@ from kube.runtime.transport import ServerClock, Transport
 from kube.signing_requests import DENIED, with_decision
 from kube.x509 import make_ca
 from process import clusters as process_clusters
+from process.runner import StartError
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -209,6 +210,16 @@ async def test_a_kubeconfig_that_an_operator_stores_is_used_at_once(entry: Entry
         assert access.credentials.life == life
         assert await access.clusters[GARDEN].client.get(SEEDS, entry.name)
     assert requests_of(entry) == []
+
+
+async def test_a_kubeconfig_for_another_address_ends_the_process_to_begin_anew(entry: Entry) -> None:
+    entry.put(KUBECONFIG, valid(entry))
+    async with running(entry) as (access, rotation):
+        elsewhere = replace(entry, server="https://127.0.0.1:1")
+        elsewhere.put(KUBECONFIG, valid(elsewhere))
+        with pytest.raises(StartError, match="can't be replaced by one to https://127.0.0.1:1"):
+            await rotation.wait()
+        assert await access.clusters[GARDEN].client.get(SEEDS, entry.name)
 
 
 async def test_a_certificate_in_a_file_is_renewed_into_the_secret(

@@ -10,7 +10,7 @@ import structlog
 
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.rules.unfinished import ANNOTATION, Unfinished, credentials_of, unfinished
-from kube.errors import Conflict, Invalid, KubeError, NotFound
+from kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound
 from kube.objects import Object, mapping, metadata, spec, text
 from kube.paths import pointer_step
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
@@ -44,9 +44,8 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
     if where is not None and left.bootstrap_uid:
         with suppress(NotFound, Conflict):  # another one is not what the certificate was asked with
             await access.seed.client.delete(SECRETS, where.name, namespace=where.namespace, uid=left.bootstrap_uid)
-    request = await garden.find(CERTIFICATE_SIGNING_REQUESTS, left.request)
     # The garden removes requests after an hour. The API server has said who made it when it was made, too.
-    user = left.user if request is None else text(spec(request).get("username"))
+    user = await _requester(garden, left.request) or left.user
     for resource, namespace, name in credentials_of(user):
         try:
             await garden.delete(resource, name, namespace=namespace)
@@ -55,6 +54,13 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
             )
         except NotFound:
             pass
+
+
+async def _requester(garden: Client, request: str) -> str:
+    """Who made it; empty: it is gone, and with it perhaps the right to read it."""
+    with suppress(NotFound, Forbidden):
+        return text(spec(await garden.get(CERTIFICATE_SIGNING_REQUESTS, request)).get("username"))
+    return ""
 
 
 async def _forget(access: GardenAccess, secret: Object) -> None:

@@ -144,7 +144,7 @@ class Rotation:
             ended.result()
         if self._is_changed:
             self._is_changed = False
-            await self._follow(content_of(await self.access.stored_secret()))
+            await self._follow(content_of(await self._secret()))
         life = self.kubeconfig.life
         if life is not None and life.is_over(self._now()):
             await self._replace_expired()
@@ -205,6 +205,13 @@ class Rotation:
         return self.access.clusters[GARDEN].client
 
     # --- another kubeconfig
+
+    async def _secret(self) -> Object | None:
+        try:
+            return await self.access.stored_secret()
+        except KubeError:
+            self._is_changed = True  # it is still to be looked at
+            raise
 
     async def _follow(self, content: bytes) -> None:
         if not content or content == self.kubeconfig.content:
