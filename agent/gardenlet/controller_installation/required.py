@@ -14,16 +14,16 @@ from datetime import datetime
 from functools import partial
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.views import controller_installations_view
+from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
 from gardener.api.extensions import ALL_EXTENSIONS, SELF_HOSTED_SHOOT_EXPOSURES
-from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS
+from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from gardener.conditions import REQUIRED
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import NotFound
 from kube.objects import Key, Object, condition, key, spec, text
 from kube.paths import at, mappings_at
 from kube.resources import Resource
-from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.cache import Change, Store, View
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, Queue, enqueue, enqueue_mapped
 from kube.runtime.predicates import any_of, came, changed, listed
@@ -33,7 +33,6 @@ from kube.runtime.status import StatusWriter
 KINDS = tuple(each for each in ALL_EXTENSIONS if each != SELF_HOSTED_SHOOT_EXPOSURES)
 _BY_TYPE = "type"
 _SOON = 1.0
-_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_fields)
 
 
 def provided(registration: Object) -> list[tuple[str, str]]:
@@ -75,7 +74,7 @@ def declare(context: Context) -> ControlLoop:
 
     registrations = loop.watch(
         garden.caches,
-        _REGISTRATIONS_VIEW,
+        CONTROLLER_REGISTRATIONS_VIEW,
         enqueue_mapped(of_registration, when=changed("spec.resources")),
     )
     reconciler = Reconciler(

@@ -159,7 +159,7 @@ class ExtensionObjects:
         """Confirm the deletion, and ask for it. Raises KubeError."""
         live = await self._client.find(kind.resource, name.name, namespace=name.namespace)
         if live is not None:
-            await self._mirror(kind).delete(live)
+            await self._mirror(kind).confirm_and_delete(live)
 
     def _mirror(self, kind: Kind) -> ExtensionMirror:
         return ExtensionMirror(client=self._client, resource=kind.resource, clock=self._clock)
