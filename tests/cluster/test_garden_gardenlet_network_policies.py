@@ -134,6 +134,12 @@ async def test_labels_of_a_namespace_decide(world: PolicyWorld, garden: Garden) 
     early = await world.namespace_with(SHOOT)
     async with controller(garden, settings=settings) as loop:
         found = await world.until_policies(early)
+
+        async def garden_has_policies() -> bool:
+            return set(NAMES) <= set(await world.policies("garden"))
+
+        # The seed is the garden as well: its namespaces are not left to others.
+        await soon(garden_has_policies, "the policies of namespace garden")
         assert all(annotations(policy)[keys.GARDENER_DESCRIPTION] for policy in found.values())
         istio = await world.namespace_with({keys.ROLE: "istio-ingress"})
         handler = await world.namespace_with({keys.EXPOSURE_CLASS_HANDLER: "x"})

@@ -18,7 +18,7 @@ _MOST = 100
 """Addresses that count."""
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""The addresses of a host name. Raises OSError."""
+"""The addresses of a host name. Raises OSError, UnicodeError."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -38,7 +38,7 @@ def host_name(server: str, environment: Mapping[str, str]) -> tuple[str, int] | 
 
 
 async def resolve(host: str) -> Sequence[str]:
-    """Raises OSError."""
+    """Raises OSError; UnicodeError: it can't be a host name."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -76,7 +76,7 @@ class Resolver:
         while True:
             try:
                 addresses = await self._resolve(host)
-            except OSError as error:
+            except (OSError, UnicodeError) as error:
                 if problem != str(error):
                     log.warning("The host name of the seed's API server can't be resolved", host=host, error=str(error))
                 problem = str(error)
