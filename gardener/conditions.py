@@ -66,12 +66,6 @@ def constraint(shoot: Mapping[str, Any], type_: str) -> Object | None:
 # --- what the gardenlet writes
 
 
-def initialized(type_: str) -> Condition:
-    """A condition that has not been checked yet."""
-    message = "The condition has been initialized but its semantic check has not been performed yet."
-    return Condition(type_, "Unknown", "ConditionInitialized", message)
-
-
 def not_checked(type_: str, error: str) -> Condition:
     """The check could not be carried out. Neither a threshold nor a pardon applies."""
     return Condition(type_, "Unknown", "ConditionCheckError", error)

@@ -159,7 +159,7 @@ async def test_a_problem_is_progressing_for_its_threshold(world: CareWorld) -> N
         await world.says(name, ResourcesHealthy=("False", "PodsUnhealthy"))
         before = await world.until("Progressing", "PodsUnhealthy")
     # The time counts from when it was true, whatever is said meanwhile, and across restarts.
-    async with care_of(world, threshold=0.5, period=0.2):
+    async with care_of(world, threshold=0.5, period=1):
         await world.until("False", "PodsUnhealthy")
     async with care_of(world, threshold=3600):
         await world.says(name, ResourcesHealthy=("False", "OtherReason"))
@@ -174,7 +174,7 @@ async def test_a_problem_is_progressing_for_its_threshold(world: CareWorld) -> N
 async def test_a_status_from_before_the_last_write_does_not_count(world: CareWorld) -> None:
     made = await world.managed("a")
     name = metadata(made)["name"]
-    async with care_of(world, period=0.2) as context:
+    async with care_of(world) as context:
         await world.until(*FINE)
         # The flow changes a Secret of it, and reports success before the resource manager has seen that.
         await later_second(made)
@@ -220,7 +220,7 @@ async def test_missing_policies_that_another_program_makes_are_named(world: Care
     marks = {keys.ROLE: "shoot", "served": world.place.name}
     await world.create(obj(NAMESPACES, namespace, labels=marks))
     elsewhere = (LabelSelector(match_labels={"served": world.place.name}),)
-    async with care_of(world, period=0.2, elsewhere=elsewhere):
+    async with care_of(world, period=1, elsewhere=elsewhere):
         found = await world.until("False", "NetworkPoliciesMissing")
         assert f"{namespace} ({', '.join(NAMES)})" in found["message"]
         for name in NAMES:
@@ -234,12 +234,12 @@ async def test_steady_state_costs_no_call(world: CareWorld) -> None:
     await world.managed("a", ResourcesHealthy=("False", "PodsUnhealthy"))
     agent = f"care-of-{world.place.name}"
     audit = world.place.garden.cluster.audit()
-    async with care_of(world, period=0.05):
+    async with care_of(world, period=1):
         await world.until("False", "PodsUnhealthy")
         since = audit.mark()
         seed = world.place.get(SEEDS, world.place.name)
         for number in range(3):
-            # Enough time for many checks: each of these leads to one, too.
+            # Each of these leads to a check.
             mark = {"metadata": {"annotations": {"look": str(number)}}}
             await world.patch(MANAGED_RESOURCES, f"{world.place.name}-a", mark)
             world.place.patch(

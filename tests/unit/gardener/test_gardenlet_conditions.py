@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gardener.conditions import failed, initialized, not_checked, pardoned
+from gardener.conditions import failed, not_checked, pardoned
 from kube.clock import format_time
 from kube.conditions import Condition
 from kube.objects import Object
@@ -87,11 +87,5 @@ def test_only_what_is_false_is_pardoned(status: str) -> None:
     assert pardoned(found, {}) == found
 
 
-def test_what_has_not_been_checked_is_unknown() -> None:
-    assert initialized("T") == Condition(
-        "T",
-        "Unknown",
-        "ConditionInitialized",
-        "The condition has been initialized but its semantic check has not been performed yet.",
-    )
+def test_a_check_that_could_not_be_carried_out_says_why() -> None:
     assert not_checked("T", "no answer") == Condition("T", "Unknown", "ConditionCheckError", "no answer")

@@ -21,6 +21,7 @@ from kube.runtime.predicates import Predicate, all_of, any_of, came, changed, li
 from kube.runtime.status import StatusWriter
 
 NAME = "seed-care"
+_LONGEST_PASS = 180.0
 
 
 def _has_succeeded(seed: Object) -> bool:
@@ -32,7 +33,7 @@ _is_reconciled: Predicate[Object] = all_of(now(_has_succeeded), changed("status.
 
 def declare(context: Context) -> ControlLoop:
     settings, own = context.config.controllers.seed_care, Key("", context.seed_name)
-    loop = ControlLoop(NAME, kind=SEEDS)
+    loop = ControlLoop(NAME, kind=SEEDS, time_limit=min(settings.sync_period, _LONGEST_PASS))
 
     def is_own(change: Change[Object]) -> bool:
         return change.key == own
