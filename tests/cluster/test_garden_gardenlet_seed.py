@@ -1,8 +1,8 @@
 """A seed that is reconciled, kept, and given back."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from agent.gardenlet.seed.main import reconcile
 from agent.gardenlet.seed.main.controller import declare
 from agent.gardenlet.seed.main.flows import DELETE
 from agent.gardenlet.seed.main.operation import SeedOperation
-from config.gardenlet.schema import GardenClientConnection, Resources, SecretReference
+from config.gardenlet.schema import GardenClientConnection, Images, LocalProfile, Resources, SecretReference
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
@@ -26,7 +26,16 @@ from kit.gardenlet_seeds import GARDEN, SeedPlace
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, annotations, condition, finalizers, key, labels, mapping, metadata, uid
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
+from kube.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    SECRETS,
+    Resource,
+)
 from kube.runtime.controller import ReconcileError
 
 pytestmark = pytest.mark.timeout(900)
@@ -140,6 +149,66 @@ async def test_what_the_garden_lacks_is_said_and_tried_again(place: SeedPlace, r
         assert failed["type"] == "Reconcile"
         place.secret(name, role)
         await asyncio.to_thread(place.finished)
+
+
+# --- components
+
+
+@asynccontextmanager
+async def _playing_pods(place: SeedPlace, app: str) -> AsyncIterator[None]:
+    """Pods of this cluster become ready, though nothing runs them."""
+
+    async def play() -> None:
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z"}
+        while True:
+            for pod in place.cluster.api.get(f"{PODS.path(namespace=GARDEN)}?labelSelector=app%3D{app}")["items"]:
+                if condition(pod, "Ready") is None:
+                    path = PODS.path(namespace=GARDEN, name=key(pod).name, subresource="status")
+                    place.cluster.api.patch(path, {"status": {"phase": "Running", "conditions": [ready]}})
+            await asyncio.sleep(0.2)
+
+    playing = asyncio.create_task(play())
+    try:
+        yield
+    finally:
+        playing.cancel()
+
+
+async def test_a_deployed_resource_manager_is_waited_for_and_removed(place: SeedPlace) -> None:
+    name = "gardener-resource-manager"
+    path = DEPLOYMENTS.path(namespace=GARDEN, name=name)
+    with suppress(AlreadyExists):
+        critical = {"metadata": {"name": "gardener-system-critical"}, "value": 999_998_950}
+        place.cluster.api.create(PRIORITY_CLASSES.path(), critical)
+    fields = {"images": Images(resource_manager="rm"), "local_profile": LocalProfile(deploy=(name,))}
+    async with _playing_pods(place, name), place.gardenlet(declare, **fields):
+        await asyncio.to_thread(place.finished)
+        deployment = place.cluster.api.get(path)
+        assert at(deployment, "spec", "template", "spec", "containers")[0]["image"] == "rm"
+        assert condition(deployment, "Available")["status"] == "True"  # type: ignore[index]
+        place.garden.delete(CONTROLLER_INSTALLATIONS, place.name)
+        place.garden.delete(SEEDS, place.name)
+        await soon(partial(_is_gone, place), "the Seed to go", state=lambda: place.operation)
+    assert _left(place) == {}
+    assert place.find(path) is None
+
+
+# --- the process
+
+
+async def test_a_process_that_is_stopped_leaves_its_operation_to_the_next_one(place: SeedPlace) -> None:
+    place.report_extensions(Healthy="False")
+    waiting = "Waiting until required extensions are ready"
+    with place.process() as process:
+        await soon(lambda: asyncio.to_thread(lambda: place.operation.get("description") == waiting))
+        process.stop()
+    assert process.exit_code == 0
+    assert place.operation["state"] == "Processing"
+    assert place.operation["description"] == waiting
+    place.report_extensions()
+    with place.process():
+        await asyncio.to_thread(place.finished)
+    assert place.seed["status"]["clientCertificateExpirationTimestamp"]
 
 
 # --- what a person asks for

@@ -6,14 +6,13 @@ async with place.gardenlet(declare) as loop:
 ...
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import datetime
 from typing import Any
 
 from agent.gardenlet.context import Context
 from config.gardenlet.controllers import Controllers
-from config.gardenlet.schema import GardenletConfiguration, LocalProfile
+from config.gardenlet.schema import LocalProfile
 from devcluster.cluster import Cluster
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.garden.seeds import namespace_of
@@ -23,12 +22,10 @@ from kit.garden_shoots import ShootPlace
 from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
 from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import connected
-from kube.clock import utc_now
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, mapping, metadata, text
 from kube.paths import at, mapping_at
-from kube.resources import NAMESPACES, SECRETS
-from kube.runtime.client import Client
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 
 GARDEN = "garden"
 _GOOD = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False"}
@@ -128,27 +125,41 @@ class SeedPlace:
         with AgentProcess(config, kubeconfig=self.cluster.kubeconfig).start() as process:
             yield process
 
+    @contextmanager
+    def process(self, **sections: Any) -> Iterator[AgentProcess]:
+        """The gardenlet as a process. Args: sections: of its configuration file."""
+        seed = self.seed
+        networks = mapping_at(seed, "spec", "networks")
+        info = {f"{name}Network": networks[f"{name}s"] for name in ("node", "pod", "service")}
+        meta = {"name": "shoot-info", "namespace": "kube-system"}
+        with suppress(AlreadyExists):
+            self.cluster.api.create(CONFIG_MAPS.path(namespace="kube-system"), {"metadata": meta, "data": info})
+        with suppress(AlreadyExists):
+            identity = {"cluster-identity": "garden"}
+            self.garden.create(CONFIG_MAPS, "cluster-identity", namespace="kube-system", data=identity)
+        config = {
+            "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+            "kind": "GardenletConfiguration",
+            "gardenClientConnection": {"kubeconfig": str(self.garden.gardenlet_kubeconfig(self.name))},
+            "leaderElection": {"leaderElect": False},
+            "localProfile": {"deploy": []},
+            "logFormat": "json",
+            "seedConfig": {"metadata": {"name": self.name}, "spec": seed["spec"]},
+            **sections,
+        }
+        with AgentProcess(config, kubeconfig=self.cluster.kubeconfig).start() as process:
+            yield process
+
     @asynccontextmanager
-    async def context(
-        self,
-        *,
-        garden: Client | None = None,
-        seed: Client | None = None,
-        clock: Callable[[], datetime] = utc_now,
-        controllers: Controllers | None = None,
-        **fields: Any,
-    ) -> AsyncIterator[Context]:
-        """Args: fields: of the configuration."""
+    async def context(self, *, controllers: Controllers | None = None, **fields: Any) -> AsyncIterator[Context]:
+        """In the garden, with the rights of a gardenlet. Args: fields: of the configuration."""
         async with (
-            connected(self.garden.cluster, f"gardenlet/garden-of-{self.name}") as own_garden,
-            connected(self.cluster, f"gardenlet/seed-of-{self.name}") as own_seed,
+            connected(self.garden.gardenlet_kubeconfig(self.name), f"gardenlet/garden-of-{self.name}") as garden,
+            connected(self.cluster, f"gardenlet/seed-of-{self.name}") as seed,
         ):
-            config: GardenletConfiguration = gardenlet_config(
-                self.name, controllers=controllers, **{"local_profile": LocalProfile(), **fields}
-            )
-            yield await gardenlet_context(
-                garden=garden or own_garden, seed=seed or own_seed, config=config, clock=clock
-            )
+            options = {"local_profile": LocalProfile(), **fields}
+            config = gardenlet_config(self.name, controllers=controllers, **options)
+            yield await gardenlet_context(garden=garden, seed=seed, config=config)
 
     @asynccontextmanager
     async def gardenlet(self, *declared: Declare, **options: Any) -> AsyncIterator[Context]:
