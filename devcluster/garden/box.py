@@ -23,16 +23,17 @@ from devcluster.program import Program
 from gardener.api.garden import AUTHENTICATION_API, PROJECTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
-from kube.errors import ApiError
+from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from kube.resources import SUBJECT_ACCESS_REVIEWS
-from localprocesses.local import HOST, free_ports, wait_until
+from localprocesses.local import HOST, LocalProcessError, free_ports, wait_until
 from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 
 WEBHOOKS = "webhooks"
 _CA_SECRET = "gardener-resource-manager-ca"
 _PATIENCE_SECONDS = 60.0
+_NOTICED_SECONDS = 5.0
 _CONTROLLERS: dict[str, Component[Any]] = {
     CONTROLLER_MANAGER_ACCOUNT: controller_manager.COMPONENT,
     SCHEDULER_ACCOUNT: scheduler.COMPONENT,
@@ -75,7 +76,7 @@ class GardenBox:
         self._wait_for("the API server to pass on requests for tokens", self._has_tokens)
         if authorizes:
             self._cluster.authorize_by(server.url + AUTHORIZER_PATH, base64.b64decode(server.ca()).decode())
-            self._wait_for("the API server to ask the authorizer", self._is_authorized)
+            self._wait_for_authorizer()
         return server.program
 
     def start_controllers(self) -> list[Program]:
@@ -121,13 +122,26 @@ class GardenBox:
     def _has_tokens(self) -> bool:
         return self._cluster.api.raw("GET", f"/apis/{AUTHENTICATION_API}")[0] == 200
 
+    def _wait_for_authorizer(self) -> None:
+        """The API server sees that its file has changed, unless the computer has run out of inotify instances."""
+        what = "the API server to ask the authorizer"
+        try:
+            wait_until(self._is_authorized, what=what, within=_NOTICED_SECONDS)
+        except LocalProcessError:
+            self._cluster.stop_apiserver()
+            self._cluster.start_apiserver()
+            self._wait_for(what, self._is_authorized)
+
     def _is_authorized(self) -> bool:
         """Whether the authorizer has a say: RBAC alone would let a gardenlet read the Lease of another one."""
         asked = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "another"}
         who = {"user": f"{SEED_USER_PREFIX}probe", "groups": [SEEDS_GROUP]}
         attributes = {**asked, "namespace": LEASE_NAMESPACE}
         review = {**SUBJECT_ACCESS_REVIEWS.type_meta, "spec": {**who, "resourceAttributes": attributes}}
-        answer = self._cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)
+        try:
+            answer = self._cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)
+        except KubeError:
+            return False
         return answer["status"].get("denied") is True
 
     def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
