@@ -16,7 +16,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.workload_identity_tokens import controller as workload_identities
 from agent.gardenlet.workload_identity_tokens.reconcile import AWAY_SECONDS
 from config.gardenlet.controllers import Controllers, WorkloadIdentityTokens
-from devcluster.faults import Answer, Rule
+from devcluster.faults import STRANGERS, Answer, Delay, Foreign, Rule, Truncated
 from devcluster.proxy import FaultProxy
 from gardener import keys
 from gardener.api.garden import CREDENTIALS_BINDINGS, SHOOTS, WORKLOAD_IDENTITIES
@@ -308,6 +308,34 @@ async def test_after_an_outage_of_the_garden_tokens_that_end_first_are_renewed_f
             assert claims_in(await tokens.until_token(name, other_than=lasting_until(start)))["exp"]
         await soon(lambda: len(tokens.requested(since)) >= len(names), "all tokens")
         assert tokens.requested(since) == by_expiry
+
+
+@pytest.mark.parametrize("fault", [*STRANGERS, Truncated()], ids=lambda fault: fault.name)
+async def test_what_is_no_answer_of_the_garden_changes_nothing(tokens: Tokens, fault: Foreign | Truncated) -> None:
+    due = format_time(tokens.now() - HOURS)
+    key = tokens.identity_secret(data={"token": "old"}, WORKLOAD_IDENTITY_RENEW_TIMESTAMP=due)
+    tokens.proxy.rules.add(Rule(fault=fault, path=TOKENS))
+    async with gardenlet_at_work(tokens.context, workload_identities.declare) as (loop,):
+        await soon(tokens.requested, "a request")
+        assert tokens.data() == {"token": "old"}
+        tokens.proxy.rules.clear()
+        tokens.moved = timedelta(seconds=AWAY_SECONDS)
+        loop.queue.add(key)
+        await tokens.until_token(other_than="old")
+
+
+async def test_a_token_for_what_is_not_wanted_any_more_is_not_stored(tokens: Tokens) -> None:
+    """The Secret changes between the request and the write; what another client has written stays."""
+    place = tokens.place
+    place.create(WORKLOAD_IDENTITIES, "other", spec={"audiences": ["other"], "targetSystem": {"type": "local"}})
+    tokens.identity_secret(data={"config": "old"})
+    tokens.proxy.rules.add(Rule(fault=Delay(seconds=2.0), path="/workloadidentities/wi/token$"))
+    async with gardenlet_at_work(tokens.context, workload_identities.declare):
+        await soon(tokens.requested, "a request")
+        changed = {"metadata": {"annotations": {keys.WORKLOAD_IDENTITY_NAME: "other"}}}
+        place.patch(SECRETS, "t", {**changed, "data": encoded({"config": "new"})})
+        assert claims_in(await tokens.until_token())["aud"] == ["other"]
+    assert tokens.data()["config"] == "new"
 
 
 async def test_one_identity_that_is_missing_keeps_no_other_waiting(tokens: Tokens) -> None:

@@ -8,20 +8,21 @@ from agent.gardenlet.network_policy.controller import declare as network_policie
 from agent.gardenlet.seed.care.controller import declare as seed_care
 from agent.gardenlet.vpa_eviction_requirements.controller import declare as eviction_requirements
 from agent.gardenlet.vpa_eviction_requirements.rules.requirements import NEVER, ONLY_MORE
+from agent.gardenlet.workload_identity_tokens.controller import declare as identity_tokens
 from devcluster.cluster import Cluster
 from gardener import keys
-from gardener.api.garden import SEEDS
+from gardener.api.garden import AUTHENTICATION_API, SEEDS, WORKLOAD_IDENTITIES
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.network_policies import DENY_ALL, NAMES, TO_DNS
 from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
-from kit.objects import obj
+from kit.objects import decoded, encoded, obj
 from kit.seed_kinds import install_seed_kinds
-from kube.objects import Object, condition, key, metadata, spec
+from kube.objects import Object, annotations, condition, key, metadata, spec
 from kube.paths import at
-from kube.resources import ENDPOINTS, NAMESPACES, NETWORK_POLICIES
+from kube.resources import ENDPOINTS, NAMESPACES, NETWORK_POLICIES, SECRETS
 from kube.runtime.client import Client
 
 _FOREIGN: Object = {"podSelector": {}, "policyTypes": ["Ingress"]}
@@ -109,6 +110,33 @@ class PodsMayNeverGetLess(GardenletScene):
 
     async def state(self) -> Any:
         return await self.snapshot(VERTICAL_POD_AUTOSCALERS)
+
+
+class IdentityHasAToken(GardenletScene):
+    """In a Secret that another client has filled, and that another one is beside."""
+
+    spare = 1
+    """A token that was lost is requested once more."""
+    crosses = crossing(f"create workloadidentities/token.{AUTHENTICATION_API.partition('/')[0]}", "patch secrets")
+    declare = identity_tokens
+
+    async def prepare(self) -> None:
+        await self.make_namespace()
+        identity = {"audiences": ["cloud"], "targetSystem": {"type": "local"}}
+        await self.create(obj(WORKLOAD_IDENTITIES, "wi", namespace=self.mark, spec=identity), WORKLOAD_IDENTITIES)
+        named = {keys.WORKLOAD_IDENTITY_NAME: "wi", keys.WORKLOAD_IDENTITY_NAMESPACE: self.mark}
+        asks = {keys.SECURITY_PURPOSE: keys.PURPOSE_WORKLOAD_IDENTITY_TOKEN_REQUESTOR}
+        filled = encoded({"config": "c"})
+        await self.create(obj(SECRETS, "t", namespace=self.mark, labels=asks, annotations=named, data=filled))
+        await self.make_foreign(obj(SECRETS, "other", namespace=self.mark, annotations=named, data=filled))
+
+    async def problem(self) -> str:
+        return "" if decoded(await self.get(SECRETS, "t")).get("token") else "there is no token"
+
+    async def state(self) -> Any:
+        secret = await self.get(SECRETS, "t")
+        is_timed = keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP in annotations(secret)
+        return {"keys": sorted(secret["data"]), "config": decoded(secret)["config"], "timed": is_timed}
 
 
 class SeedIsNotHealthy(GardenletScene):
