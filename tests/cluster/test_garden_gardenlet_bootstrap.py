@@ -90,6 +90,14 @@ async def test_a_token_leads_to_a_certificate_a_seed_and_the_next_certificate(en
         assert gardenlet.process.poll() is None, "it goes on without a restart"
 
 
+async def test_a_gardenlet_that_waits_for_an_approval_lives_and_is_not_ready(entry: Entry) -> None:
+    entry.put(BOOTSTRAP, entry.with_token(entry.token_id))
+    with entry.process() as gardenlet:
+        gardenlet.wait_for_log("Waiting for the approval of a certificate for the garden")
+        assert [gardenlet.probe(path)[0] for path in ("/readyz", "/healthz")] == [500, 200]
+        assert gardenlet.stop() == 0, "it ends when it is asked to"
+
+
 async def test_any_token_leads_to_a_new_seed_and_is_removed(entry: Entry, approving: None) -> None:
     identity = secrets.token_hex(3)
     entry.put(BOOTSTRAP, entry.with_token(identity))

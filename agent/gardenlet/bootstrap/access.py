@@ -56,14 +56,16 @@ class Credentials:
 
     life: Life | None = None
     problem: str = ""
+    is_entering: bool = False
+    """Whether this process is on its way into the garden."""
 
     def expires(self) -> datetime | None:
         return self.life.until if self.life else None
 
     def check(self) -> HealthCheck:
         async def run() -> None:
-            if self.problem:
-                raise CheckFailed(self.problem)
+            if self.problem or self.is_entering:
+                raise CheckFailed(self.problem or "the garden has not been reached yet, see the log")
 
         return HealthCheck("garden-credentials", run)
 
@@ -146,6 +148,11 @@ class GardenAccess:
                 assert boot is not None
                 if bootstrap == self._refused and self.pace.now() < self._refused_until:
                     return None
+                if life is not None:
+                    until = format_time(life.until)
+                    self.credentials.report(
+                        f"the certificate for the garden expired at {until}; asking for another one"
+                    )
                 return await self._bootstrapped(boot, instead_of=content)
             case Source.NONE_VALID:
                 assert life is not None

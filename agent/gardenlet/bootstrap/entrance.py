@@ -29,9 +29,12 @@ async def enter(access: GardenAccess, configured: Object) -> Rotation:
 
 async def _enter(access: GardenAccess, configured: Object) -> Rotation:
     seed, pace = access.seed.client, access.pace
+    access.credentials.is_entering = True
     await seed_configuration.check(seed, configured, pace=pace)
     kubeconfig = await access.obtain()
     garden = access.clusters.open(Endpoint((GARDEN,), kubeconfig.connection, access.settings)).client
+    await pace.patiently("reach the garden", lambda: garden.read("/version"))
+    access.credentials.is_entering = False
     await finish(access, garden)
     registered = await Registration(garden=garden, seed=seed, configured=configured, pace=pace).register()
     await self_upgrade.hand_over(garden=garden, seed=seed, pace=pace)
