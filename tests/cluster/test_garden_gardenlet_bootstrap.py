@@ -98,6 +98,21 @@ async def test_a_gardenlet_that_waits_for_an_approval_lives_and_is_not_ready(ent
         assert gardenlet.stop() == 0, "it ends when it is asked to"
 
 
+async def test_what_a_killed_gardenlet_has_begun_is_finished_by_the_next_one(entry: Entry, approving: None) -> None:
+    identity = entry.token_id
+    entry.put(BOOTSTRAP, entry.with_token(identity))
+    with entry.process() as gardenlet:
+        await soon(lambda: entry.exists(KUBECONFIG), "the certificate to be stored")
+        gardenlet.kill()
+    first = entry.stored().content
+    with entry.process() as gardenlet:
+        await ready(entry, gardenlet)
+    assert entry.stored().content == first
+    assert not annotations(entry.secret(KUBECONFIG))
+    assert not entry.exists(BOOTSTRAP)
+    assert not entry.has_token(identity)
+
+
 async def test_any_token_leads_to_a_new_seed_and_is_removed(entry: Entry, approving: None) -> None:
     identity = secrets.token_hex(3)
     entry.put(BOOTSTRAP, entry.with_token(identity))

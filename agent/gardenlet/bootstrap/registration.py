@@ -95,7 +95,9 @@ class Registration:
             return live
         version = metadata(live)["resourceVersion"]
         body = {**patch, "metadata": {**metadata(patch), "resourceVersion": version}}
-        return await self.garden.patch(SEEDS, self.name, body)
+        written = await self.garden.patch(SEEDS, self.name, body)
+        log.info("Changed the Seed to what is configured", seed=self.name)
+        return written
 
     async def _marker(self) -> Object | None:
         return await self.seed.find(CONFIG_MAPS, MARKER, namespace=MARKER_NAMESPACE)
