@@ -60,6 +60,10 @@ def _itself(kept: str) -> tuple[str]:
     return (kept,)
 
 
+def types_view(kind: Resource) -> View[str]:
+    return View(kind, _type_of, indexes=((_BY_TYPE, _itself),))
+
+
 def declare(context: Context) -> ControlLoop:
     settings = context.config.controllers.controller_installation_required
     loop = ControlLoop(
@@ -89,7 +93,6 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _follow(loop: ControlLoop, context: Context, reconciler: "Reconciler", kind: Resource) -> None:
-    view = View(kind, _type_of, indexes=((_BY_TYPE, _itself),))
     store: Store[str]
 
     def handle(queue: Queue, change: Change[str]) -> None:
@@ -102,7 +105,7 @@ def _follow(loop: ControlLoop, context: Context, reconciler: "Reconciler", kind:
                     queue.add(name, CHANGE)
                 return
 
-    store = loop.watch(context.seed.caches, view, handle)
+    store = loop.watch(context.seed.caches, types_view(kind), handle)
     reconciler.types[kind.kind] = store
 
 
