@@ -106,7 +106,7 @@ class Gardenlet:
             garden_identity=await self._garden_identity(),
             health=self._health,
             metrics=self._metrics,
-            writes=ManagedResourceWrites(clock=clusters["seed"].clock),
+            writes=ManagedResourceWrites(),
             certificate_expires=self._certificate_expires,
             clock=garden.clock,
         )

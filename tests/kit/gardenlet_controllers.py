@@ -68,7 +68,7 @@ async def gardenlet_context(
         gardener=GARDENER,
         garden_identity="test",
         health=HealthState(config.controllers.seed.patience),
-        writes=ManagedResourceWrites(clock=clock),
+        writes=ManagedResourceWrites(),
         clock=clock,
     )
 

@@ -16,7 +16,6 @@ from kube.runtime.predicates import changed_or_listed
 from process.clusters import Cluster
 
 _KEPT_OF_METADATA = ("namespace", "name", "uid", "generation")
-_KEPT_OF_STATUS = ("observedGeneration", "secretsDataChecksum")
 
 
 def checked(managed_resource: Object) -> Object | None:
@@ -30,7 +29,7 @@ def checked(managed_resource: Object) -> Object | None:
     return {
         "metadata": {name: meta[name] for name in _KEPT_OF_METADATA if name in meta},
         "status": {
-            **{name: status[name] for name in _KEPT_OF_STATUS if name in status},
+            "observedGeneration": status.get("observedGeneration"),
             "conditions": [found for type_ in RESOURCES_GOOD if (found := condition(managed_resource, type_))],
         },
     }
