@@ -109,6 +109,8 @@ GENERATED_SECRET_FINALIZER = "core.gardener.cloud/backupbucket"
 
 # --- on Shoots
 SHOOT_STATUS = "shoot.gardener.cloud/status"
+SHOOT_IGNORE = "shoot.gardener.cloud/ignore"
+"""On Shoots: nothing is done for them."""
 SHOOT_PURPOSE = "shoot.gardener.cloud/purpose"
 """On BackupEntries, too: that of the Shoot whose backups they are."""
 """A label."""

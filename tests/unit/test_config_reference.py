@@ -6,6 +6,7 @@ import pytest
 
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.gardenlet.schema import GardenletConfiguration
+from config.local_provider.schema import LocalProviderConfiguration
 from config.reference import BEGIN, END, inserted, reference
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
@@ -21,6 +22,7 @@ DOCUMENTS = Path(__file__).parents[2] / "docs"
         ("resource_manager", "configuration.md", DEFAULTS, None),
         ("controller_manager", "controller-manager.md", ControllerManagerConfiguration(), DEFAULTS),
         ("gardenlet", "gardenlet.md", GardenletConfiguration(), DEFAULTS),
+        ("local_provider", "local-provider.md", LocalProviderConfiguration(), DEFAULTS),
         ("scheduler", "scheduler.md", SchedulerConfiguration(), DEFAULTS),
         ("webhooks", "garden-admission.md", GardenWebhooksConfiguration(), DEFAULTS),
     ],

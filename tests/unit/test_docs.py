@@ -27,12 +27,13 @@ from agent.shared.network_policy.reconcile import (
 )
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
 from campaign import command as campaign
-from config import controller_manager, gardenlet, scheduler, webhooks
+from config import controller_manager, gardenlet, local_provider, scheduler, webhooks
 from config.blocks import ElectingConfiguration
 from config.component import check
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.fields import is_block, is_list, join, members, without_none
 from config.gardenlet.schema import GardenletConfiguration
+from config.local_provider.schema import LocalProviderConfiguration
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
@@ -261,7 +262,9 @@ def test_controllers_that_are_named_exist() -> None:
 
 # --- configuration
 
-OF_GARDENS = {each.COMPONENT.kind: each.COMPONENT for each in (controller_manager, gardenlet, scheduler, webhooks)}
+OF_GARDENS = {
+    each.COMPONENT.kind: each.COMPONENT for each in (controller_manager, gardenlet, local_provider, scheduler, webhooks)
+}
 
 
 def test_examples_of_the_configuration_are_valid() -> None:
@@ -296,6 +299,7 @@ def all_configuration_paths() -> set[str]:
         *configuration_paths(),
         *configuration_paths(ControllerManagerConfiguration),
         *configuration_paths(GardenletConfiguration),
+        *configuration_paths(LocalProviderConfiguration),
         *configuration_paths(SchedulerConfiguration),
         *configuration_paths(GardenWebhooksConfiguration),
     }

@@ -1,0 +1,37 @@
+"""Every field of the local provider's configuration file."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
+
+from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
+from config.checks import required_value
+from config.fields import setting
+from config.shared import workers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    cache_sync_timeout: CacheSyncTimeout = 120.0
+    concurrent_syncs: Annotated[int, workers()] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Connections:
+    seed_client_connection: Annotated[ClientConnection, setting("Connection to the seed cluster.")] = field(
+        default_factory=partial(ClientConnection, qps=100.0, burst=200)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalProviderConfiguration(ElectingConfiguration, _Connections):
+    leader_election: Annotated[LeaderElection, setting("Leader election, by a Lease in the seed cluster.")] = field(
+        default_factory=partial(LeaderElection, resource_name="local-provider", resource_namespace="garden")
+    )
+    server: Annotated[Server, setting("Servers of the program.")] = field(
+        default_factory=partial(Server, health_probes=HTTPServer(port=2738), metrics=HTTPServer(port=2739))
+    )
+    state_dir: Annotated[
+        str, setting("Directory on this computer for what the provider keeps: networks and buckets.", required_value())
+    ] = ""
+    controllers: Annotated[Controllers, setting("The extension controllers.")] = Controllers()

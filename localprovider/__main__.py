@@ -1,0 +1,34 @@
+"""The local provider: `python -m localprovider --config FILE`."""
+
+from typing import TYPE_CHECKING, Never
+
+from process.lifetime import begin
+
+if TYPE_CHECKING:
+    from config.local_provider.schema import LocalProviderConfiguration
+    from process.program import Compose
+
+
+def _compose() -> "Compose[LocalProviderConfiguration]":
+    from localprovider.app import compose
+
+    return compose
+
+
+def main() -> Never:
+    begin()
+    # Not before: this takes most of the time of a start.
+    from config import local_provider
+    from process.program import Program, run
+
+    program = Program(
+        name="localprovider",
+        summary="Provides what Shoots need on this computer: the extensions of type local.",
+        component=local_provider.COMPONENT,
+        compose=_compose,
+    )
+    run((program,))
+
+
+if __name__ == "__main__":
+    main()

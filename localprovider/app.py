@@ -1,0 +1,23 @@
+"""What the local provider consists of, beside what all programs do; see `process.composition`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from config.local_provider.schema import LocalProviderConfiguration
+from kube.runtime.loop import ControlLoop
+from localprovider.extensions.actuators import ACTUATORS, World
+from localprovider.extensions.controller import declare
+from localprovider.extensions.state import State
+from process.composition import Composition, Parts
+from process.controllers import Controllers
+
+
+def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
+    config, seed = base.config, base.clusters["seed"]
+    world = World(client=seed.client, state=State(Path(config.state_dir)))
+
+    async def control_loops() -> Sequence[ControlLoop]:
+        workers = config.controllers.concurrent_syncs
+        return [declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS]
+
+    return Parts(work=[Controllers(base.clusters, config=config, kinds_of=("seed",), compose=control_loops)])

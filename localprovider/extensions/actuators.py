@@ -1,0 +1,288 @@
+"""What is done for each kind of extension object: a table of functions.
+
+Each can be repeated: it writes what differs, and finds gone what it deletes. What it returns goes into the status.
+"""
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from gardener.api import extensions
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.errors import KindNotServed, NotFound
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    integer,
+    is_deleting,
+    key,
+    mapping,
+    mappings,
+    metadata,
+    spec,
+    text,
+    uid,
+)
+from kube.paths import mapping_at
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
+from kube.runtime.client import Client
+from localprovider.extensions.state import State
+
+GARDEN = "garden"
+DNS = "local-dns"
+"""ConfigMap with all DNS records: names and their values."""
+CREATED_BY = "backup.gardener.cloud/created-by"
+_CLOUD_CONFIG = "cloud-provider-config"
+_NETWORKING = "extension-networking-local"
+_SOURCE = "source-"
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Args: client: of the seed."""
+
+    client: Client
+    state: State
+
+
+async def _nothing(_world: World, _obj: Object) -> Object:
+    return {}
+
+
+async def _forget_nothing(_world: World, _obj: Object) -> None:
+    pass
+
+
+Make = Callable[[World, Object], Awaitable[Object]]
+"""Returns fields of the status."""
+Remove = Callable[[World, Object], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actuator:
+    """Attributes: make: for reconcile and restore; whoever migrates away leaves what there is."""
+
+    resource: Resource
+    make: Make = _nothing
+    remove: Remove = _forget_nothing
+
+
+# --- infrastructure and control plane
+
+
+async def _make_infrastructure(world: World, obj: Object) -> Object:
+    saved = integer(mapping_at(obj, "status", "state").get("network"))
+    number = world.state.take_network(owner_of(obj), wanted=saved)
+    cidr = f"10.{number}.0.0/16"
+    return {"nodesCIDR": cidr, "providerStatus": {"network": number}, "state": {"network": number}}
+
+
+async def _remove_infrastructure(world: World, obj: Object) -> None:
+    world.state.free_network(owner_of(obj))
+
+
+def owner_of(obj: Object) -> str:
+    """Whose a network is, on whatever seed: what moves to another one keeps it."""
+    return str(key(obj))
+
+
+async def _make_control_plane(world: World, obj: Object) -> Object:
+    data = {"cloudprovider.conf": f"region: {text(spec(obj).get('region'))}\n"}
+    await _put(world, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG), {"data": data})
+    return {"providerStatus": {}}
+
+
+async def _remove_control_plane(world: World, obj: Object) -> None:
+    await _delete(world, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG))
+
+
+# --- DNS
+
+
+def record_key(name: str) -> str:
+    """The key of a DNS name in the ConfigMap, which may not have a `*`."""
+    return name.replace("*", "_wildcard")
+
+
+async def _make_record(world: World, obj: Object) -> Object:
+    values = [text(each) for each in spec(obj).get("values") or []]
+    data = {record_key(text(spec(obj).get("name"))): " ".join(values)}
+    await _put(world, CONFIG_MAPS, Key(GARDEN, DNS), {"data": data}, merges=True)
+    return {"zone": text(spec(obj).get("zone")) or "local"}
+
+
+async def _remove_record(world: World, obj: Object) -> None:
+    body = {"data": {record_key(text(spec(obj).get("name"))): None}}
+    try:
+        await world.client.patch(CONFIG_MAPS, DNS, body, namespace=GARDEN)
+    except NotFound:
+        return
+
+
+# --- what the cluster of the Shoot gets
+
+
+async def _make_network(world: World, obj: Object) -> Object:
+    namespace = key(obj).namespace
+    config = {name: text(spec(obj).get(name)) for name in ("podCIDR", "serviceCIDR")}
+    manifest = {
+        **CONFIG_MAPS.type_meta,
+        "metadata": {"name": "local-network", "namespace": "kube-system"},
+        "data": config,
+    }
+    stored = {"objects.yaml": base64.b64encode(yaml.safe_dump(manifest).encode()).decode()}
+    await _put(world, SECRETS, Key(namespace, _NETWORKING), {"data": stored})
+    managed = {"spec": {"secretRefs": [{"name": _NETWORKING}]}}
+    await _put(world, MANAGED_RESOURCES, Key(namespace, _NETWORKING), managed)
+    return {"ipFamilies": spec(obj).get("ipFamilies") or ["IPv4"]}
+
+
+async def _remove_network(world: World, obj: Object) -> None:
+    name = Key(key(obj).namespace, _NETWORKING)
+    await _delete(world, MANAGED_RESOURCES, name)
+    await _delete(world, SECRETS, name)
+
+
+# --- machines
+
+
+async def _make_operating_system_config(world: World, obj: Object) -> Object:
+    """A script that names what a machine would get; the kubelets of this provider are played."""
+    where = key(obj)
+    units = [text(each.get("name")) for each in mappings(spec(obj).get("units"))]
+    files = [text(each.get("path")) for each in mappings(spec(obj).get("files"))]
+    script = "\n".join(["#!/bin/sh", *(f"# unit {each}" for each in units), *(f"# file {each}" for each in files), ""])
+    name = f"osc-result-{where.name}"
+    data = {"cloud_config": base64.b64encode(script.encode()).decode()}
+    await _put(world, SECRETS, Key(where.namespace, name), {"data": data})
+    return {"cloudConfig": {"secretRef": {"name": name, "namespace": where.namespace}}}
+
+
+async def _remove_operating_system_config(world: World, obj: Object) -> None:
+    await _delete(world, SECRETS, Key(key(obj).namespace, f"osc-result-{key(obj).name}"))
+
+
+async def _make_worker(_world: World, obj: Object) -> Object:
+    deployments = [
+        {
+            "name": f"{key(obj).namespace}-{text(pool.get('name'))}",
+            "minimum": integer(pool.get("minimum")),
+            "maximum": integer(pool.get("maximum")),
+        }
+        for pool in mappings(spec(obj).get("pools"))
+    ]
+    return {"machineDeployments": deployments}
+
+
+async def _make_bastion(_world: World, _obj: Object) -> Object:
+    return {"ingress": {"ip": _LOOPBACK}}
+
+
+# --- backups
+
+
+def generated_name(bucket: str) -> str:
+    return f"generated-bucket-{bucket}"
+
+
+async def _make_bucket(world: World, obj: Object) -> Object:
+    name = key(obj).name
+    path = world.state.bucket(name)
+    if mapping(spec(obj).get("providerConfig")).get("generate") is not True:
+        return {}
+    data = {"hostPath": base64.b64encode(str(path).encode()).decode()}
+    await _put(world, SECRETS, Key(GARDEN, generated_name(name)), {"data": data})
+    return {"generatedSecretRef": {"name": generated_name(name), "namespace": GARDEN}}
+
+
+async def _remove_bucket(world: World, obj: Object) -> None:
+    name = key(obj).name
+    world.state.remove_bucket(name)
+    if mapping(spec(obj).get("providerConfig")).get("generate") is True:
+        await _delete(world, SECRETS, Key(GARDEN, generated_name(name)))
+
+
+def etcd_backup(entry: str) -> Key:
+    """The Secret from which etcd of the Shoot of an entry learns where its backups are."""
+    namespace = entry.removeprefix(_SOURCE).rpartition("--")[0]
+    return Key(namespace, f"{_SOURCE}etcd-backup" if entry.startswith(_SOURCE) else "etcd-backup")
+
+
+async def _make_entry(world: World, obj: Object) -> Object:
+    name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
+    path, secret = world.state.entry(bucket, name), etcd_backup(name)
+    namespace = await world.client.find(NAMESPACES, secret.namespace) if secret.namespace else None
+    if namespace is None or is_deleting(namespace):
+        return {}
+    reference = mapping(spec(obj).get("secretRef"))
+    where = Key(text(reference.get("namespace")), text(reference.get("name")))
+    found = await world.client.get(SECRETS, where.name, namespace=where.namespace)
+    own = {"bucketName": bucket, "hostPath": str(path)}
+    encoded = {field: base64.b64encode(value.encode()).decode() for field, value in own.items()}
+    meta = {"annotations": {CREATED_BY: name}}
+    await _put(world, SECRETS, secret, {"metadata": meta, "data": {**mapping(found.get("data")), **encoded}})
+    return {}
+
+
+async def _remove_entry(world: World, obj: Object) -> None:
+    """Its Secret only if it is its own: there may be another Shoot of that name by now."""
+    name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
+    world.state.remove_entry(bucket, name)
+    secret = etcd_backup(name)
+    live = await world.client.find(SECRETS, secret.name, namespace=secret.namespace) if secret.namespace else None
+    if live is not None and annotations(live).get(CREATED_BY) == name:
+        await _delete(world, SECRETS, secret, its_uid=uid(live))
+
+
+# --- requests
+
+
+async def _put(
+    world: World, resource: Resource, name: Key, wanted: Mapping[str, Object], *, merges: bool = False
+) -> None:
+    """Have the object hold this, besides what else it holds. Args: merges: data that are not wanted stay."""
+    live = await world.client.find(resource, name.name, namespace=name.namespace)
+    place = {"name": name.name, "namespace": name.namespace}
+    if live is None:
+        meta = {**mapping(wanted.get("metadata")), **place}
+        await world.client.create(resource, {**resource.type_meta, **wanted, "metadata": meta})
+        return
+    changed: Object = {}
+    for field, value in wanted.items():
+        having = mapping(live.get(field))
+        gone = {} if merges or field != "data" else dict.fromkeys(having.keys() - value.keys())
+        if gone or any(having.get(inner) != content for inner, content in value.items()):
+            changed[field] = {**value, **gone}
+    if changed:
+        meta = {**mapping(changed.get("metadata")), "resourceVersion": metadata(live)["resourceVersion"]}
+        await world.client.patch(resource, name.name, {**changed, "metadata": meta}, namespace=name.namespace)
+
+
+async def _delete(world: World, resource: Resource, name: Key, *, its_uid: str = "") -> None:
+    try:
+        await world.client.delete(resource, name.name, namespace=name.namespace, uid=its_uid)
+    except (NotFound, KindNotServed):
+        return
+
+
+ACTUATORS = (
+    Actuator(resource=extensions.BACKUP_BUCKETS, make=_make_bucket, remove=_remove_bucket),
+    Actuator(resource=extensions.BACKUP_ENTRIES, make=_make_entry, remove=_remove_entry),
+    Actuator(resource=extensions.BASTIONS, make=_make_bastion),
+    Actuator(resource=extensions.CONTAINER_RUNTIMES),
+    Actuator(resource=extensions.CONTROL_PLANES, make=_make_control_plane, remove=_remove_control_plane),
+    Actuator(resource=extensions.DNS_RECORDS, make=_make_record, remove=_remove_record),
+    Actuator(resource=extensions.EXTENSIONS),
+    Actuator(resource=extensions.INFRASTRUCTURES, make=_make_infrastructure, remove=_remove_infrastructure),
+    Actuator(resource=extensions.NETWORKS, make=_make_network, remove=_remove_network),
+    Actuator(
+        resource=extensions.OPERATING_SYSTEM_CONFIGS,
+        make=_make_operating_system_config,
+        remove=_remove_operating_system_config,
+    ),
+    Actuator(resource=extensions.WORKERS, make=_make_worker),
+)

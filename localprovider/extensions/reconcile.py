@@ -1,0 +1,207 @@
+"""The contract of an extension controller, for one object of any kind.
+
+    asked        the annotation of the operation goes, and the status says Processing
+    worked on    a finalizer holds the object meanwhile
+    answered     the status says how it went, for this generation, at a time after the question
+
+A pass may end anywhere. What was begun and not answered is begun again; what was asked, and is not announced any more,
+is found by its state. An object whose Shoot has failed, or is to be ignored, is left alone.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import structlog
+
+from gardener import keys, operations
+from gardener.extension_contract import last_operation
+from gardener.garden.shoots import has_failed
+from kube.clock import format_time, time_or_none
+from kube.errors import KubeError
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    finalizers,
+    integer,
+    is_deleting,
+    is_truthy,
+    key,
+    mapping,
+    metadata,
+    text,
+    uid,
+)
+from kube.paths import at
+from kube.runtime.cache import Store
+from kube.runtime.client import JSON_PATCH
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.status import StatusWriter
+from localprovider.extensions.actuators import Actuator, World
+from localprovider.extensions.simulation import Simulation, simulation_of
+from localprovider.extensions.state import NoNetworkLeft
+
+TYPE = "local"
+_SOON = 0.1
+FINALIZER = "extensions.gardener.cloud/local"
+_OPERATION_PATH = f"/metadata/annotations/{keys.OPERATION.replace('/', '~1')}"
+_ASKS = {
+    keys.OPERATION_RECONCILE: operations.RECONCILE,
+    keys.OPERATION_RESTORE: operations.RESTORE,
+    keys.OPERATION_MIGRATE: operations.MIGRATE,
+}
+_PHRASES = {operations.DELETE: "Deleting", operations.MIGRATE: "Migrating", operations.RESTORE: "Restoring"}
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def operation_on(obj: Object) -> str:
+    """What is to be done; empty: nothing."""
+    asked, last = annotations(obj).get(keys.OPERATION, ""), last_operation(obj)
+    if is_deleting(obj):
+        return operations.DELETE
+    if asked == keys.OPERATION_WAIT_FOR_STATE:
+        return ""
+    if asked in {keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE}:
+        return _ASKS[asked]
+    kind, has_succeeded = text(last.get("type")), last.get("state") == operations.SUCCEEDED
+    if not asked and has_succeeded:
+        return ""
+    if not last:
+        return operations.CREATE
+    return operations.RECONCILE if has_succeeded or kind == operations.DELETE else kind
+
+
+def is_to_be_left_alone(cluster: Object) -> bool:
+    """Whether the Shoot of a Cluster has failed, with what it asks for now, or is to be ignored."""
+    shoot = mapping(at(cluster, "spec", "shoot"))
+    return has_failed(shoot) or is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE))
+
+
+def answer_time(obj: Object, now: datetime) -> datetime:
+    """Of an answer: not before the question, though the clocks of the two sides differ."""
+    asked = time_or_none(annotations(obj).get(keys.TIMESTAMP))
+    return now if asked is None else max(now, asked)
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    actuator: Actuator
+    world: World
+    clock: Callable[[], datetime]
+    _objects: Store[Object] | None = None
+    _clusters: Store[bool] | None = None
+    _statuses: StatusWriter | None = None
+    _failures: dict[str, int] = field(default_factory=dict)
+    """How often objects have failed as they asked for, by uid."""
+
+    def begin(self, objects: Store[Object], clusters: Store[bool], statuses: StatusWriter) -> None:
+        """The kinds are served."""
+        self._objects, self._clusters, self._statuses = objects, clusters, statuses
+
+    async def reconcile(self, name: Key) -> Result:
+        if self._clusters is None or not self._clusters.synced.is_set():
+            return RequeueAfter(_SOON)
+        obj = self._objects.get(name) if self._objects is not None else None
+        operation = operation_on(obj) if obj is not None else ""
+        if obj is None or not operation or self._is_left_alone(name):
+            return Done()
+        if operation == operations.DELETE and FINALIZER not in finalizers(obj):
+            return Done()
+        if operation != operations.DELETE:
+            obj = await ensure_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
+        obj = await self._start(obj, operation)
+        try:
+            simulation = simulation_of(obj)
+            if simulation.is_stuck:
+                return Done()
+            await self._simulate(obj, simulation)
+            fields = await self._act(obj, operation)
+        except (KubeError, ReconcileError, NoNetworkLeft, ValueError, OSError) as error:
+            await self._fail(obj, operation, error)
+            raise ReconcileError(str(error)) from error
+        self._failures.pop(uid(obj), None)
+        await self._end(obj, operation, fields)
+        return Done()
+
+    def _is_left_alone(self, name: Key) -> bool:
+        return bool(self._clusters is not None and self._clusters.get(Key("", name.namespace)))
+
+    async def _start(self, obj: Object, operation: str) -> Object:
+        """The status first: if this ends in between, the annotation brings another pass."""
+        phrase = _PHRASES.get(operation, "Reconciling")
+        said = f"{phrase} the {self.actuator.resource.kind}"
+        obj = await self._write(obj, self._operation(obj, operation, operations.PROCESSING, 1, said), {})
+        asked = annotations(obj).get(keys.OPERATION)
+        if asked not in _ASKS or is_deleting(obj):
+            return obj
+        name = key(obj)
+        patch = [
+            {"op": "test", "path": _OPERATION_PATH, "value": asked},
+            {"op": "remove", "path": _OPERATION_PATH},
+        ]
+        written = await self.world.client.patch(
+            self.actuator.resource, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH
+        )
+        self._observe(written)
+        return written
+
+    async def _simulate(self, obj: Object, simulation: Simulation) -> None:
+        """Raises ReconcileError."""
+        await asyncio.sleep(simulation.delay)
+        failures = self._failures.get(uid(obj), 0)
+        if simulation.fails(failures):
+            self._failures[uid(obj)] = failures + 1
+            raise _SimulatedError(simulation.error, code=simulation.code)
+
+    async def _act(self, obj: Object, operation: str) -> Object:
+        match operation:
+            case operations.DELETE:
+                await self.actuator.remove(self.world, obj)
+                return {}
+            case operations.MIGRATE:
+                return {}
+            case _:
+                return await self.actuator.make(self.world, obj)
+
+    async def _fail(self, obj: Object, operation: str, error: Exception) -> None:
+        codes = [error.code] if isinstance(error, _SimulatedError) and error.code else None
+        said = str(error)
+        moment = format_time(answer_time(obj, self.clock()))
+        last_error = {"description": said, "codes": codes, "lastUpdateTime": moment}
+        fields = {"lastError": {name: value for name, value in last_error.items() if value}}
+        await self._write(obj, self._operation(obj, operation, operations.ERROR, 50, said), fields)
+
+    async def _end(self, obj: Object, operation: str, fields: Object) -> None:
+        said = f"Successfully handled the {self.actuator.resource.kind}"
+        ended = self._operation(obj, operation, operations.SUCCEEDED, 100, said)
+        obj = await self._write(obj, ended, {**fields, "lastError": None})
+        if operation in {operations.DELETE, operations.MIGRATE}:
+            left = await remove_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
+            if left is not None:
+                self._observe(left)
+
+    async def _write(self, obj: Object, operation: Object, fields: Object) -> Object:
+        generation = integer(metadata(obj).get("generation"))
+        assert self._statuses is not None
+        status = {"lastOperation": operation, "observedGeneration": generation, **fields}
+        changed = await self._statuses.write(obj, status)
+        self._observe(changed)
+        return changed
+
+    def _operation(self, obj: Object, kind: str, state: str, progress: int, said: str) -> Object:
+        now = answer_time(obj, self.clock())
+        return operations.operation(kind, state, progress, said, now=now)
+
+    def _observe(self, obj: Object) -> None:
+        assert self._objects is not None
+        self._objects.observe(obj)
+
+
+class _SimulatedError(ReconcileError):
+    def __init__(self, said: str, *, code: str) -> None:
+        super().__init__(said)
+        self.code = code

@@ -1,0 +1,249 @@
+"""The extension controllers of the local provider, asked as the gardenlet asks: the contract from both sides."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.extension_objects import kinds
+from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.extension_objects.objects import ExtensionError, ExtensionObjects
+from devcluster.cluster import Cluster
+from gardener.api.extensions import CLUSTERS
+from gardener.keys import OPERATION
+from kit.controllers import cluster_of, loops_at_work
+from kit.seed_kinds import install_seed_kinds
+from kit.world import connected
+from kube.clock import utc_now
+from kube.errors import AlreadyExists
+from kube.objects import Key, Object, annotations, finalizers, key
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.runtime.cache import Caches
+from kube.runtime.client import Client
+from kube.runtime.discovery import Discovery
+from kube.runtime.events import EventRecorder
+from kube.runtime.waiting import Waiting
+from localprovider.extensions.actuators import ACTUATORS, DNS, GARDEN, World
+from localprovider.extensions.controller import declare
+from localprovider.extensions.state import State
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def seed_kinds(cluster: Cluster) -> None:
+    install_seed_kinds(cluster)
+
+
+@pytest.fixture
+async def place(admin: Client) -> str:
+    """A namespace as that of a Shoot: named by its technical ID."""
+    name = f"shoot--p--{uuid.uuid4().hex[:6]}"
+    for made in (name, GARDEN):
+        try:
+            await admin.create(NAMESPACES, {**NAMESPACES.type_meta, "metadata": {"name": made}})
+        except AlreadyExists:
+            continue
+    return name
+
+
+@pytest.fixture
+async def objects(client: Client) -> AsyncIterator[ExtensionObjects]:
+    caches = Caches(client)
+    waiting = Waiting(client=client, caches=caches, discovery=Discovery(client))
+    yield ExtensionObjects(client=client, waiting=waiting, clock=utc_now)
+    await caches.close()
+
+
+@asynccontextmanager
+async def provider(cluster: Cluster, directory: Path) -> AsyncIterator[None]:
+    """All that it had in memory ends with the block."""
+    async with connected(cluster, "local-provider") as client:
+        seed = cluster_of(client)
+        world = World(client=client, state=State(directory))
+        loops = [declare(seed, actuator, world, workers=2) for actuator in ACTUATORS]
+        async with loops_at_work(EventRecorder(client, component="test"), {seed.caches}, *loops):
+            yield
+
+
+def manifest(namespace: str, name: str = "a", *, labels: Object | None = None, **spec: Any) -> Object:
+    place = {"namespace": namespace} if namespace else {}
+    return {"metadata": {"name": name, **place, "labels": labels or {}}, "spec": {"type": "local", **spec}}
+
+
+def infrastructure(namespace: str, **simulate: Any) -> Object:
+    made = manifest(namespace, region="r", secretRef={"name": "s", "namespace": namespace})
+    if simulate:
+        made["spec"]["providerConfig"] = {"simulate": simulate}
+    return made
+
+
+async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
+    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    secret = {"name": "s", "namespace": place}
+    record = f"{place}.example.com"
+    asked: list[tuple[Kind, Object]] = [
+        (kinds.INFRASTRUCTURE, infrastructure(place)),
+        (kinds.CONTROL_PLANE, manifest(place, region="r", secretRef=secret)),
+        (kinds.NETWORK, manifest(place, podCIDR="10.1.0.0/16", serviceCIDR="10.2.0.0/16")),
+        (kinds.CONTAINER_RUNTIME, manifest(place, binaryPath="/bin", workerPool={"name": "w", "selector": {}})),
+        (kinds.EXTENSION, manifest(place)),
+        (kinds.DNS_RECORD, dns_record(place, record)),
+        (kinds.OPERATING_SYSTEM_CONFIG, manifest(place, purpose="provision", units=[{"name": "x.service"}])),
+        (kinds.WORKER, manifest(place, region="r", secretRef=secret, pools=[pool("w", 1, 3)])),
+    ]
+    async with provider(cluster, tmp_path):
+        found = {}
+        for kind, each in asked:
+            found[kind.resource.kind] = await objects.wait(await objects.deploy(kind, each))
+        assert at(found["Infrastructure"], "status", "nodesCIDR") == "10.64.0.0/16"
+        assert at(found["Worker"], "status", "machineDeployments") == [
+            {"name": f"{place}-w", "minimum": 1, "maximum": 3}
+        ]
+        config = at(found["OperatingSystemConfig"], "status", "cloudConfig", "secretRef")
+        assert (await client.get(SECRETS, config["name"], namespace=place))["data"].keys() == {"cloud_config"}
+        assert (await client.get(CONFIG_MAPS, DNS, namespace=GARDEN))["data"][record] == "127.0.0.1"
+        for kind, each in asked:
+            await objects.delete(kind, key(each))
+        for kind, each in asked:
+            await objects.wait_until_gone(kind, key(each))
+    assert list((tmp_path / "networks").iterdir()) == []
+    assert record not in (await client.get(CONFIG_MAPS, DNS, namespace=GARDEN)).get("data", {})
+    left = [key(each).name for page in [await client.list(SECRETS)] for each in page if key(each).namespace == place]
+    assert left == []
+
+
+def dns_record(namespace: str, name: str) -> Object:
+    record = manifest(namespace, secretRef={"name": "s", "namespace": namespace}, recordType="A", values=["127.0.0.1"])
+    record["spec"]["name"] = name
+    return record
+
+
+def pool(name: str, minimum: int, maximum: int) -> Object:
+    sizes = {"minimum": minimum, "maximum": maximum, "maxSurge": 1, "maxUnavailable": 0}
+    return {"name": name, "machineType": "m", "machineImage": {"name": "i", "version": "1"}, **sizes}
+
+
+async def test_simulated_errors_come_as_often_as_asked(
+    objects: ExtensionObjects, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    async with provider(cluster, tmp_path):
+        asked = await objects.deploy(
+            kinds.INFRASTRUCTURE, infrastructure(place, errorText="no quota left", errorCode="ERR_X", times=2)
+        )
+        assert at(await objects.wait(asked), "status", "lastError") is None
+        severe = Kind(resource=kinds.INFRASTRUCTURE.resource, severe=0.2)
+        asked = await objects.deploy(severe, infrastructure(place, errorText="no quota left", errorCode="ERR_X"))
+        with pytest.raises(ExtensionError, match="error during reconciliation: no quota left$") as raised:
+            await objects.wait(asked)
+        assert raised.value.codes == ("ERR_X",)
+        await objects.delete(severe, asked.name)
+
+
+async def test_what_is_stuck_never_answers(
+    objects: ExtensionObjects, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    short = Kind(resource=kinds.INFRASTRUCTURE.resource, longest=1.0)
+    async with provider(cluster, tmp_path):
+        asked = await objects.deploy(short, infrastructure(place, stuck=True))
+        with pytest.raises(ExtensionError, match="extension state is not Succeeded but Processing"):
+            await objects.wait(asked)
+
+
+async def test_a_shoot_that_has_failed_is_left_alone_until_it_is_tried_again(
+    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    shoot: Object = {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "Shoot",
+        "metadata": {"name": "s", "generation": 1},
+        "status": {"observedGeneration": 1, "lastOperation": {"state": "Failed"}},
+    }
+    empty: Object = {"apiVersion": "v1", "kind": "List"}
+    made = {**CLUSTERS.type_meta, "metadata": {"name": place}}
+    await client.create(CLUSTERS, {**made, "spec": {"shoot": shoot, "seed": empty, "cloudProfile": empty}})
+    async with provider(cluster, tmp_path):
+        asked = await objects.deploy(kinds.EXTENSION, manifest(place))
+        other = await objects.deploy(kinds.EXTENSION, manifest("default", f"other-{place}"))
+        await objects.wait(other)
+        live = await client.get(kinds.EXTENSION.resource, "a", namespace=place)
+        assert annotations(live)[OPERATION] == "reconcile"
+        tried = {"spec": {"shoot": {"status": {"lastOperation": {"state": "Processing"}}}}}
+        await client.patch(CLUSTERS, place, tried)
+        await objects.wait(asked)
+
+
+async def test_state_and_backups_move_with_a_shoot(
+    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    entry = f"{place}--uid"
+    secret = {"name": f"entry-{entry}", "namespace": GARDEN}
+    await client.create(
+        SECRETS, {**SECRETS.type_meta, "metadata": secret, "stringData": {"credential": "c"}, "type": "Opaque"}
+    )
+    backup = manifest("", entry, region="r", bucketName=f"b-{place}", secretRef=secret)
+    async with provider(cluster, tmp_path):
+        first = await objects.wait(await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place)))
+        await objects.wait(await objects.deploy(kinds.BACKUP_ENTRY, backup))
+        etcd = await client.get(SECRETS, "etcd-backup", namespace=place)
+        assert etcd["data"].keys() == {"credential", "bucketName", "hostPath"}
+        state = at(first, "status", "state")
+        leaving = await objects.migrate(kinds.INFRASTRUCTURE, key(first))
+        assert leaving is not None
+        await objects.wait_until_migrated(leaving)
+        assert finalizers(await client.get(kinds.INFRASTRUCTURE.resource, "a", namespace=place)) == []
+        await objects.delete(kinds.INFRASTRUCTURE, key(first))
+        await objects.wait_until_gone(kinds.INFRASTRUCTURE, key(first))
+        second = await objects.wait(await objects.restore(kinds.INFRASTRUCTURE, infrastructure(place), state=state))
+        assert at(second, "status", "state") == state
+        # Another Shoot of the same name has come: its Secret stays.
+        own = {"metadata": {"annotations": {"backup.gardener.cloud/created-by": f"{place}--other"}}}
+        await client.patch(SECRETS, "etcd-backup", own, namespace=place)
+        await objects.delete(kinds.BACKUP_ENTRY, Key("", entry))
+        await objects.wait_until_gone(kinds.BACKUP_ENTRY, Key("", entry))
+        await client.get(SECRETS, "etcd-backup", namespace=place)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_ends_in_between_each_question_gets_its_answer(
+    seed: int, client: Client, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    """Both sides end at random times and begin from the top; specs change meanwhile."""
+    dice = Random(seed)
+
+    async def flow(cidr: str) -> Object:
+        caches = Caches(client)
+        waiting = Waiting(client=client, caches=caches, discovery=Discovery(client))
+        objects = ExtensionObjects(client=client, waiting=waiting, clock=utc_now)
+        try:
+            wanted = manifest(place, podCIDR="10.1.0.0/16", serviceCIDR="10.2.0.0/16", providerConfig={"cidr": cidr})
+            return await objects.wait(await objects.deploy(kinds.NETWORK, wanted))
+        finally:
+            await caches.close()
+
+    async def interrupted(work: Any) -> Any:
+        """What came of it, or None: it was ended before."""
+        task = asyncio.ensure_future(work)
+        await asyncio.wait([task], timeout=dice.uniform(0.01, 0.4))
+        if not task.done():
+            task.cancel()
+        await asyncio.wait([task])
+        return None if task.cancelled() else task.result()
+
+    async def provided(seconds: float) -> None:
+        async with provider(cluster, tmp_path):
+            await asyncio.sleep(seconds)
+
+    for step in range(4):
+        await asyncio.gather(interrupted(flow(str(step))), provided(dice.uniform(0.05, 0.5)))
+    async with provider(cluster, tmp_path):
+        answered = await flow("last")
+    assert at(answered, "spec", "providerConfig", "cidr") == "last"
+    assert at(answered, "status", "observedGeneration") == at(answered, "metadata", "generation")
