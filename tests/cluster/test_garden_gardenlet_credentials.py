@@ -164,6 +164,8 @@ async def test_a_certificate_is_renewed_when_it_is_due(entry: Entry, approving: 
         # It was scarce already.
         await soon(lambda: (said_of(entry) or {}).get("status") == "True", "the Seed to say so")
         assert access.credentials.life == entry.stored().life
+        until = f"{life_of(entry).until:%Y-%m-%dT%H:%M:%SZ}"
+        assert entry.registered()["status"]["clientCertificateExpirationTimestamp"] == until
     (request,) = requests_of(entry)
     assert spec(request)["username"] == entry.user
 

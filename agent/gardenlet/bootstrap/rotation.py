@@ -30,7 +30,9 @@ from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_CERTIFICATE
 from gardener.garden.seeds import namespace_of
+from kube.clock import format_time
 from kube.conditions import Condition, conditions_of, with_conditions
+from kube.differences import merge_patch
 from kube.errors import Conflict, Forbidden, KubeError, NotFound
 from kube.objects import Object, annotations, condition, key, mapping, metadata, text
 from kube.resources import CONFIG_MAPS, SECRETS
@@ -330,10 +332,13 @@ class Rotation:
             return
         with suppress(Conflict, NotFound):
             present = await self._garden.get(SEEDS, key(self.seed).name)
-            having = conditions_of(present)
-            updated = with_conditions(having, [wanted], now=self._now())
-            if updated != having:
+            status = {
+                "conditions": with_conditions(conditions_of(present), [wanted], now=self._now()),
+                # The controller of the Seed writes it, too, but may not look for an hour.
+                "clientCertificateExpirationTimestamp": format_time(life.until),
+            }
+            if changes := merge_patch(mapping(present.get("status")), {**mapping(present.get("status")), **status}):
                 meta = {"resourceVersion": metadata(present)["resourceVersion"]}
-                body = {"metadata": meta, "status": {"conditions": updated}}
+                body = {"metadata": meta, "status": changes}
                 await self._garden.patch(SEEDS, key(present).name, body, subresource="status")
             self._said, self._has_said = wanted, True
