@@ -54,7 +54,8 @@ async def context(place: ShootPlace, proxy: FaultProxy, tmp_path: Path) -> Async
         connected(place.garden.cluster, f"garden-of-{name}") as garden,
         connected(tmp_path / "seed", f"seed-of-{name}") as seed,
     ):
-        yield await gardenlet_context(garden=garden, seed=seed, config=gardenlet_config(name, controllers=EACH_SECOND))
+        config = gardenlet_config(name, controllers=EACH_SECOND)
+        yield await gardenlet_context(garden=garden, seed=seed, config=config, as_gardenlet=True)
 
 
 async def problem(context: Context) -> str:

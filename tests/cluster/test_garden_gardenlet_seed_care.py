@@ -112,7 +112,7 @@ async def care_of(
     )
     config = gardenlet_config(world.place.name, controllers=controllers)
     async with connected(world.place.garden.cluster, f"care-of-{world.place.name}") as client:
-        context = await gardenlet_context(garden=client, seed=client, config=config)
+        context = await gardenlet_context(garden=client, seed=client, config=config, as_gardenlet=True)
         async with gardenlet_at_work(context, declare):
             yield context
 

@@ -19,6 +19,7 @@ from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
+from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kube.clock import utc_now
@@ -53,8 +54,11 @@ async def gardenlet_context(
     clock: Callable[[], datetime] = utc_now,
     namespaces: Sequence[str] = (),
     timings: Timings | None = None,
+    as_gardenlet: bool = False,
 ) -> Context:
-    """Args: namespaces: of the seed that are seen; none: all. timings: of watches."""
+    """Args: namespaces: of the seed that are seen; none: all. as_gardenlet: they have its rights in the garden."""
+    if as_gardenlet:
+        garden = garden.impersonating(f"{SEED_USER_PREFIX}{config.seed_name}", [SEEDS_GROUP])
     return Context(
         config=config,
         seed_name=config.seed_name,
