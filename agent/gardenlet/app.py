@@ -15,6 +15,7 @@ from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
 from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
+from agent.gardenlet.flow.record import FlowRecords
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.identity import gardener
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
@@ -59,7 +60,7 @@ class Gardenlet:
         declared: Sequence[Declare[Context]],
     ) -> None:
         self._base, self._config, self._health, self._declared = base, base.config, health, declared
-        self._metrics = metrics
+        self._metrics, self.flows = metrics, FlowRecords()
         self._gardener = gardener(base.version)
         self.access = GardenAccess(
             seed=base.clusters["seed"],
@@ -106,6 +107,7 @@ class Gardenlet:
             garden_identity=await self._garden_identity(),
             health=self._health,
             metrics=self._metrics,
+            flows=self.flows,
             writes=ManagedResourceWrites(),
             certificate_expires=self._certificate_expires,
             clock=garden.clock,

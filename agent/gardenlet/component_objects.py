@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
@@ -89,6 +90,7 @@ class ComponentObjects:
         while not (changes := await self._sets.apply([], owner=owner, previous=previous)).is_complete:
             if asyncio.get_running_loop().time() >= until:
                 raise ComponentError(f"{owner} is not gone in time: {_problems(changes)}")
+            waits_for(_problems(changes))
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def destroy_collected(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agent.gardenlet.flow.record import FlowRecords
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
@@ -26,6 +27,7 @@ class Context:
         gardener: id, name and version of this gardenlet, for `status.gardener`.
         garden_identity: of the garden cluster.
         certificate_expires: when the client certificate for the garden does; None: there is none.
+        flows: what is remembered of the flows of this process.
         writes: which ManagedResources this process has written last, of all controllers.
     """
 
@@ -42,5 +44,6 @@ class Context:
     health: HealthState
     writes: ManagedResourceWrites
     metrics: Collectors = field(default_factory=Collectors)
+    flows: FlowRecords = field(default_factory=FlowRecords)
     certificate_expires: Callable[[], datetime | None] = lambda: None
     clock: Callable[[], datetime] = utc_now

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from prometheus_client import Gauge
+from prometheus_client import Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -25,6 +25,12 @@ gardenlet_certificate_start_timestamp_seconds = Gauge(
 gardenlet_certificate_expiration_timestamp_seconds = Gauge(
     "gardenlet_certificate_expiration_timestamp_seconds",
     "When the client certificate for the garden ends, in Unix time; 0: there is none.",
+)
+gardenlet_flow_task_duration_seconds = Histogram(
+    "gardenlet_flow_task_duration_seconds",
+    "How long a task of a flow ran, whether it succeeded or failed, with its waits and pauses.",
+    ("flow", "task"),
+    buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800),
 )
 
 

@@ -140,6 +140,10 @@ class Walk(Generic[O]):
         self._running = set[str]()
         self._failures: dict[str, TaskFailure] = {}
 
+    @property
+    def flow(self) -> str:
+        return self._graph.name
+
     def start(self) -> list[Task[O]]:
         """The tasks that may start now; they count as running."""
         startable = []

@@ -6,23 +6,34 @@ Any number of tasks run side by side. One that fails is tried again, if that may
 limit, since an attempt may make keys, wait for its turn at the client, or for something with a limit of its own. A
 request that was not answered in its own time has waited longer than all attempts may, so it is not repeated.
 
+What a task waits for is noted by `waits_for`, from wherever it is known; with what else is known of the flow it goes
+into a record, if there is one.
+
 However a flow ends, none of its tasks goes on: they are cancelled, and get some seconds to unwind.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from contextvars import ContextVar
+from functools import partial
 
 import structlog
 
 from agent.gardenlet.flow.graph import Graph, O, Snapshot, Task, TaskFailure, Walk
+from agent.gardenlet.flow.record import FlowRecords, Recording, Subject
+from agent.gardenlet.metrics import gardenlet_flow_task_duration_seconds
+from gardener.flow_reports import State
 from kube.clock import format_duration
 from kube.errors import KubeError, TimedOut
+from kube.objects import Key
 from kube.runtime.controller import ReconcileError, TerminalError, failure_of
 
 _UNWIND_SECONDS = 4.0
 """Less than a controller has for its passes when it stops."""
 
 Sleep = Callable[[float], Awaitable[None]]
+_note: ContextVar[Callable[[str], None]] = ContextVar("note", default=lambda _: None)
+"""Takes what the task waits for in which this code runs."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -53,6 +64,11 @@ class FlowCanceled(ReconcileError):
         self.snapshot = snapshot
 
 
+def waits_for(reason: str) -> None:
+    """Notes what the present task waits for; outside of flows, nothing."""
+    _note.get()(reason)
+
+
 async def run(
     graph: Graph[O],
     operation: O,
@@ -60,46 +76,67 @@ async def run(
     on_change: Callable[[Snapshot], None] = lambda _: None,
     failed_before: Collection[str] = (),
     limit: float | None = None,
+    record: tuple[FlowRecords, Subject] | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> None:
     """Returns when all tasks have succeeded; `on_change` is called whenever some have started or ended.
 
-    `failed_before` has the names of the tasks that failed in the run before, `limit` the seconds that all may take.
+    `failed_before` has the names of the tasks that failed in the run before, `limit` the seconds that all may take,
+    `record` where the run is recorded, and about which object.
 
     Raises: FlowFailed, FlowCanceled.
     """
-    walk = Walk(graph, left_out=graph.left_out(operation), failed_before=failed_before)
+    left_out = graph.left_out(operation)
+    walk = Walk(graph, left_out=left_out, failed_before=failed_before)
+    records, subject = record or (FlowRecords(), Subject("", Key("", "")))
+    recording = records.begin(subject, graph, left_out)
+    state = State.CANCELED
     try:
         async with asyncio.timeout(limit):
-            await _walk(walk, operation, on_change=on_change, sleep=sleep)
+            await _walk(walk, operation, recording, on_change=on_change, sleep=sleep)
+        state = State.FAILED if walk.snapshot().failures else State.SUCCEEDED
     except TimeoutError:
         if limit is None:
             raise
         raise FlowCanceled(walk.snapshot(), limit=limit) from None
-    snapshot = walk.snapshot()
-    if snapshot.failures:
-        raise FlowFailed(snapshot)
+    finally:
+        recording.close(state)
+    if state is State.FAILED:
+        raise FlowFailed(walk.snapshot())
 
 
-async def _walk(walk: Walk[O], operation: O, *, on_change: Callable[[Snapshot], None], sleep: Sleep) -> None:
+async def _walk(
+    walk: Walk[O], operation: O, recording: Recording, *, on_change: Callable[[Snapshot], None], sleep: Sleep
+) -> None:
     running: dict[asyncio.Task[None], Task[O]] = {}
     try:
         while True:
             for task in walk.start():
-                running[asyncio.create_task(_attempt(task, operation, sleep=sleep), name=task.name)] = task
+                recording.start(task.id)
+                attempt = _attempt(task, operation, recording, sleep=sleep)
+                running[asyncio.create_task(attempt, name=task.name)] = task
             on_change(walk.snapshot())
             if not running:
                 return
             ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for each in ended:
                 task = running.pop(each)
-                walk.end(task, _failure(task, each))
+                failure = _failure(task, each)
+                walk.end(task, failure)
+                _record(recording, walk.flow, task, failure)
     finally:
         await _cancel(running)
 
 
-async def _attempt(task: Task[O], operation: O, *, sleep: Sleep) -> None:
+def _record(recording: Recording, flow: str, task: Task[O], failure: TaskFailure | None) -> None:
+    codes = getattr(failure.error, "codes", ()) if failure is not None else ()
+    seconds = recording.end(task.id, error=failure.text or "failed" if failure is not None else "", codes=codes)
+    gardenlet_flow_task_duration_seconds.labels(flow=flow, task=task.id).observe(seconds)
+
+
+async def _attempt(task: Task[O], operation: O, recording: Recording, *, sleep: Sleep) -> None:
     """Run the task, again and again if that may help. Raises what the last attempt raised."""
+    _note.set(partial(recording.wait, task.id))
     for _ in range(task.retry.pauses):
         try:
             return await task.run(operation)
@@ -107,6 +144,7 @@ async def _attempt(task: Task[O], operation: O, *, sleep: Sleep) -> None:
             if isinstance(error, TerminalError | TimedOut):
                 raise
             log.info("A task is tried again", task=task.name, error=str(error))
+            recording.retry(task.id, str(error))
         await sleep(task.retry.every)
     return await task.run(operation)
 

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client.registry import REGISTRY
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Snapshot, Task
-from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
+from agent.gardenlet.flow.record import FlowRecords, Subject
+from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
+from gardener.flow_reports import State
 from kit.clock import FakeClock, settle, skip
 from kube.errors import KubeError, TimedOut
+from kube.objects import Key
 from kube.runtime.controller import ReconcileError, TerminalError
 
 
@@ -227,3 +231,30 @@ async def test_a_flow_that_takes_too_long_says_what_has_not_ended() -> None:
     text = r'^flow "Test" was canceled: it took longer than 10m0s; not ended: A$'
     with pytest.raises(FlowCanceled, match=text):
         await flow
+
+
+# --- what is recorded
+
+
+async def test_a_run_is_recorded_with_what_tasks_wait_for_and_how_long_they_took() -> None:
+    async def wait(_: World) -> None:
+        waits_for("a bucket")
+        await asyncio.sleep(0)
+
+    graph = Graph("Recorded", [Task("a", "First", wait), _task("b", frozenset("a")), _task("c", frozenset("b"))])
+    records, subject = FlowRecords(), Subject("Seed", Key("", "meadow"))
+    with pytest.raises(FlowFailed):
+        await run(graph, World(errors={"b": TerminalError("broken")}), record=(records, subject))
+    flows = records.find(subject)
+    assert flows is not None
+    assert flows.last is not None
+    first, second, third = flows.last.report().tasks
+    assert (first.state, first.reason) == (State.SUCCEEDED, "a bucket")
+    assert (second.state, second.error, second.after) == (State.FAILED, "broken", ["First"])
+    assert (third.state, third.after) == (State.NOT_STARTED, ["Task b"])
+    labels = {"flow": "Recorded", "task": "b"}
+    assert REGISTRY.get_sample_value("gardenlet_flow_task_duration_seconds_count", labels) == 1
+
+
+def test_outside_of_flows_what_is_waited_for_is_noted_nowhere() -> None:
+    waits_for("anything")

@@ -55,6 +55,7 @@ def declare(context: Context) -> ControlLoop:
             components=components.deployed(context.config),
             recorder=context.garden_recorder,
             certificate_expires=context.certificate_expires,
+            flows=context.flows,
             clock=context.clock,
         )
     )

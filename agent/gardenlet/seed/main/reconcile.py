@@ -22,6 +22,7 @@ from agent.gardenlet.components import cluster_identity
 from agent.gardenlet.components import namespaces as labelled_namespaces
 from agent.gardenlet.flow.graph import Graph, Snapshot
 from agent.gardenlet.flow.progress import Progress
+from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
 from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.secrets_manager.rules.rotation import Old, old_of_a_seed
@@ -83,6 +84,7 @@ class Reconciler:
     components: frozenset[str]
     recorder: EventRecorder
     certificate_expires: Callable[[], datetime | None]
+    flows: FlowRecords
     clock: Callable[[], datetime]
 
     async def reconcile(self, own: Key) -> Result:
@@ -243,7 +245,8 @@ class Reconciler:
             is_garden=await self._is_garden(),
         )
         async with Progress(partial(self._report, seed), period=_REPORT_SECONDS) as progress:
-            await run(graph, operation, on_change=progress.report, limit=FLOW_SECONDS)
+            record = self.flows, Subject(SEEDS.kind, key(seed))
+            await run(graph, operation, on_change=progress.report, limit=FLOW_SECONDS, record=record)
 
     async def _cluster_identity(self) -> Object | None:
         return await self.seed.client.find(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.seed.main.operation import SeedOperation
 from agent.gardenlet.seed.main.rules.prerequisites import unready_extensions
 from gardener.api.kinds import MANAGED_RESOURCES
@@ -50,6 +51,7 @@ async def until_managed_resources_are_gone(operation: SeedOperation) -> None:
     while problem := await _managed_resources(operation):
         if asyncio.get_running_loop().time() >= until:
             raise ReconcileError(problem)
+        waits_for(problem)
         await asyncio.sleep(_LOOK_SECONDS)
 
 
@@ -76,7 +78,8 @@ async def _until_none(problem: Callable[[], str], *stores: Store[Any], seconds: 
     unsubscribe = [store.subscribe(lambda _: changed.set()) for store in stores]
     try:
         async with asyncio.timeout(seconds):
-            while problem():
+            while found := problem():
+                waits_for(found)
                 changed.clear()
                 await changed.wait()
     except TimeoutError:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from agent.gardenlet.components import resource_manager
+from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
@@ -27,7 +28,9 @@ async def deploy(operation: SeedOperation) -> None:
         await _until_held(operation)
         return
     await operation.objects.deploy(resource_manager.NAME, resource_manager.objects(await _values(operation)))
-    await operation.waiting.until_ready(DEPLOYMENTS, _NAME, resource_manager.unready, seconds=_READY_SECONDS)
+    await operation.waiting.until_ready(
+        DEPLOYMENTS, _NAME, resource_manager.unready, seconds=_READY_SECONDS, report=waits_for
+    )
 
 
 async def destroy(operation: SeedOperation) -> None:
@@ -71,7 +74,7 @@ async def _until_held(operation: SeedOperation) -> None:
     def unheld(lease: Object | None) -> str:
         return not_held(lease, now=clock())
 
-    await operation.waiting.until_ready(LEASES, _NAME, unheld, seconds=_READY_SECONDS)
+    await operation.waiting.until_ready(LEASES, _NAME, unheld, seconds=_READY_SECONDS, report=waits_for)
 
 
 def not_held(lease: Object | None, *, now: datetime) -> str:

@@ -1,0 +1,178 @@
+"""What a gardenlet reports of a flow: its tasks, when each ran, what it waited for, and what to do about errors.
+
+The gardenlet makes reports; its page, JSON and `kubectl gardener flow` show them. All times are seconds from the start
+of the flow, so that they do not depend on the clock of the reader.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gardener import error_codes
+from kube.objects import Object, mappings, text, texts
+
+_TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+_MOST_TICKS = 8
+
+
+class State(StrEnum):
+    """Of a task; of a flow, all but the first and the last."""
+
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELED = "Canceled"
+    NOT_STARTED = "NotStarted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskReport:
+    """Attributes:
+    begin: when it started; None: it has not.
+    seconds: for how long it ran until now.
+    attempts: how often it was tried.
+    after: names of the tasks that it waits for; of one that has started, the task that was awaited last.
+    reason: what it waits for while it runs, or waited for last.
+    error: of its last attempt.
+    """
+
+    id: str
+    name: str
+    state: State
+    begin: float | None = None
+    seconds: float = 0.0
+    attempts: int = 0
+    after: Sequence[str] = ()
+    reason: str = ""
+    error: str = ""
+    codes: Sequence[str] = ()
+
+    @property
+    def remedy(self) -> str:
+        """What to do about its error; empty: there is none."""
+        return error_codes.remedy(self.codes) if self.state is State.FAILED else ""
+
+    def data(self) -> dict[str, Any]:
+        begin = {} if self.begin is None else {"begin": round(self.begin, 3), "seconds": round(self.seconds, 3)}
+        texts_ = {"reason": self.reason, "error": self.error, "remedy": self.remedy}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "state": self.state.value,
+            **begin,
+            "attempts": self.attempts,
+            "after": list(self.after),
+            **{name: value for name, value in texts_.items() if value},
+            **({"codes": list(self.codes)} if self.codes else {}),
+        }
+
+    @classmethod
+    def of(cls, data: Object) -> "TaskReport":
+        begin = data.get("begin")
+        return cls(
+            id=text(data.get("id")),
+            name=text(data.get("name")),
+            state=_state(data),
+            begin=None if begin is None else _number(begin),
+            seconds=_number(data.get("seconds")),
+            attempts=int(_number(data.get("attempts"))),
+            after=texts(data.get("after")),
+            reason=text(data.get("reason")),
+            error=text(data.get("error")),
+            codes=texts(data.get("codes")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowReport:
+    """Attributes:
+    began: in the form of the API.
+    seconds: for how long it ran until now.
+    tasks: those that are not left out, each after all that come before it.
+    """
+
+    flow: str
+    state: State
+    began: str
+    seconds: float
+    tasks: Sequence[TaskReport]
+
+    @property
+    def succeeded(self) -> int:
+        return sum(each.state is State.SUCCEEDED for each in self.tasks)
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "flow": self.flow,
+            "state": self.state.value,
+            "began": self.began,
+            "seconds": round(self.seconds, 3),
+            "tasks": [each.data() for each in self.tasks],
+        }
+
+    @classmethod
+    def of(cls, data: Object) -> "FlowReport":
+        return cls(
+            flow=text(data.get("flow")),
+            state=_state(data),
+            began=text(data.get("began")),
+            seconds=_number(data.get("seconds")),
+            tasks=[TaskReport.of(each) for each in mappings(data.get("tasks"))],
+        )
+
+
+def _state(data: Object) -> State:
+    try:
+        return State(text(data.get("state")))
+    except ValueError:
+        return State.WAITING
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+
+# --- the picture
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Of a task, in whole units of the width of the picture; a width of 0: it has not started."""
+
+    task: TaskReport
+    left: int
+    width: int
+
+
+def bars(report: FlowReport, *, width: int, least: int = 1) -> list[Bar]:
+    """The tasks over time, those that started first above; then those that have not started.
+
+    Args: width: of the whole picture. least: the width of a task that took no time.
+    """
+
+    def order(task: TaskReport) -> tuple[bool, float]:
+        return task.begin is None, task.begin or 0.0
+
+    return [_bar(each, _span(report), width, least) for each in sorted(report.tasks, key=order)]
+
+
+def _bar(task: TaskReport, span: float, width: int, least: int) -> Bar:
+    if task.begin is None:
+        return Bar(task, 0, 0)
+    left = min(max(round(task.begin / span * width), 0), width - least)
+    right = min(max(round((task.begin + task.seconds) / span * width), left + least), width)
+    return Bar(task, left, right - left)
+
+
+def _span(report: FlowReport) -> float:
+    ends: Iterable[float] = (each.begin + each.seconds for each in report.tasks if each.begin is not None)
+    return max(report.seconds, *ends, 0.001)
+
+
+def ticks(report: FlowReport) -> list[int]:
+    """Round numbers of seconds for the axis, few of them."""
+    span = _span(report)
+    step = next((each for each in _TICKS if span / each <= _MOST_TICKS), _TICKS[-1])
+    return [step * number for number in range(min(int(span // step), _MOST_TICKS) + 1)]
