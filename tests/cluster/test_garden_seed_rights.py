@@ -4,20 +4,26 @@ import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import orjson
 import pytest
 
+from config.webhooks.schema import SeedAuthorizer
 from gardener.api import garden as resources
 from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id, namespace_of
-from gardener.keys import SEED_LABEL_PREFIX
-from kit.eventually import eventually
+from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
+from kit.controllers import cluster_of
+from kit.eventually import eventually, soon
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.seed_rights import TwoSeeds, two_seeds
+from kit.world import connected
 from kube import resources as kubernetes
 from kube.errors import ApiError, Forbidden, NotFound
-from kube.objects import Key, metadata, uid
+from kube.objects import Key, Object, metadata, uid
 from kube.resources import Resource
+from webhooks.authorizers.seed.webhook import authorizer
+from webhooks.state import SharedListers
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -153,6 +159,38 @@ def test_a_shoot_that_has_just_come_is_known(seeds: TwoSeeds) -> None:
         place.shoot(f"new-{number}", seedName=seeds.own, resources=[{"name": "r", "resourceRef": named}])
         assert seeds.may(seeds.own, "get", resources.SHOOT_STATES, f"new-{number}")
         assert seeds.may(seeds.own, "get", kubernetes.SECRETS, f"new-{number}")
+
+
+async def test_before_a_refusal_the_api_server_is_asked(garden: Garden) -> None:
+    """The caches know of nothing that comes after they have stopped."""
+    place = ShootPlace(garden)
+    seed = place.seed()
+    async with connected(garden.cluster) as client:
+        stopped = cluster_of(client)
+        state = SharedListers(stopped, stopped)
+        answer = authorizer(SeedAuthorizer(), state)
+
+        async def status(resource: str, name: str) -> Object:
+            attributes = {"verb": "get", "resource": resource, "namespace": place.namespace, "name": name}
+            spec = {"user": f"{SEED_USER_PREFIX}{seed}", "groups": [SEEDS_GROUP], "resourceAttributes": attributes}
+            found = await answer(orjson.dumps({"spec": spec}), "application/json")
+            reported: Object = orjson.loads(found)["status"]
+            return reported
+
+        async def is_ready() -> bool:
+            return "evaluationError" not in await status("secrets", "x")
+
+        await state.start()
+        await soon(is_ready, "the caches")
+        await stopped.caches.close()
+        place.create(kubernetes.SECRETS, "late", stringData={"key": "value"})
+        late = {"secretRef": {"name": "late", "namespace": place.namespace}, "provider": {"type": place.name}}
+        place.create(resources.SECRET_BINDINGS, "late", **late)
+        assert (await status("secrets", "s.ca-cluster"))["denied"]
+        place.shoot("s", seedName=seed, secretBindingName="late")
+        assert (await status("secrets", "s.ca-cluster"))["allowed"]
+        assert (await status("secrets", "late"))["allowed"]
+        assert (await status("secrets", "other"))["denied"]
 
 
 # --- the admission
