@@ -23,7 +23,7 @@ from agent.gardenlet.metrics import gardenlet_cluster_reachable
 from agent.gardenlet.views import SEEDS_VIEW
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_READY
-from gardener.garden.seeds import LEASE_NAMESPACE, summed_up
+from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.clock import format_micro_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
@@ -52,13 +52,9 @@ def renewal(seed: Object, *, seconds: int, now: datetime) -> Object:
     }
 
 
-def with_ready(status: Object, *, has_phase: bool, now: datetime) -> Object:
+def with_ready(status: Object, *, now: datetime) -> Object:
     """The status of a Seed whose gardenlet renews its Lease."""
-    having = conditions_of({"status": status})
-    updated = with_conditions(having, [READY], now=now)
-    if updated == having:
-        return status
-    return summed_up({**status, "conditions": updated}, has_phase=has_phase)
+    return {**status, "conditions": with_conditions(conditions_of({"status": status}), [READY], now=now)}
 
 
 def declare(context: Context) -> ControlLoop:
@@ -81,7 +77,6 @@ def declare(context: Context) -> ControlLoop:
             garden=garden,
             seeds=seeds,
             statuses=StatusWriter(garden, seeds),
-            has_phase=context.api.has_own_fields,
             health=context.health,
             seconds=seconds,
             clock=context.clock,
@@ -112,7 +107,6 @@ class Reconciler:
     garden: Client
     seeds: Store[Object]
     statuses: StatusWriter
-    has_phase: bool
     health: HealthState
     seconds: int
     clock: Callable[[], datetime]
@@ -154,7 +148,7 @@ class Reconciler:
             await self.garden.create(LEASES, {**LEASES.type_meta, **body, "metadata": meta})
 
     async def _report(self, seed: Object) -> None:
-        compute = partial(with_ready, has_phase=self.has_phase, now=self.clock())
+        compute = partial(with_ready, now=self.clock())
         if compute(seed.get("status") or {}) != (seed.get("status") or {}):
             try:
                 await self.statuses.update(seed, compute)

@@ -45,7 +45,6 @@ def declare(context: Context) -> ControlLoop:
         Reconciler(
             seeds=seeds,
             statuses=StatusWriter(context.garden.client, seeds),
-            has_phase=context.api.has_own_fields,
             components=Components(loop, context.seed, own=own, writes=context.writes),
             policies=PoliciesElsewhere.declared(loop, context.seed, context.config.controllers.network_policy),
             threshold=thresholds.get(SEED_SYSTEM_COMPONENTS_HEALTHY),

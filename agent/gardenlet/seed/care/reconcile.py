@@ -8,7 +8,6 @@ from agent.gardenlet.seed.care.rules.condition import found_in, wanted
 from agent.gardenlet.seed.care.stores import Components, PoliciesElsewhere
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import SEED_SYSTEM_COMPONENTS_HEALTHY, not_checked
-from gardener.garden.seeds import summed_up
 from gardener.network_policies import GARDEN_NAMESPACE
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KindNotServed, NotFound
@@ -30,7 +29,6 @@ class Reconciler:
 
     seeds: Store[Object]
     statuses: StatusWriter
-    has_phase: bool
     components: Components
     policies: PoliciesElsewhere | None
     threshold: float | None
@@ -71,7 +69,7 @@ class Reconciler:
             updated = with_conditions(having, [found], now=moment)
             if condition({"status": status}, found.type) != before or updated == having:
                 return status
-            return summed_up({**status, "conditions": updated}, has_phase=self.has_phase)
+            return {**status, "conditions": updated}
 
         try:
             await self.statuses.update(seed, compute)
