@@ -141,6 +141,8 @@ class SeedPlace:
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
             "kind": "GardenletConfiguration",
             "gardenClientConnection": {"kubeconfig": str(self.garden.gardenlet_kubeconfig(self.name))},
+            # What extensions report is played here.
+            "controllers": {"controllerInstallationCare": {"enabled": False}},
             "leaderElection": {"leaderElect": False},
             "localProfile": {"deploy": []},
             "logFormat": "json",
