@@ -250,7 +250,7 @@ KINDS: dict[Resource, Kind] = {
     garden.NAMESPACED_CLOUD_PROFILES: Kind(of_namespaced_cloud_profile, _USES),
     garden.PROJECTS: Kind(of_project),
     garden.SECRET_BINDINGS: Kind(of_binding, _USES),
-    garden.SEEDS: Kind(of_seed, _USES),
+    garden.SEEDS: Kind(of_seed, {USES: used_by_others}),
     garden.SHOOTS: Kind(of_shoot, {USES: used, PLACES: places}),
 }
 """All kinds of which something is kept. CertificateSigningRequests are added by who can read what they ask for."""
@@ -288,14 +288,22 @@ class Graph:
                     return True
         return False
 
+    def others_use(self, seed: str, used: Reference) -> bool:
+        """Whether another Seed, or its BackupBucket, names these credentials."""
+        nodes = (node for kind in (garden.SEEDS, garden.BACKUP_BUCKETS) for node in self._naming(kind, used))
+        return any(seed not in node.seeds for node in nodes)
+
+    def _naming(self, resource: Resource, used: Reference) -> Iterator[Node]:
+        return (node for _, node in self._nodes[resource].by_index(USES, ("", used)))
+
     def prepares(self, seed: str, resource: Resource, wanted: Key) -> bool:
         """Whether the object is for the gardenlet that is installed in a Shoot of the Seed."""
         return self.child(seed, resource, wanted) is not None
 
     def child(self, seed: str, resource: Resource, wanted: Key) -> Node | None:
         """The ManagedSeed in a Shoot of the Seed for whose gardenlet the object is."""
-        children = self._nodes[garden.MANAGED_SEEDS].by_index(USES, ("", Reference(resource, wanted)))
-        return next((child for _, child in children if self.owns(seed, child)), None)
+        children = self._naming(garden.MANAGED_SEEDS, Reference(resource, wanted))
+        return next((child for child in children if self.owns(seed, child)), None)
 
     def has_shoots_in(self, seed: str, namespace: str) -> bool:
         return self._nodes[garden.SHOOTS].count(PLACES, (seed, namespace)) > 0

@@ -182,18 +182,25 @@ def _credentials_of_bucket(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def _credentials_of_seed(write: Write, graph: Graph) -> Iterator[Objection]:
-    """A gardenlet may register its Seed with credentials in `garden`, but for those of Shoots there."""
+    """A gardenlet may register its Seed with credentials in `garden`, but for those of Shoots there.
+
+    Seeds may share credentials. But one that exists does not get those of others: operators decide about that.
+    """
     if write.key.name != write.seed or write.subresource:
         return
+    own_uid = _node(write, write.new).uid
+    generated = Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{own_uid}"))
     for each in _added(write):
-        if each.resource == garden.BACKUP_BUCKETS or each.key.name.startswith(GENERATED_PREFIX):
+        if each.resource == garden.BACKUP_BUCKETS or each == generated:
             continue
         foreign = [
             shoot
             for shoot in shoots_of(each.resource, each.key)
             if graph.get(garden.SHOOTS, shoot) is not None and not graph.has(write.seed, garden.SHOOTS, shoot)
         ]
-        if each.key.namespace not in {NAMESPACE, namespace_of(write.seed)} or foreign:
+        is_generated = each.key.name.startswith(GENERATED_PREFIX)
+        is_of_others = is_generated or bool(foreign) or (bool(write.old) and graph.others_use(write.seed, each))
+        if each.key.namespace not in {NAMESPACE, namespace_of(write.seed)} or is_of_others:
             yield _not_to_be_used(write, each)
 
 
