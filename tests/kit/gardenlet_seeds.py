@@ -92,9 +92,10 @@ class SeedPlace:
 
         def found() -> Object | None:
             status = mapping(self.seed.get("status"))
-            if status.get("observedGeneration", 0) < generation or self.operation == since:
+            operation = mapping(status.get("lastOperation"))
+            if status.get("observedGeneration", 0) < generation or operation == since:
                 return None
-            return self.operation if self.operation.get("state") == state else None
+            return operation if operation.get("state") == state else None
 
         return eventually(found, f"the operation to be {state}", state=lambda: self.operation)
 
