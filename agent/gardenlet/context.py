@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from agent.gardenlet.flow.record import FlowRecords
 from agent.gardenlet.health import HealthState
@@ -12,8 +13,20 @@ from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from kube.clock import utc_now
 from kube.objects import Object
+from kube.runtime.cache import Store
 from kube.runtime.events import EventRecorder
+from kube.runtime.status import StatusWriter
 from process.clusters import Cluster, Clusters
+
+
+class StatusWriters:
+    """One writer of statuses for all controllers that write those of a kind, so that none overtakes another."""
+
+    def __init__(self) -> None:
+        self._made: dict[Store[Any], StatusWriter] = {}
+
+    def of(self, cluster: Cluster, store: Store[Any]) -> StatusWriter:
+        return self._made.setdefault(store, StatusWriter(cluster.client, store))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +56,7 @@ class Context:
     garden_identity: str
     health: HealthState
     writes: ManagedResourceWrites
+    statuses: StatusWriters = field(default_factory=StatusWriters)
     metrics: Collectors = field(default_factory=Collectors)
     flows: FlowRecords = field(default_factory=FlowRecords)
     certificate_expires: Callable[[], datetime | None] = lambda: None

@@ -97,7 +97,7 @@ def declare(context: Context) -> ControlLoop:
     installations = loop.watch(context.garden.caches, view, enqueue(when=any_of(came, listed)))
     reconciler = Reconciler(
         installations=installations,
-        statuses=StatusWriter(context.garden.client, installations),
+        statuses=context.statuses.of(context.garden, installations),
         clock=context.clock,
         period=settings.sync_period,
     )

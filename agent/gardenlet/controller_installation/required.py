@@ -84,7 +84,7 @@ def declare(context: Context) -> ControlLoop:
     reconciler = Reconciler(
         installations=installations,
         registrations=registrations,
-        statuses=StatusWriter(garden.client, installations),
+        statuses=context.statuses.of(garden, installations),
         clock=context.clock,
     )
     for kind in KINDS:

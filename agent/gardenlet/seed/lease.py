@@ -76,7 +76,7 @@ def declare(context: Context) -> ControlLoop:
             seed=context.seed.client.without_limit(),
             garden=garden,
             seeds=seeds,
-            statuses=StatusWriter(garden, seeds),
+            statuses=context.statuses.of(context.garden, seeds),
             health=context.health,
             seconds=seconds,
             clock=context.clock,

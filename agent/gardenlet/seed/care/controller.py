@@ -18,7 +18,6 @@ from kube.paths import at
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import Predicate, all_of, any_of, came, changed, listed, now
-from kube.runtime.status import StatusWriter
 
 NAME = "seed-care"
 _LONGEST_PASS = 180.0
@@ -44,7 +43,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             seeds=seeds,
-            statuses=StatusWriter(context.garden.client, seeds),
+            statuses=context.statuses.of(context.garden, seeds),
             components=Components(loop, context.seed, own=own, writes=context.writes),
             policies=PoliciesElsewhere.declared(loop, context.seed, context.config.controllers.network_policy),
             threshold=thresholds.get(SEED_SYSTEM_COMPONENTS_HEALTHY),

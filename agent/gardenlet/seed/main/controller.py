@@ -16,7 +16,6 @@ from kube.objects import Key, Object
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
-from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 
 _ENDS_SECONDS = 600.0
@@ -49,7 +48,7 @@ def declare(context: Context) -> ControlLoop:
             seeds=seeds,
             installations=installations,
             registrations=registrations,
-            statuses=StatusWriter(context.garden.client, seeds),
+            statuses=context.statuses.of(context.garden, seeds),
             objects=objects,
             waiting=Waiting(client=context.seed.client, caches=context.seed.caches, discovery=context.seed.discovery),
             components=components.deployed(context.config),
