@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from gardener import error_codes
+from kube.clock import short_duration
 from kube.objects import Object, mappings, text, texts
 
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -53,6 +54,20 @@ class TaskReport:
     def remedy(self) -> str:
         """What to do about its error; empty: there is none."""
         return error_codes.remedy(self.codes) if self.state is State.FAILED else ""
+
+    @property
+    def why(self) -> str:
+        """What it waits for, or waited for."""
+        after = ", ".join(self.after)
+        match self.state:
+            case State.WAITING:
+                return f"waits for {after}"
+            case State.NOT_STARTED:
+                return f"not started: {after} did not succeed" if after else "not started"
+            case State.RUNNING:
+                return self.reason
+        waited = f"waited for: {self.reason}" if self.reason else ""
+        return "; ".join(filter(None, (f"after {after}" if after else "", waited)))
 
     def data(self) -> dict[str, Any]:
         begin = {} if self.begin is None else {"begin": round(self.begin, 3), "seconds": round(self.seconds, 3)}
@@ -135,6 +150,10 @@ def _number(value: object) -> float:
 
 
 # --- the picture
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f}s" if seconds < 10 and seconds != int(seconds) else short_duration(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ Each starts when the one before is ready, and they stop in reverse.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar
 
 from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
@@ -29,7 +29,7 @@ from process.memory import MemoryReturn
 from process.metrics import metrics_server
 from process.probes import HealthCheck, probe_server
 from process.runner import Component, Groups, cancelled
-from process.server import HttpServer
+from process.server import Handler, HttpServer
 from process.version import user_agent
 
 C = TypeVar("C", bound=Configuration)
@@ -56,6 +56,7 @@ class Parts:
         caches: what every replica watches beside what is watched already.
         ready: started with the caches.
         metrics: beside those of caches; computed when they are scraped.
+        pages: served beside the metrics, by the first part of their path.
         serving: servers that every replica has when all that is above is ready.
         work: only of the leader, if the program elects one.
     """
@@ -66,6 +67,7 @@ class Parts:
     caches: Sequence[CacheUser] = ()
     ready: Sequence[Component] = ()
     metrics: Sequence[Collector] = ()
+    pages: Mapping[str, Handler] = field(default_factory=dict)
     serving: Sequence[HttpServer] = ()
     work: Sequence[Component] = ()
 
@@ -77,6 +79,7 @@ class Parts:
             caches=[*self.caches, *other.caches],
             ready=[*self.ready, *other.ready],
             metrics=[*self.metrics, *other.metrics],
+            pages={**self.pages, **other.pages},
             serving=[*self.serving, *other.serving],
             work=[*self.work, *other.work],
         )
@@ -129,7 +132,7 @@ class Composition(Generic[C]):
         """
         config, grace_period = self.config, self.config.graceful_shutdown_timeout
         caches_behind = CacheCollector(self.clusters, prefix=self._component.metrics_prefix)
-        servers = [self._metrics(), self._probes(parts), *parts.servers]
+        servers = [self._metrics(parts), self._probes(parts), *parts.servers]
         for server in (*servers, *parts.serving):
             server.bind()
         return [
@@ -168,9 +171,9 @@ class Composition(Generic[C]):
         client = Client(self.clusters[name].transport, user_agent=f"{self._user_agent}/leader-election")
         return LeaderElector(client, lease, identity=new_identity(), recorder=self.clusters.recorder(name))
 
-    def _metrics(self) -> HttpServer:
+    def _metrics(self, parts: Parts) -> HttpServer:
         server, profiling = self.config.server.metrics, self.config.debugging.enable_profiling
-        return metrics_server(host=server.bind_address, port=server.port, profiling=profiling)
+        return metrics_server(host=server.bind_address, port=server.port, profiling=profiling, pages=parts.pages)
 
     def _probes(self, parts: Parts) -> HttpServer:
         configured = [cluster.name for cluster in self._component.clusters]

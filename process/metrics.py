@@ -1,4 +1,4 @@
-"""`/metrics`, and `/debug/pprof` when profiling is on.
+"""`/metrics`, what else a program shows beside it, and `/debug/pprof` when profiling is on.
 
 All metrics live in prometheus_client's default registry, next to its collectors for the process (`process_*`) and
 the interpreter. Exposition is plain text or OpenMetrics as the scraper asks, compressed if it accepts gzip.
@@ -11,6 +11,8 @@ import asyncio
 import gzip
 import hashlib
 import io
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from aiohttp import web
 from prometheus_client import Gauge, disable_created_metrics
@@ -18,7 +20,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import REGISTRY, CollectorRegistry
 
 from process.memory import memory_limit
-from process.server import HttpServer
+from process.server import Handler, HttpServer
 
 _MAX_PROFILE_SECONDS = 60.0
 
@@ -67,14 +69,25 @@ def describe_process(
 
 
 class MetricsHandler:
-    """Answers scrapes and, if allowed, profiling requests."""
+    """Answers scrapes and, if allowed, profiling requests.
 
-    def __init__(self, *, profiling: bool = False, registry: CollectorRegistry = REGISTRY) -> None:
-        self._profiling = profiling
+    Args: pages: what else is served, by the first part of the path.
+    """
+
+    def __init__(
+        self,
+        *,
+        profiling: bool = False,
+        pages: Mapping[str, Handler] = MappingProxyType({}),
+        registry: CollectorRegistry = REGISTRY,
+    ) -> None:
+        self._profiling, self._pages = profiling, pages
         self._registry = registry
         self._profile_running = False
 
-    async def __call__(self, request: web.BaseRequest) -> web.Response:
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        if page := self._pages.get(request.path.split("/")[1]):
+            return await page(request)
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="method not allowed\n")
         if request.path == "/metrics":
@@ -148,6 +161,9 @@ def _task_stacks() -> str:
     return text.getvalue()
 
 
-def metrics_server(*, host: str, port: int, profiling: bool = False) -> HttpServer:
+def metrics_server(
+    *, host: str, port: int, profiling: bool = False, pages: Mapping[str, Handler] = MappingProxyType({})
+) -> HttpServer:
     """The metrics server, not yet bound."""
-    return HttpServer("metrics", MetricsHandler(profiling=profiling), host=host, port=port, max_connections=32)
+    handler = MetricsHandler(profiling=profiling, pages=pages)
+    return HttpServer("metrics", handler, host=host, port=port, max_connections=32)

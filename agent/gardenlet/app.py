@@ -16,6 +16,7 @@ from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
 from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
 from agent.gardenlet.flow.record import FlowRecords
+from agent.gardenlet.flow_page import flow_page
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.identity import gardener
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
@@ -43,6 +44,7 @@ def compose(base: Composition[GardenletConfiguration]) -> Parts:
         alive=[health.check],
         checks=[gardenlet.access.credentials.check()],
         metrics=metrics.all(),
+        pages={"flows": flow_page(gardenlet.flows, host=base.config.server.metrics.bind_address)},
         work=[gardenlet],
     )
 

@@ -1,1 +1,1 @@
-"""Controllers that more than one program runs."""
+"""Controllers that more than one program runs, and what their pages have in common."""

@@ -5,30 +5,21 @@ UPDATE_DOCS=1 .venv/bin/pytest tests/cluster/test_status_page_browser.py     # a
 
 import io
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from devcluster.cluster import Cluster
+from kit.browser import CHROMIUM, launched, opening
 from kit.eventually import eventually
 from kit.status_page import PageWorld, filled
 
-CHROMIUM = shutil.which("chromium") or ""
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-proxy-server",
-)
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 WITH_PICTURES = os.environ.get("UPDATE_DOCS") == "1"
 
-expect.set_options(timeout=30_000)
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs chromium")
 
 
@@ -40,38 +31,14 @@ def world(cluster: Cluster) -> Iterator[PageWorld]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def opened(browser: Browser, world: PageWorld) -> Iterator[Callable[..., Page]]:
-    """Opens a page. At the end nothing was asked of anybody else, and the browser had nothing to complain about."""
-    contexts: list[BrowserContext] = []
-    asked: list[str] = []
-    complaints: list[str] = []
-
-    def open_page(path: str = "/", *, clock: bool = False, **options: object) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
-        context.set_default_timeout(30_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        if clock:
-            page.clock.install()
-        page.goto(f"{world.url}{path}")
-        return page
-
-    yield open_page
-    for context in contexts:
-        assert context.cookies() == []
-        context.close()
-    assert [url for url in asked if not url.startswith(f"{world.url}/")] == []
-    assert complaints == []
+    with opening(browser, world.url) as open_page:
+        yield open_page
 
 
 def object_path(world: PageWorld) -> str:

@@ -1,34 +1,26 @@
-"""Pages out of templates: Jinja escapes whatever is not markup of a template, and `printable` what can't be seen.
-
-`templates/layout.html` has what all pages have in common, `pieces.html` what they are made of; `static/` has style,
-script and icon, served by ourselves, so that nothing is asked of anybody else.
+"""What the templates of the status page show: `templates/layout.html` has what all pages have in common,
+`pieces.html` what they are made of.
 """
 
-import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Page
+from agent.shared.pages import templates
 from config.resource_manager import COMPONENT
 from gardener.conditions import RESOURCES_PROGRESSING
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health
 from gardener.overview.states import ResourceState
-from kube.clock import format_time, parse_time, short_duration
+from kube.clock import parse_time, short_duration
 from kube.objects import Key, Object
-from kube.visible_text import TEXT, printable
-
-_HERE = Path(__file__).parent
-_LONGEST = 16_384
-"""Characters of a message that are shown."""
 
 Look = tuple[str, str]
 """A symbol and a class of the style."""
@@ -69,40 +61,7 @@ def _condition_look(kind: str, status: str) -> Look:
     return _STATUSES.get(status if kind != RESOURCES_PROGRESSING else "", ("↻", "busy"))
 
 
-# --- static files
-
-
-def _read(name: str, kind: str) -> tuple[str, str, str]:
-    """Path, content and type. There is a digest in the path: it may be kept for good, and is new with its content."""
-    file = _HERE / "static" / name
-    content = file.read_text(encoding="utf-8")
-    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
-    return f"/{file.stem}-{digest}{file.suffix}", content, kind
-
-
-_FILES = {
-    "style": _read("style.css", "text/css"),
-    "script": _read("script.js", "text/javascript"),
-    "icon": _read("icon.svg", "image/svg+xml"),
-}
-
-STATIC = {path: (content, kind) for path, content, kind in _FILES.values()}
-"""Path -> content and its type."""
-
-
 # --- templates
-
-
-def _shown(value: Any) -> Any:
-    """What an expression of a template shows, before it is escaped."""
-    if isinstance(value, Markup):
-        return value
-    return "" if value is None else printable(str(value), keep=TEXT)
-
-
-def _shortened(text: str | None, most: int = _LONGEST) -> str:
-    text = text or ""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _path_of(name: Key) -> str:
@@ -135,16 +94,7 @@ def span_of(page: Page[Any], noun: str) -> str:
 
 
 def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    made.filters |= {"shortened": _shortened, "timestamp": format_time}
+    made = templates.environment(Path(__file__).parent / "templates")
     made.globals |= {
         "age": _age,
         "condition_look": _condition_look,
@@ -152,7 +102,6 @@ def _environment() -> Environment:
         "path_of": _path_of,
         "path_of_object": _path_of_object,
         "component": COMPONENT.name,
-        "static": {name: path for name, (path, _, _) in _FILES.items()},
         "state_looks": _STATES,
         "health_looks": _HEALTH,
         "action_looks": _ACTIONS,

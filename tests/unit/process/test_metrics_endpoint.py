@@ -16,7 +16,9 @@ from process.metrics import MetricsHandler, describe_process, metrics_server
 
 async def fetch(handler: MetricsHandler, path: str = "/metrics", method: str = "GET", **headers: str) -> web.Response:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await handler(make_mocked_request(method, path, headers=given))
+    response = await handler(make_mocked_request(method, path, headers=given))
+    assert isinstance(response, web.Response)
+    return response
 
 
 def body_of(response: web.Response) -> bytes:
@@ -133,3 +135,13 @@ async def test_the_metrics_server_serves_over_http() -> None:
         assert "python_info" in text
     finally:
         await server.stop()
+
+
+async def test_pages_are_served_beside_the_metrics_and_answer_for_themselves() -> None:
+    async def page(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=f"{request.method} {request.path}")
+
+    handler = MetricsHandler(pages={"flows": page})
+    assert body_of(await fetch(handler, "/flows/seed/meadow", method="POST")) == b"POST /flows/seed/meadow"
+    assert (await fetch(handler, "/flowsheet")).status == 404
+    assert (await fetch(handler)).status == 200

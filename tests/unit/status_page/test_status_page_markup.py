@@ -1,6 +1,7 @@
 """Text never becomes markup, whatever it holds."""
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,10 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
+from agent.gardenlet.flow_page import handler
 from agent.resource_manager.status_page import rendering
-from agent.resource_manager.status_page.rendering import STATIC, environment
+from agent.resource_manager.status_page.rendering import environment
+from agent.shared.pages.templates import STATIC
 
 TEMPLATE = environment.from_string('<p title="{{ it }}">{{ it }}</p>')
 
@@ -45,8 +48,9 @@ def test_what_is_not_there_is_an_error_of_the_template() -> None:
         environment.from_string("{{ nothing }}").render()
 
 
-def test_no_template_takes_text_for_markup() -> None:
-    files = list((Path(rendering.__file__).parent / "templates").glob("*.html"))
+@pytest.mark.parametrize("module", [rendering, handler])
+def test_no_template_takes_text_for_markup(module: ModuleType) -> None:
+    files = list((Path(str(module.__file__)).parent / "templates").glob("*.html"))
     assert files
     for file in files:
         assert "safe" not in file.read_text()

@@ -1,0 +1,107 @@
+"""The answers of `/flows`; see the docstring of the package."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import orjson
+from aiohttp import web
+
+from agent.gardenlet.flow.record import FlowRecords, Flows, Subject
+from agent.shared.pages import answers, templates
+from agent.shared.pages.templates import STATIC
+from gardener.flow_reports import FlowReport, State, bars, duration, ticks
+from kube.clock import utc_now
+
+_WIDTH = 1000
+"""Of the picture, in units that the browser stretches."""
+_LEAST = 4
+_LOOKS: Mapping[State, tuple[str, str]] = {
+    State.WAITING: ("…", "dim"),
+    State.RUNNING: ("↻", "busy"),
+    State.SUCCEEDED: ("✓", "good"),
+    State.FAILED: ("✕", "bad"),
+    State.CANCELED: ("‖", "warn"),
+    State.NOT_STARTED: ("–", "dim"),
+}
+
+environment = templates.environment(Path(__file__).parent / "templates")
+environment.globals |= {"looks": _LOOKS, "width": _WIDTH, "ticks": ticks, "duration": duration}
+environment.globals["bars"] = lambda report: bars(report, width=_WIDTH, least=_LEAST)
+
+
+def answer(request: web.BaseRequest, records: FlowRecords, *, on_loopback: bool) -> web.Response:
+    if refused := answers.refusal(request, on_loopback=on_loopback):
+        return refused
+    # Encoded, as a name could have a slash in it for all we know.
+    parts = [unquote(each) for each in request.rel_url.raw_path.split("/")[2:]]
+    as_json = request.query.get("format") == "json"
+    match parts:
+        case [] | [""]:
+            return _list(records, parts, as_json=as_json)
+        case ["static", name] if f"/{name}" in STATIC:
+            return answers.kept(*STATIC[f"/{name}"])
+    subject, flows = _found(records, parts)
+    if subject is None or flows is None:
+        return _not_found(parts, as_json=as_json)
+    shown = {
+        name: recording.report()
+        for name, recording in (("running", flows.running), ("last", flows.last))
+        if recording is not None
+    }
+    if as_json:
+        return _json(200, {**_named(subject), **{name: report.data() for name, report in shown.items()}})
+    return _page(200, "object.html", parts, title=_title(subject), reports=shown)
+
+
+def _found(records: FlowRecords, parts: list[str]) -> tuple[Subject | None, Flows | None]:
+    """Kinds are in any letters, as for kubectl."""
+    for subject, flows in records.all():
+        names = [subject.key.namespace, subject.key.name] if subject.key.namespace else [subject.key.name]
+        if [subject.kind.lower(), *names] == [each.lower() for each in parts[:1]] + parts[1:]:
+            return subject, flows
+    return None, None
+
+
+def _list(records: FlowRecords, parts: list[str], *, as_json: bool) -> web.Response:
+    found = [(subject, flows.newest.report()) for subject, flows in records.all() if flows.newest is not None]
+    if as_json:
+        return _json(200, {"flows": [{**_named(subject), **_summary(report)} for subject, report in found]})
+    rows = [(_title(subject), _path_of(subject), report) for subject, report in found]
+    return _page(200, "list.html", parts, title="Flows", rows=rows)
+
+
+def _not_found(parts: list[str], *, as_json: bool) -> web.Response:
+    said = "no flow of such an object is known to this process; only the leader runs flows, and remembers the last ones"
+    if as_json:
+        return _json(404, {"error": said})
+    return _page(404, "not_found.html", parts, title="Not found", said=said)
+
+
+def _summary(report: FlowReport) -> dict[str, Any]:
+    counts = {"succeeded": report.succeeded, "total": len(report.tasks)}
+    return {**{name: value for name, value in report.data().items() if name != "tasks"}, **counts}
+
+
+def _named(subject: Subject) -> dict[str, str]:
+    return {"kind": subject.kind, "namespace": subject.key.namespace, "name": subject.key.name}
+
+
+def _title(subject: Subject) -> str:
+    return f"{subject.kind} {subject.key}"
+
+
+def _path_of(subject: Subject) -> str:
+    names = (subject.kind.lower(), subject.key.namespace, subject.key.name)
+    return "/".join(quote(each, safe="") for each in names if each)
+
+
+def _json(status: int, data: object) -> web.Response:
+    return answers.fresh(status, orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n", "application/json")
+
+
+def _page(status: int, template: str, parts: list[str], *, title: str, **shown: Any) -> web.Response:
+    root = "../" * (len(parts) - 1) if parts else "flows/"
+    text = environment.get_template(template).render(root=root or "./", now=utc_now(), title=title, **shown)
+    return answers.fresh(status, text)

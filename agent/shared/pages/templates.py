@@ -1,0 +1,64 @@
+"""Pages out of templates: Jinja escapes whatever is not markup of a template, and `printable` what can't be seen.
+
+Style, script and icon are served by ourselves, so that nothing is asked of anybody else.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from kube.clock import format_time
+from kube.visible_text import TEXT, printable
+
+_HERE = Path(__file__).parent
+_LONGEST = 16_384
+"""Characters of a message that are shown."""
+
+
+def _read(name: str, kind: str) -> tuple[str, str, str]:
+    """Path, content and type. There is a digest in the path: it may be kept for good, and is new with its content."""
+    file = _HERE / "static" / name
+    content = file.read_text(encoding="utf-8")
+    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+    return f"/{file.stem}-{digest}{file.suffix}", content, kind
+
+
+_FILES = {
+    "style": _read("style.css", "text/css"),
+    "script": _read("script.js", "text/javascript"),
+    "icon": _read("icon.svg", "image/svg+xml"),
+}
+
+STATIC = {path: (content, kind) for path, content, kind in _FILES.values()}
+"""Path -> content and its type."""
+
+
+def _shown(value: Any) -> Any:
+    """What an expression of a template shows, before it is escaped."""
+    if isinstance(value, Markup):
+        return value
+    return "" if value is None else printable(str(value), keep=TEXT)
+
+
+def _shortened(text: str | None, most: int = _LONGEST) -> str:
+    text = text or ""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def environment(templates: Path) -> Environment:
+    """For the templates in a folder, which find the paths of static files in `static`."""
+    made = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {"shortened": _shortened, "timestamp": format_time}
+    made.globals |= {"static": {name: path for name, (path, _, _) in _FILES.items()}}
+    return made

@@ -1,0 +1,125 @@
+"""The pages of flows: what they show, to whom, and what they don't let through."""
+
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from agent.gardenlet.flow.graph import Graph, Task
+from agent.gardenlet.flow.record import FlowRecords, Subject
+from agent.gardenlet.flow_page import flow_page
+from agent.shared.pages.templates import STATIC
+from gardener import error_codes
+from gardener.flow_reports import State
+from kube.objects import Key
+
+SCRIPT = "<script>alert('hostile')</script>"
+SHOOT = Subject("Shoot", Key("garden-dev", "web"))
+
+
+async def _act(_: None) -> None:
+    pass
+
+
+GRAPH = Graph(
+    "Shoot cluster reconciliation",
+    [
+        Task("infra", "Waiting until infrastructure is ready", _act),
+        Task("dns", "Deploying DNS", _act),
+        Task("worker", "Deploying workers", _act, after=["infra", "dns"]),
+    ],
+)
+
+
+@pytest.fixture
+def records() -> FlowRecords:
+    seconds = iter(range(1000))
+    records = FlowRecords(now=lambda: float(next(seconds)))
+    failed = records.begin(SHOOT, GRAPH, ())
+    failed.start("infra")
+    failed.start("dns")
+    failed.wait("infra", f"Infrastructure x/y: {SCRIPT}\x1b[2J")
+    failed.end("infra", error=f"no rights {SCRIPT}", codes=[error_codes.INFRA_UNAUTHORIZED])
+    failed.end("dns")
+    failed.close(State.FAILED)
+    records.begin(SHOOT, GRAPH, ()).start("dns")
+    records.begin(Subject("Seed", Key("", "meadow")), GRAPH, ())
+    return records
+
+
+async def _answer(records: FlowRecords, path: str, *, host: str = "127.0.0.1", **request: Any) -> web.Response:
+    options: dict[str, Any] = {"method": "GET", "headers": {"Host": "localhost:2729"}, **request}
+    answer = await flow_page(records, host=host)(make_mocked_request(path=path, **options))
+    assert isinstance(answer, web.Response)
+    return answer
+
+
+async def _text(records: FlowRecords, path: str) -> str:
+    answer = await _answer(records, path)
+    assert answer.status == 200, path
+    return answer.text or ""
+
+
+async def _data(records: FlowRecords, path: str) -> Any:
+    return orjson.loads(await _text(records, f"{path}?format=json"))
+
+
+async def test_the_list_has_each_object_with_its_newest_flow(records: FlowRecords) -> None:
+    found = (await _data(records, "/flows"))["flows"]
+    assert [(each["kind"], each["namespace"], each["name"], each["state"]) for each in found] == [
+        ("Seed", "", "meadow", "Running"),
+        ("Shoot", "garden-dev", "web", "Running"),
+    ]
+    assert "tasks" not in found[0]
+    page = await _text(records, "/flows")
+    assert 'href="flows/seed/meadow"' in page
+    assert 'href="./shoot/garden-dev/web"' in await _text(records, "/flows/")
+
+
+async def test_an_object_has_its_running_and_its_last_flow(records: FlowRecords) -> None:
+    data = await _data(records, "/flows/shoot/garden-dev/web")
+    assert (data["running"]["state"], data["last"]["state"]) == ("Running", "Failed")
+    failed, _, stopped = data["last"]["tasks"]
+    assert failed["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
+    assert "rights" in failed["remedy"]
+    assert (stopped["state"], stopped["after"]) == ("NotStarted", ["Waiting until infrastructure is ready"])
+    page = await _text(records, "/flows/Shoot/garden-dev/web")
+    for said in ("Running flow", "Last flow", "waits for Waiting until infrastructure is ready, Deploying DNS", "→ "):
+        assert said in page
+
+
+async def test_what_others_wrote_is_text(records: FlowRecords) -> None:
+    page = await _text(records, "/flows/shoot/garden-dev/web")
+    assert SCRIPT not in page
+    assert "&lt;script&gt;" in page
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/flows/shoot/garden-dev/other", "/flows/seed", "/flows/static/x.css", "/flows/a/b/c/d"]
+)
+async def test_what_is_not_known_is_not_found(records: FlowRecords, path: str) -> None:
+    assert (await _answer(records, path)).status == 404
+    answer = await _answer(records, f"{path}?format=json")
+    assert (answer.status, answer.content_type) == (404, "application/json")
+
+
+async def test_static_files_may_be_kept(records: FlowRecords) -> None:
+    for path in STATIC:
+        answer = await _answer(records, f"/flows/static{path}")
+        assert "immutable" in answer.headers["Cache-Control"]
+
+
+async def test_pages_are_read_only_and_have_strict_headers(records: FlowRecords) -> None:
+    assert (await _answer(records, "/flows", method="POST")).status == 405
+    answer = await _answer(records, "/flows")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize(("listens", "status"), [("127.0.0.1", 421), ("", 200)])
+async def test_on_loopback_other_names_are_refused(records: FlowRecords, listens: str, status: int) -> None:
+    answer = await _answer(records, "/flows", host=listens, headers={"Host": "rebound.example.com"})
+    assert answer.status == status
