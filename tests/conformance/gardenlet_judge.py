@@ -1,0 +1,76 @@
+"""Whether garden and seed look as they are to: as the original left them, or as `gardenlet_differences` says."""
+
+import re
+from typing import Any
+
+from conformance.gardenlet_differences import BETTER, EITHER, GOES_ON
+from conformance.gardenlet_scenarios import GardenletScenario
+from conformance.scenario_data import Observations
+from conformance.scenario_normal import Judge, contains
+
+_RENEWAL = re.compile(r"^<now\+[35]h>$")
+"""Tokens of WorkloadIdentities, which live for six hours: the original renews them after 80 %, which outages outlast."""
+_LIFE = "life"
+
+
+def comparable(value: Any) -> Any:
+    """Without what differs for other reasons than the gardenlet.
+
+    What a process has printed is for people. How long certificates live that don't say so, and for whom tokens are that
+    don't say so, is up to the cluster.
+    """
+    match value:
+        case dict():
+            kept = {name: comparable(inner) for name, inner in value.items() if not name.startswith("said: ")}
+            if kept.get(_LIFE) in {"30d", "365d"}:
+                kept[_LIFE] = "<of the cluster>"
+            if isinstance(kept.get("aud"), list):
+                kept["aud"] = [each for each in kept["aud"] if each != "gardener"]
+            end = kept.get("clientCertificateExpirationTimestamp")
+            if isinstance(end, str) and end in {"<now+30d>", "<now+365d>"}:
+                kept["clientCertificateExpirationTimestamp"] = "<of the cluster>"
+            return kept
+        case list():
+            return [comparable(each) for each in value]
+        case str():
+            return _RENEWAL.sub("<when half of its life is over>", value)
+        case _:
+            return value
+
+
+_COMPARED = Judge(compared_as=comparable)
+
+
+def accepts(scenario: GardenletScenario, seen: Observations) -> bool:
+    """Whether the observations so far are as they are to be in the end."""
+    if scenario.id in EITHER:
+        wanted = {name: each for name, each in EITHER[scenario.id][1].items() if name in seen}
+        if contains(seen, wanted):
+            return True
+    return _COMPARED.accepts(_measure(scenario), seen)
+
+
+def difference(scenario: GardenletScenario, seen: Observations) -> str:
+    """Empty if there is none. Raises AssertionError: it does not differ any more as it is said to."""
+    if scenario.id in EITHER and contains(seen, EITHER[scenario.id][1]):
+        return ""
+    if scenario.id in BETTER or scenario.id in GOES_ON:
+        assert _COMPARED.difference(scenario, seen), "the reason does not hold any more"
+    return _COMPARED.difference(_measure(scenario), seen)
+
+
+def _measure(scenario: GardenletScenario) -> GardenletScenario:
+    if scenario.id in BETTER:
+        reason, wanted = BETTER[scenario.id]
+        return GardenletScenario(scenario.id, scenario.area, scenario.steps, peer_defect=reason, want=wanted)
+    if scenario.id in GOES_ON:
+        expected = {name: _running(each) for name, each in scenario.expect.items()}
+        return GardenletScenario(scenario.id, scenario.area, scenario.steps, expected)
+    return scenario
+
+
+def _running(observations: Observations) -> Observations:
+    return {
+        name: {ref: "running" if each == "ended well" else each for ref, each in seen.items()}
+        for name, seen in observations.items()
+    }

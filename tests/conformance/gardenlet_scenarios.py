@@ -1,0 +1,57 @@
+"""Recorded scenarios of a gardenlet: what was done in a garden and a seed, and what the original's controllers made of it.
+
+As in `scenario_data`, with placeholders (`garden_placeholders`; `$SEED` is the Seed), and with these further steps:
+
+    {wait: ref, for: part of the object | {$not: part} | 'absent' | 'present'}
+    {start: merge patch of the configuration}, {stop: true}, {exited: seconds}      a gardenlet of the scenario's own
+    {cut: cluster}, {heal: cluster}                                       that cluster can't be reached by it any more
+    {http_is: code}                                                       waits for what its `/healthz` answers
+    {kubeconfig: name, token | cn, o, sans, seconds}     makes one for the garden, which objects have as `x-kubeconfig`
+    {approve: common name, type}                                          the newest request for a certificate of that name
+
+A ref without prefix is in the garden, `seed:` names the other cluster; `in` does so for what a step puts. What is
+observed is a ref, {events: ref}, {list: [kind, namespace, selector]}, {csrs: common name}, {process: true},
+{http: path, server}, or {logged: [text]}, which is not compared.
+
+A scenario that is `alone` changes what others see. `project: false` is one without a Project of its own.
+"""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from conformance.scenario_data import Scenario
+from kube.objects import Object
+
+_DIRECTORY = Path(__file__).parent
+SHARED_SEED = "conf"
+"""Of the gardenlet that all scenarios share which have none of their own."""
+
+
+class GardenletScenario(Scenario, frozen=True):
+    own: bool = False
+    alone: Any = False
+    project: bool = True
+    namespace: bool = True
+
+
+def load() -> dict[str, GardenletScenario]:
+    """By their ids."""
+    lines = gzip.decompress((_DIRECTORY / "gardenlet_scenarios.jsonl.gz").read_bytes()).splitlines()
+    return {each.id: each for each in (msgspec.json.decode(line, type=GardenletScenario) for line in lines)}
+
+
+def prelude() -> dict[str, list[Object]]:
+    """What scenarios expect to be there, by the cluster."""
+    found: dict[str, list[Object]] = msgspec.json.decode(
+        gzip.decompress((_DIRECTORY / "gardenlet" / "prelude.json.gz").read_bytes())
+    )
+    return found
+
+
+def configuration() -> Object:
+    found: Object = yaml.safe_load((_DIRECTORY / "gardenlet" / "config.yaml").read_text())
+    return found
