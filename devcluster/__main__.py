@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from devcluster.garden.seed import GARDENLET, SeedBox
 from kube.errors import KubeError
 from kube.names import dns_label_problems
 from kube.visible_text import LINES, printable
-from localprocesses import assets, versions
+from localprocesses import assets, helm_program, versions
 from localprocesses.local import LocalProcessError
 
 _EXAMPLES = """
@@ -132,6 +133,8 @@ def _exec(options: argparse.Namespace) -> int:
 
 def _build(options: argparse.Namespace) -> int:
     print(assets.find_or_build(options.kubernetes_version).apiserver.parent)
+    if options.kubernetes_version is None and shutil.which("go"):
+        helm_program.find_or_build()
     return 0
 
 

@@ -31,6 +31,9 @@ from typing import Self
 from localprocesses.local import LocalProcessError
 from localprocesses.state import locked
 from localprocesses.versions import NEWEST, go_mod
+from process.programs import cache_directory
+
+__all__ = ["Assets", "cache_directory", "cached_or_built", "find_or_build"]
 
 MODULE = Path(__file__).with_name("controlplane")
 _SOURCES = ("go.mod", "go.sum", "main.go", "kwok/main.go")
@@ -113,11 +116,6 @@ def _in_directory(directory: Path, *, source: str) -> Assets:
         scheduler=optional("kube-scheduler"),
         kwok=optional("kwok"),
     )
-
-
-def cache_directory() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "resource-manager-devcluster"
 
 
 @dataclass(frozen=True, slots=True)

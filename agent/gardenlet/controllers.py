@@ -11,6 +11,7 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
         "bastion": lambda config: config.controllers.bastion.enabled,
         "controller_installation.care": lambda config: config.controllers.controller_installation_care.enabled,
+        "controller_installation.install.controller": lambda config: config.controllers.controller_installation.enabled,
         "controller_installation.required": lambda config: config.controllers.controller_installation_required.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,

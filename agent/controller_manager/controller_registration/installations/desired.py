@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from gardener import keys
 from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from kube.objects import Object, annotations, is_deleting, labels, mapping, metadata, spec, text
 from kube.packing import digest
@@ -23,7 +24,7 @@ SEED_HASH = "seed-spec-hash"
 REGISTRATION_HASH = "registration-spec-hash"
 DEPLOYMENT_HASH = "deployment-hash"
 LABELS = (SEED_HASH, REGISTRATION_HASH, DEPLOYMENT_HASH)
-POD_SECURITY = "security.gardener.cloud/pod-security-enforce"
+POD_SECURITY = keys.POD_SECURITY_ENFORCE
 _CONVERTED = "migration.controllerdeployment.gardener.cloud/"
 _REFERENCES = ("seedRef", "registrationRef", "deploymentRef")
 _HASH_DIGITS = 16

@@ -1,0 +1,1 @@
+"""What `helm` prints and where charts are: pure."""

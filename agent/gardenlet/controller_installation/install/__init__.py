@@ -1,0 +1,1 @@
+"""Extensions are installed in the seed: charts become ManagedResources."""

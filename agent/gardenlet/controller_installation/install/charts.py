@@ -1,0 +1,136 @@
+"""The charts of ControllerDeployments, rendered once a change.
+
+What was rendered last for an installation is remembered by what went into it, without the manifests: they are in the
+seed. Charts are large, so caches keep a digest of them (`Deployment`), and the chart is read when it is needed.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+
+from agent.gardenlet.charts.helm import ChartError, Helm, HelmError, Release
+from agent.gardenlet.charts.registry import Registry
+from agent.gardenlet.charts.rules.output import Manifest
+from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS
+from kube.errors import NotFound
+from kube.objects import Key, Object, mapping, text
+from kube.packing import digest
+from kube.paths import at
+from kube.runtime.client import Client
+
+INFORMATION_INVALID = "ChartInformationInvalid"
+CANNOT_BE_PULLED = "OCIChartCannotBePulled"
+CANNOT_BE_RENDERED = "ChartCannotBeRendered"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What is kept of a ControllerDeployment. Attributes: digest: of all that says how to install; empty: no chart."""
+
+    digest: str
+
+    @classmethod
+    def of(cls, deployment: Object) -> "Deployment":
+        helm = deployment.get("helm")
+        return cls(digest(helm).hex() if isinstance(helm, dict) else "")
+
+
+class ChartProblem(Exception):
+    """There are no manifests.
+
+    Attributes:
+        reason: for the condition.
+        is_final: whether it stays so until something changes.
+    """
+
+    def __init__(self, reason: str, message: str, *, is_final: bool) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.is_final = is_final
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the chart of a ControllerDeployment is. Attributes: raw: its archive, base64; empty: in a registry."""
+
+    raw: str
+    reference: Reference | None
+    values: Object
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same chart as long as the ControllerDeployment is the same."""
+        return self.reference is None or bool(self.reference.digest)
+
+
+def source_of(deployment: Object) -> Source:
+    """Raises ChartProblem."""
+    helm = mapping(deployment.get("helm"))
+    values = helm.get("values")
+    if values is not None and not isinstance(values, dict):
+        raise ChartProblem(INFORMATION_INVALID, "chart values are no mapping", is_final=True)
+    if raw := text(helm.get("rawChart")):
+        return Source(raw, None, mapping(values))
+    repository = at(helm, "ociRepository")
+    if not isinstance(repository, dict):
+        raise ChartProblem(INFORMATION_INVALID, "there is neither a chart nor a registry with one", is_final=True)
+    try:
+        return Source("", reference(repository), mapping(values))
+    except RegistryError as error:
+        raise ChartProblem(INFORMATION_INVALID, f"chart reference is invalid: {error}", is_final=True) from error
+
+
+@dataclass(eq=False, slots=True)
+class Charts:
+    """Args: garden: where ControllerDeployments are."""
+
+    garden: Client
+    helm: Helm = field(default_factory=Helm)
+    registry: Registry = field(default_factory=Registry)
+
+    async def source(self, deployment: Key) -> Source | None:
+        """None: the ControllerDeployment has gone. Raises ChartProblem, KubeError."""
+        try:
+            return source_of(await self.garden.get(CONTROLLER_DEPLOYMENTS, deployment.name))
+        except NotFound:
+            return None
+
+    async def version(self, source: Source) -> str:
+        """What a chart in a registry is now; empty if that can't change. Raises ChartProblem."""
+        if source.is_fixed or source.reference is None:
+            return ""
+        try:
+            return await self.registry.digest(source.reference)
+        except RegistryError as error:
+            raise _not_pulled(error) from error
+
+    async def render(self, deployment: Key, source: Source, release: Release) -> list[Manifest]:
+        """Raises ChartProblem."""
+        archive = await self._archive(source)
+        try:
+            return await self.helm.render(archive, release, chart=deployment.name)
+        except (ChartError, HelmError) as error:
+            message = f"chart rendering process failed: {error}"
+            raise ChartProblem(CANNOT_BE_RENDERED, message, is_final=isinstance(error, ChartError)) from error
+
+    async def _archive(self, source: Source) -> bytes:
+        """Raises ChartProblem."""
+        if source.reference is None:
+            return _decoded(source.raw)
+        try:
+            return (await self.registry.chart(source.reference)).archive
+        except RegistryError as error:
+            raise _not_pulled(error) from error
+
+
+def _not_pulled(error: RegistryError) -> ChartProblem:
+    return ChartProblem(CANNOT_BE_PULLED, f"chart pulling process failed: {error}", is_final=False)
+
+
+def _decoded(raw: str) -> bytes:
+    """Raises ChartProblem."""
+    try:
+        return base64.b64decode(raw, validate=True)
+    except binascii.Error as error:
+        raise ChartProblem(INFORMATION_INVALID, f"the chart is no base64: {error}", is_final=True) from error

@@ -1,0 +1,91 @@
+"""The controller `controllerinstallation`: extensions are installed in the seed.
+
+ControllerInstallations  of the own Seed, that come, are to be deleted, or refer to another version of something
+ControllerDeployments    that come or change: all installations of them
+ControllerRegistrations  that come: all installations of them
+Seed                     the own one, when it gets an identity: all installations
+Namespaces               of extensions in the seed, that have gone
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.gardenlet.charts.helm import Helm
+from agent.gardenlet.context import Context
+from agent.gardenlet.controller_installation.install.charts import Charts, Deployment
+from agent.gardenlet.controller_installation.install.reconcile import Reconciler
+from agent.gardenlet.controller_installation.install.rules import access
+from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
+from gardener import keys
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS
+from kube.objects import Key, Object, is_deleting, key, text, uid
+from kube.paths import at
+from kube.resources import NAMESPACES
+from kube.runtime.cache import Change, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, any_of, came, changed, exists, listed, went
+from kube.runtime.status import StatusWriter
+
+_DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, Deployment.of)
+_DEPLOYMENT = ("spec", "deploymentRef", "name")
+_REGISTRATION = ("spec", "registrationRef", "name")
+_NAMESPACES_VIEW = View(NAMESPACES, uid, form=Form.METADATA, label_selector=f"{keys.ROLE}={keys.ROLE_EXTENSION}")
+
+
+def _installation_in(change: Change[Any]) -> list[Key]:
+    return [Key("", access.installation_of(change.key.name))]
+
+
+def declare(context: Context) -> ControlLoop:
+    return declare_with(context, Helm())
+
+
+def declare_with(context: Context, helm: Helm) -> ControlLoop:
+    settings, garden = context.config.controllers.controller_installation, context.garden
+    loop = ControlLoop("controllerinstallation", kind=CONTROLLER_INSTALLATIONS, workers=settings.concurrent_syncs)
+    asks: Predicate[Object] = changed(
+        "metadata.uid",
+        is_deleting,
+        "spec.deploymentRef",
+        "spec.registrationRef.resourceVersion",
+        "spec.seedRef.resourceVersion",
+    )
+    installations = loop.watch(
+        garden.caches,
+        controller_installations_view(context.seed_name),
+        enqueue(when=any_of(listed, asks)),
+    )
+
+    def referring(*path: str) -> Callable[[Change[Any]], list[Key]]:
+        def names(change: Change[Any]) -> list[Key]:
+            return [key(each) for each in installations.values() if text(at(each, *path)) == change.key.name]
+
+        return names
+
+    def all_of_seed(change: Change[Object]) -> list[Key]:
+        return [key(each) for each in installations.values()] if change.key.name == context.seed_name else []
+
+    deployments = loop.watch(
+        garden.caches, _DEPLOYMENTS_VIEW, enqueue_mapped(referring(*_DEPLOYMENT), when=all_of(exists, changed()))
+    )
+    registrations = loop.watch(
+        garden.caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(referring(*_REGISTRATION), when=came)
+    )
+    seeds = loop.watch(
+        garden.caches,
+        SEEDS_VIEW,
+        enqueue_mapped(all_of_seed, when=all_of(exists, changed("status.clusterIdentity"))),
+    )
+    loop.watch(context.seed.caches, _NAMESPACES_VIEW, enqueue_mapped(_installation_in, when=went))
+    return loop.reconciled_by(
+        Reconciler(
+            context=context,
+            installations=installations,
+            deployments=deployments,
+            registrations=registrations,
+            seeds=seeds,
+            statuses=StatusWriter(garden.client, installations),
+            charts=Charts(garden.client, helm),
+        )
+    )

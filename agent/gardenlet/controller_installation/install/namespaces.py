@@ -1,0 +1,36 @@
+"""The namespace of an extension in the seed."""
+
+from collections.abc import Sequence
+
+from agent.gardenlet.controller_installation.install.rules import access
+from gardener import keys
+from kube.apply.shared_objects import missing_metadata
+from kube.objects import Object, annotations, key, labels
+from kube.resources import NAMESPACES
+
+ENFORCED = "pod-security.kubernetes.io/enforce"
+
+
+def desired(installation: Object, *, registration: str, zones: Sequence[str], is_garden: bool) -> Object:
+    """Args: is_garden: whether the garden runs in the seed cluster, so that its API server is in reach of policies."""
+    own = {
+        keys.ROLE: keys.ROLE_EXTENSION,
+        keys.CONTROLLER_REGISTRATION_NAME: registration,
+        keys.HIGH_AVAILABILITY_CONSIDER: "true",
+    }
+    if level := annotations(installation).get(keys.POD_SECURITY_ENFORCE):
+        own[ENFORCED] = level
+    if is_garden:
+        own[keys.ACCESS_TARGET_API_SERVER] = "allowed"
+    notes = {keys.HIGH_AVAILABILITY_ZONES: ",".join(zones)}
+    name = access.namespace(key(installation).name)
+    return {**NAMESPACES.type_meta, "metadata": {"name": name, "labels": own, "annotations": notes}}
+
+
+def patch(wanted: Object, live: Object) -> Object | None:
+    """What the live one lacks, and the label for pods that nothing asks for any more; None: it is as it should be."""
+    found = missing_metadata(wanted, live)
+    if ENFORCED in labels(live) and ENFORCED not in labels(wanted):
+        found = found or {"metadata": {}}
+        found["metadata"]["labels"] = {**found["metadata"].get("labels", {}), ENFORCED: None}
+    return found

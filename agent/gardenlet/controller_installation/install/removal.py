@@ -1,0 +1,51 @@
+"""What an extension has in seed and garden is removed, one after the other: each needs what comes after it."""
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.controller_installation.install.rules import access
+from agent.gardenlet.controller_installation.install.rules.manifests import NAMESPACE
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.garden.seeds import namespace_of
+from kube.errors import KindNotServed, KubeError, NotFound
+from kube.objects import is_deleting, uid
+from kube.resources import NAMESPACES, SERVICE_ACCOUNTS, Resource
+from kube.runtime.client import Client
+from process.clusters import Cluster
+
+
+class DeletionPending(Exception):
+    """Something is being deleted, and still there."""
+
+
+class DeletionError(KubeError):
+    """Something can't be deleted."""
+
+
+async def remove(name: str, *, context: Context) -> None:
+    """Returns when nothing is left. Args: name: of the installation. Raises: DeletionPending; DeletionError."""
+    await _gone(context.seed, MANAGED_RESOURCES, name, namespace=NAMESPACE)
+    await _gone(context.seed, NAMESPACES, access.namespace(name))
+    # With its namespace the Secret has gone for which it was made, so that it is not made again.
+    account, namespace = access.service_account(name), namespace_of(context.seed_name)
+    await _gone(context.garden, SERVICE_ACCOUNTS, account, namespace=namespace)
+
+
+async def _gone(cluster: Cluster, resource: Resource, name: str, *, namespace: str = "") -> None:
+    try:
+        if await _is_left(cluster.client, resource, name, namespace):
+            raise DeletionPending(f'Deletion of {resource.kind} "{name}" is still pending.')
+    except KindNotServed:
+        await cluster.discovery.require_gone(resource.api_version, resource.kind)
+    except KubeError as error:
+        raise DeletionError(f'Deletion of {resource.kind} "{name}" failed: {error}') from error
+
+
+async def _is_left(client: Client, resource: Resource, name: str, namespace: str) -> bool:
+    live = await client.find(resource, name, namespace=namespace)
+    if live is None:
+        return False
+    if not is_deleting(live):
+        try:
+            await client.delete(resource, name, namespace=namespace, uid=uid(live))
+        except NotFound:
+            return False
+    return await client.find(resource, name, namespace=namespace) is not None

@@ -1,0 +1,70 @@
+"""The values for the chart of an extension: those of its ControllerDeployment, and what there is of garden and seed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kube.objects import Object, key, mapping, mappings, metadata, spec, text
+from kube.paths import at
+
+_PROTECTED = "seed.gardener.cloud/protected"
+_GARDENER = "gardener"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Attributes: kubeconfig: name of the Secret with the kubeconfig for the garden."""
+
+    version: str
+    garden_identity: str
+    kubeconfig: str
+    features: Mapping[str, bool]
+
+
+def values(given: Object, *, seed: Object, around: Surroundings) -> Object:
+    """Args: given: by the ControllerDeployment; what it says of `gardener` is replaced key by key, the rest stays."""
+    return merged(given, {_GARDENER: _gardener(seed, around)})
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Object:
+    """Mappings are merged at all depths; of everything else, that of above counts."""
+    result = dict(below)
+    for name, value in above.items():
+        old = result.get(name)
+        result[name] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
+
+
+def _gardener(seed: Object, around: Surroundings) -> Object:
+    return {
+        "version": around.version,
+        "garden": {
+            "clusterIdentity": around.garden_identity,
+            "genericKubeconfigSecretName": around.kubeconfig,
+        },
+        "gardenlet": {"featureGates": dict(around.features)},
+        "seed": _seed(seed),
+    }
+
+
+def _seed(seed: Object) -> Object:
+    """What is not set is null, so that templates may test it."""
+    said = spec(seed)
+    volumes = mappings(at(said, "volume", "providers"))
+    return {
+        "name": key(seed).name,
+        "clusterIdentity": text(at(seed, "status", "clusterIdentity")),
+        "annotations": metadata(seed).get("annotations"),
+        "labels": metadata(seed).get("labels"),
+        "spec": said,
+        "provider": text(at(said, "provider", "type")),
+        "region": text(at(said, "provider", "region")),
+        "volumeProvider": text(volumes[0].get("name")) if volumes else "",
+        "volumeProviders": volumes or None,
+        "ingressDomain": text(at(said, "ingress", "domain")),
+        "protected": any(taint.get("key") == _PROTECTED for taint in mappings(said.get("taints"))),
+        "visible": at(said, "settings", "scheduling", "visible") is not False,
+        "taints": said.get("taints"),
+        "networks": mapping(said.get("networks")),
+        "blockCIDRs": at(said, "networks", "blockCIDRs"),
+    }

@@ -1,0 +1,68 @@
+"""What an installation writes in the seed: only what differs, and never what is being deleted."""
+
+from collections.abc import Mapping
+
+from agent.gardenlet.controller_installation.install import namespaces
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.keys import REFERENCE_PREFIX
+from kube.apply.shared_objects import share
+from kube.differences import merge_patch
+from kube.errors import AlreadyExists
+from kube.objects import Object, annotations, is_deleting, key, labels, mapping, uid
+from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.client import Client
+
+
+async def write_namespace(client: Client, wanted: Object) -> Object:
+    """As it is then; it may be one that is being deleted, which is left alone. Raises KubeError."""
+    name = key(wanted).name
+    live = await client.find(NAMESPACES, name)
+    if live is None:
+        return await client.create(NAMESPACES, wanted)
+    patch = None if is_deleting(live) else namespaces.patch(wanted, live)
+    if patch is None:
+        return live
+    patch["metadata"]["uid"] = uid(live)
+    return await client.patch(NAMESPACES, name, patch)
+
+
+async def write_access(client: Client, secret: Object) -> None:
+    """The token in it is the requestor's, and so are annotations beside these. Raises KubeError."""
+    await share(client, SECRETS, secret)
+
+
+async def write_immutable(client: Client, secret: Object) -> None:
+    """One that is named after its content. Raises KubeError."""
+    name = key(secret)
+    if await client.find(SECRETS, name.name, namespace=name.namespace) is None:
+        try:
+            await client.create(SECRETS, secret)
+        except AlreadyExists:
+            return
+
+
+async def write_managed_resource(client: Client, wanted: Object) -> Object | None:
+    """As it was written; None: it was as it should be. Raises KubeError."""
+    name = key(wanted)
+    live = await client.find(MANAGED_RESOURCES, name.name, namespace=name.namespace)
+    if live is None:
+        return await client.create(MANAGED_RESOURCES, wanted)
+    old = [each for each in annotations(live) if each.startswith(REFERENCE_PREFIX)]
+    patch = {
+        "metadata": {
+            "labels": _lacking(labels(wanted), labels(live)),
+            "annotations": {
+                **_lacking(annotations(wanted), annotations(live)),
+                **{each: None for each in old if each not in annotations(wanted)},
+            },
+        },
+        "spec": merge_patch(mapping(live.get("spec")), {**mapping(live.get("spec")), **wanted["spec"]}),
+    }
+    if not any((patch["metadata"]["labels"], patch["metadata"]["annotations"], patch["spec"])):
+        return None
+    patch["metadata"]["uid"] = uid(live)
+    return await client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+
+
+def _lacking(wanted: Mapping[str, str], live: Mapping[str, str]) -> Object:
+    return {name: value for name, value in wanted.items() if live.get(name) != value}

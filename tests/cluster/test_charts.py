@@ -1,0 +1,202 @@
+"""Charts are rendered by helm, which can do no harm, and fetched from registries that may give anything."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import orjson
+import pytest
+from aiohttp import web
+
+from agent.gardenlet.charts import helm as rendering
+from agent.gardenlet.charts.helm import ChartError, Helm, HelmError, Limits, Release
+from agent.gardenlet.charts.registry import Registry
+from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
+from kit.chart_archives import packed
+from localprocesses.helm_program import find_or_build
+
+pytestmark = pytest.mark.timeout(600)
+
+RELEASE = Release(name="e", namespace="extension-e", values={"word": "over"}, kubernetes="v1.33.1")
+LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+ENDLESS = {"templates/a.yaml": "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"}
+GREEDY = {"templates/a.yaml": "{{ range until 50000 }}{{ range until 1000 }}aaaaaaaaaaaaaaaaaaaa{{ end }}{{ end }}"}
+LONG = {
+    "templates/a.yaml": 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: "{{ repeat 300000 "aaaa" }}"\n'
+}
+REMOTE = {"values.schema.json": '{"$ref": "http://127.0.0.1:1/x"}', "templates/a.yaml": "a: b\n"}
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return find_or_build()
+
+
+async def test_a_chart_is_rendered_without_anything_on_a_disk(program: Path) -> None:
+    files = {"templates/a.yaml": "a: {{ .Values.word }}\n", "templates/NOTES.txt": "n", "crds/c.yaml": "a: c\n"}
+    (found,) = await Helm(program=program).render(packed(files), RELEASE)
+    assert (found.file, found.text) == ("c/templates/a.yaml", "a: over\n")
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"templates/a.yaml": 'a: {{ fail "boo" }}\n'}, "boo"),
+        ({"templates/a.yaml": "a: [b\n"}, "failed to sort manifests: YAML parse error on c/templates/a.yaml"),
+        ({"Chart.yaml": "name: c\n", "templates/a.yaml": "a: b\n"}, "chart"),
+        (REMOTE, "permission denied"),
+    ],
+    ids=["fails", "no YAML", "no chart", "wants the network"],
+)
+async def test_what_helm_says_is_reported(program: Path, files: Mapping[str, str], said: str) -> None:
+    with pytest.raises(ChartError, match=said):
+        await Helm(program=program).render(packed(files), RELEASE)
+
+
+@pytest.mark.parametrize(
+    ("files", "limits", "said"),
+    [
+        (ENDLESS, Limits(cpu_seconds=1), "more than 1 s of computing"),
+        (ENDLESS, Limits(seconds=0.5), "not rendered within 0.5 s"),
+        (GREEDY, Limits(memory=256 << 20), "more than 256 MiB of memory"),
+        (LONG, Limits(output=1 << 20), "print more than 1048576 bytes"),
+    ],
+    ids=["computing", "time", "memory", "output"],
+)
+async def test_a_chart_that_takes_too_much_is_ended(
+    program: Path, files: Mapping[str, str], limits: Limits, said: str
+) -> None:
+    with pytest.raises(HelmError, match=said):
+        await Helm(program=program, limits=limits).render(packed(files), RELEASE)
+
+
+async def test_others_do_not_wait_for_a_chart_that_takes_its_time(program: Path) -> None:
+    helm = Helm(program=program, limits=Limits(seconds=60.0, cpu_seconds=30))
+    hostile = [asyncio.create_task(helm.render(packed(ENDLESS), RELEASE, chart="hostile")) for _ in range(3)]
+    await asyncio.sleep(0)
+    await helm.render(packed(), RELEASE, chart="good")
+    assert not any(each.done() for each in hostile)
+    for each in hostile:
+        each.cancel()
+    began = time.monotonic()
+    await asyncio.gather(*hostile, return_exceptions=True)
+    assert time.monotonic() - began < 30
+
+
+async def test_without_helm_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(rendering, "PROGRAM", "no-such-helm")
+    with pytest.raises(HelmError, match=r"there is no program no-such-helm .* install it there, or use the image"):
+        await Helm().render(packed(), RELEASE)
+
+
+async def test_a_helm_that_crashes_is_no_broken_chart(tmp_path: Path) -> None:
+    program = tmp_path / "helm"
+    program.write_text("#!/bin/sh\nkill -9 $$\n")
+    program.chmod(0o755)
+    with pytest.raises(HelmError, match="helm was ended"):
+        await Helm(program=program).render(packed(), RELEASE)
+
+
+class FakeRegistry:
+    """Speaks the protocol; what it has may be changed. A token is wanted if there is one."""
+
+    def __init__(self) -> None:
+        self.archive = packed()
+        self.blobs: dict[str, bytes] = {}
+        self.tags: dict[str, bytes] = {}
+        self.token = ""
+        self.requests: list[str] = []
+        self.url = ""
+
+    def tag(self, name: str, archive: bytes) -> str:
+        """The digest of the manifest."""
+        digest = _digest(archive)
+        layers = [{"mediaType": LAYER, "digest": digest, "size": len(archive)}]
+        manifest = orjson.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "layers": layers})
+        self.blobs[digest] = archive
+        self.tags[name] = self.tags[_digest(manifest)] = manifest
+        return _digest(manifest)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.requests.append(request.path)
+        if request.path == "/token":
+            return web.json_response({"token": self.token})
+        if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
+            asked = f'Bearer realm="{self.url}/token",service="r"'
+            return web.Response(status=401, headers={"WWW-Authenticate": asked})
+        kind, name = request.path.split("/")[-2:]
+        content = (self.blobs if kind == "blobs" else self.tags).get(name)
+        return web.Response(status=404) if content is None else web.Response(body=content)
+
+    def reference(self, version: str) -> Reference:
+        host = self.url.removeprefix("http://")
+        return reference({"ref": f"{host}/charts/c{'@' if version.startswith('sha256') else ':'}{version}"})
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeRegistry]:
+    fake = FakeRegistry()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", fake.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    fake.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield fake
+    await runner.cleanup()
+
+
+async def test_what_has_been_fetched_of_a_digest_is_kept(fake: FakeRegistry) -> None:
+    digest, registry = fake.tag("1", fake.archive), Registry()
+    assert (await registry.chart(fake.reference("1"))).archive == fake.archive
+    fake.requests.clear()
+    assert (await registry.chart(fake.reference(digest))).archive == fake.archive
+    assert await registry.digest(fake.reference(digest)) == digest
+    assert not fake.requests
+    other = fake.tag("1", packed({"templates/b.yaml": "b: c\n"}))
+    assert await registry.digest(fake.reference("1")) == other
+    assert (await registry.chart(fake.reference("1"))).digest == other
+
+
+async def test_not_more_is_kept_than_may_be(fake: FakeRegistry) -> None:
+    fake.tag("1", fake.archive)
+    registry = Registry(kept=len(fake.archive) - 1)
+    for _ in range(2):
+        await registry.chart(fake.reference("1"))
+    assert sum("blobs" in each for each in fake.requests) == 2
+
+
+async def test_anybody_gets_a_token(fake: FakeRegistry) -> None:
+    fake.tag("1", fake.archive)
+    fake.token = "t"
+    assert (await Registry().chart(fake.reference("1"))).archive == fake.archive
+
+
+async def test_what_has_another_digest_or_size_is_refused(fake: FakeRegistry) -> None:
+    fake.tag("1", fake.archive)
+    blob = _digest(fake.archive)
+    for content, said in ((b"x" * len(fake.archive), "instead of"), (fake.archive + b"x", "gave more than")):
+        fake.blobs[blob] = content
+        with pytest.raises(RegistryError, match=said):
+            await Registry().chart(fake.reference("1"))
+    digest = _digest(b"what was meant")
+    fake.tags[digest] = fake.tags["1"]
+    with pytest.raises(RegistryError, match="instead of"):
+        await Registry().chart(fake.reference(digest))
+
+
+async def test_what_is_not_there_is_said(fake: FakeRegistry) -> None:
+    with pytest.raises(RegistryError, match=r"charts/c:2: the registry answered with HTTP 404"):
+        await Registry().chart(fake.reference("2"))
+    with pytest.raises(RegistryError, match=r"127\.0\.0\.1:1/c:1: "):
+        await Registry().chart(reference({"ref": "127.0.0.1:1/c:1"}))

@@ -1,0 +1,34 @@
+"""Packed charts of helm, made of texts."""
+
+import base64
+import io
+import tarfile
+from collections.abc import Mapping
+
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: conf
+  namespace: {{ .Release.Namespace }}
+data:
+  word: {{ .Values.word | quote }}
+"""
+_ABOUT = {"Chart.yaml": "apiVersion: v1\nname: c\nversion: 0.1.0\n", "values.yaml": "word: hello\n"}
+
+
+def packed(files: Mapping[str, str] | None = None) -> bytes:
+    """Args: files: of the chart `c`, beside what every chart has; none: a ConfigMap."""
+    content = {**_ABOUT, **({"templates/a.yaml": CONFIG_MAP} if files is None else files)}
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for name, text in content.items():
+            entry = tarfile.TarInfo(f"c/{name}")
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return archive.getvalue()
+
+
+def raw_chart(files: Mapping[str, str] | None = None) -> str:
+    """As a ControllerDeployment has it."""
+    return base64.b64encode(packed(files)).decode()
