@@ -10,6 +10,7 @@ All else is as with `AgentProcess`: the program reads its command line and its f
 
 import asyncio
 import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
+_PR_SET_PDEATHSIG = 1
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -132,6 +134,8 @@ def _forked(request: dict[str, Any]) -> int:
 
 def _be_agent(request: dict[str, Any]) -> Never:
     os.setsid()
+    # Whatever becomes of the process of the tests, none is left.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log, 1), (log, 2)):
