@@ -56,7 +56,7 @@ LEFT_OUT = {
     r"\.venv/bin/pip install": "needs an index",
     r"\.venv/bin/python -m devcluster (up --name old|build)": _BUILDS,
     r"kubectl mr |pip ": "test_kubectl_mr_docs.py runs the page",
-    r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_kubeconfigs.py",
+    r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_kubeconfigs.py, test_gardenlet_flows.py",
     r"kubectl -n garden port-forward": "needs containers",
     r"kubectl (annotate|delete) infrastructures": "test_crd_deletion_protection.py, with such a definition",
 }

@@ -65,6 +65,14 @@ print(*(name for name in sys.modules if name in {"cryptography", "msgspec", "age
     ]
 
 
+def test_templates_are_loaded_when_a_page_of_flows_is_asked_for() -> None:
+    code = """
+import sys, agent.gardenlet.app
+print(*(name for name in sys.modules if name in {"jinja2", "agent.gardenlet.flow_page.handler"}))
+"""
+    assert output_of(code) == ""
+
+
 @pytest.mark.parametrize("block", OPTIONAL)
 def test_a_controller_that_is_wanted_is_loaded(block: str) -> None:
     config = decode(orjson.dumps({**HEAD, "controllers": {block: {"enabled": True}}})).config

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from agent.gardenlet.flow.graph import Graph
@@ -27,6 +28,7 @@ _LONGEST_ERROR = 2000
 _MOST_ERRORS = 32 << 10
 """Characters of all errors of a flow; what comes then is cut short."""
 _LEAST_ERROR = 100
+_MOST_CODES, _LONGEST_CODE = 5, 50
 _TASK_BYTES = 250
 
 
@@ -83,7 +85,8 @@ class Recording:
         entry = self._entries[task]
         entry.state, entry.end = State.FAILED if error else State.SUCCEEDED, self._elapsed()
         left = _MOST_ERRORS - sum(len(each.error) for each in self._entries.values())
-        entry.error, entry.codes = _cut(error, min(max(left, _LEAST_ERROR), _LONGEST_ERROR)), tuple(codes)
+        entry.error = _cut(error, min(max(left, _LEAST_ERROR), _LONGEST_ERROR))
+        entry.codes = tuple(_cut(each, _LONGEST_CODE) for each in islice(codes, _MOST_CODES))
         return entry.end - (entry.begin or 0.0)
 
     def close(self, state: State) -> None:
@@ -104,7 +107,7 @@ class Recording:
     @property
     def size(self) -> int:
         """Bytes, about."""
-        texts = sum(len(each.error) + len(each.reason) for each in self._entries.values())
+        texts = sum(len("".join((each.error, each.reason, *each.codes))) for each in self._entries.values())
         return _TASK_BYTES * len(self._entries) + texts
 
     def report(self) -> FlowReport:

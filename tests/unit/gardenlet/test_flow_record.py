@@ -166,8 +166,8 @@ def test_texts_are_bounded() -> None:
     for each in tasks:
         recording.start(each.id)
         recording.wait(each.id, "y" * 10_000)
-        recording.end(each.id, error="x" * 100_000)
-    assert recording.size < 150_000
+        recording.end(each.id, error="x" * 100_000, codes=["z" * 1000] * 1000)
+    assert recording.size < 180_000
     assert all(each.error.endswith("…") for each in recording.report().tasks)
 
 

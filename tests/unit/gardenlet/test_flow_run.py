@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -254,6 +255,33 @@ async def test_a_run_is_recorded_with_what_tasks_wait_for_and_how_long_they_took
     assert (third.state, third.after) == (State.NOT_STARTED, ["Task b"])
     labels = {"flow": "Recorded", "task": "b"}
     assert REGISTRY.get_sample_value("gardenlet_flow_task_duration_seconds_count", labels) == 1
+
+
+@given(_cases())
+@settings(max_examples=100)
+def test_a_record_agrees_with_what_tasks_did(case: tuple[Graph[World], World]) -> None:
+    graph, world = case
+    records, subject = FlowRecords(), Subject("Seed", Key("", "meadow"))
+    with suppress(FlowFailed):
+        asyncio.run(run(graph, world, record=(records, subject)))
+    flows = records.find(subject)
+    assert flows is not None
+    assert flows.running is None
+    assert flows.last is not None
+    tasks = {each.id: each for each in flows.last.report().tasks}
+    stopped = _stopped(graph, world)
+    assert set(tasks) == set(graph.tasks) - world.left_out
+    for name, task in tasks.items():
+        failed = State.FAILED if name in world.errors else State.SUCCEEDED
+        assert task.state is (State.NOT_STARTED if name in stopped and name not in world.ids("start") else failed)
+        # What it names as awaited is a task of the record, and one that did not succeed if it has not started.
+        awaited = [each for each in tasks.values() if each.name in task.after]
+        assert len(awaited) == len(task.after)
+        if task.begin is None:
+            assert awaited
+            assert all(each.state is not State.SUCCEEDED for each in awaited)
+        else:
+            assert all((each.begin or 0) + each.seconds <= task.begin for each in awaited)
 
 
 def test_outside_of_flows_what_is_waited_for_is_noted_nowhere() -> None:
