@@ -149,7 +149,7 @@ def _controller(values: Values, config_map: str) -> Object:
         pod_labels={
             **REACHES_API_SERVER,
             f"{keys.TO_PREFIX}{BACKEND}-tcp-{_BACKEND_PORT}": keys.ALLOWED,
-            "seccompprofile.resources.gardener.cloud/skip": "true",
+            f"seccompprofile.{keys.GROUP}/skip": "true",
         },
         pod=pod,
         replicas=2,

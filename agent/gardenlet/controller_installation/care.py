@@ -41,7 +41,7 @@ _AGAIN_SECONDS = 1.0
 
 def missing(name: str) -> list[Condition]:
     """What is said of an installation without a ManagedResource."""
-    what = f'ManagedResource "{NAMESPACE}/{name}": ManagedResource.resources.gardener.cloud "{name}" not found'
+    what = f'ManagedResource "{NAMESPACE}/{name}": ManagedResource.{MANAGED_RESOURCES.group} "{name}" not found'
     message = f"Failed to get {what}"
     kinds = (conditions.INSTALLED, conditions.HEALTHY, conditions.PROGRESSING)
     return [Condition(kind, "Unknown", _READ_ERROR, message) for kind in kinds]

@@ -134,7 +134,7 @@ def test_the_admission_server_may_read_what_rules_ask_about() -> None:
     read |= {(each.group, each.plural, "get") for each in live.union(BINDINGS)}
     gone_kinds = {(each.group, each.plural, "list") for each in (API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS)}
     core, security = "core.gardener.cloud", "security.gardener.cloud"
-    of_tokens = {(core, "seeds"), (security, "workloadidentities")}
+    of_tokens = {(core, "internalsecrets"), (core, "seeds"), (security, "workloadidentities")}
     of_tokens |= {("", each) for each in ("configmaps", "namespaces", "secrets")}
     read |= {(*each, "get") for each in of_tokens}
     asked = ("authorization.k8s.io", "subjectaccessreviews", "create")
