@@ -146,6 +146,8 @@ class Reconciler:
         self.bastions.observe(bastion)
         place = Key(_namespace_of(shoot), name.name)
         extension, wanted = await self.mirror.find(place), desired(bastion)
+        if extension is not None and is_deleting(extension):
+            return RequeueAfter(_GOES_SECONDS)  # another one takes its place
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if isinstance(standing, Trouble):
             await self._fail(bastion, f"Error while waiting for Bastion {place} to become ready: {standing.reason}")

@@ -94,6 +94,9 @@ class Reconciler:
         secret = await self._credentials(bucket, kind)
         copy = await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")))
         extension, wanted = await self.mirror.find(name), desired(bucket, _copy_name(name))
+        if extension is not None and is_deleting(extension):
+            await self.status.processing(bucket, kind, _STARTED)
+            return RequeueAfter(_GOES_SECONDS)  # another one takes its place
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if isinstance(standing, Trouble):
             self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)

@@ -6,6 +6,7 @@ the extension let go, and from then on the next Seed is responsible.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,8 +34,8 @@ from gardener.keys import (
     OPERATION_WAIT_FOR_STATE,
     SEED_LABEL_PREFIX,
 )
-from kube.errors import KubeError, NotFound
-from kube.objects import Key, Object, annotations, finalizers, key, labels, spec, string_map, text
+from kube.errors import Forbidden, KubeError, NotFound
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, key, labels, spec, string_map, text
 from kube.resources import SECRETS
 from kube.runtime.cache import Store
 from kube.runtime.client import JSON_PATCH, Client
@@ -91,6 +92,9 @@ class Reconciler:
         place = _extension_name(entry)
         extension, wanted = await self.mirror.find(place), rules.desired(entry, bucket, _copy_name(entry))
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        if extension is not None and is_deleting(extension):
+            await self.status.processing(entry, kind, started, seedName=self.seed_name)
+            return RequeueAfter(_GOES_SECONDS)  # another one takes its place
         if kind == operations.RESTORE and not _is_being_restored(extension):
             entry = await self.status.processing(entry, kind, started, seedName=self.seed_name)
             await self._restore(entry, wanted, extension)
@@ -212,11 +216,16 @@ class Reconciler:
         return Done()
 
     async def _forget_seed(self, entry: Object) -> None:
-        """No write of a status changes labels, by which gardenlets find what is theirs."""
+        """No write of a status changes labels, by which gardenlets find what is theirs.
+
+        The garden may refuse it, as the entry is another Seed's now: then the label goes with the next write of who
+        moves the Shoot.
+        """
         if (label := f"{SEED_LABEL_PREFIX}{self.seed_name}") in labels(entry):
             name = key(entry)
             body: Object = {"metadata": {"labels": {label: None}}}
-            await self.garden.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+            with suppress(Forbidden):
+                await self.garden.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
 
     async def _has_not_left(self, entry: Object, extension: Object) -> Result:
         standing = standing_of(extension)

@@ -1,0 +1,353 @@
+"""BackupBuckets and BackupEntries of a Seed, with an extension that is played: well, badly, and late."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.backup_bucket import reconcile as bucket_reconcile
+from agent.gardenlet.backup_bucket.controller import declare as buckets
+from agent.gardenlet.backup_entry import reconcile as entry_reconcile
+from agent.gardenlet.backup_entry.controller import declare as entries
+from config.gardenlet.controllers import BackupEntry, Controllers
+from gardener import keys
+from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
+from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
+from gardener.api.extensions import CLUSTERS
+from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import looked_at
+from kit.gardenlet_mirrors import GARDEN, SHOOT_UID, MirrorPlace, last_state, until_state
+from kit.objects import encoded
+from kit.world import WRITES
+from kube.clock import utc_now
+from kube.objects import Object, annotations, finalizers, is_deleting, mapping, metadata, resource_version, uid
+from kube.paths import at
+from kube.resources import SECRETS
+
+pytestmark = pytest.mark.timeout(600)
+
+ERROR = {"description": "cloud: AccessDenied", "codes": ["ERR_INFRA_UNAUTHORIZED"]}
+GRACE = timedelta(hours=48)
+
+
+@pytest.fixture
+def place(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> Iterator[MirrorPlace]:
+    """What is waited for is looked at soon again."""
+    for module in (bucket_reconcile, entry_reconcile):
+        monkeypatch.setattr(module, "_GOES_SECONDS", 0.2)
+    place = MirrorPlace(garden)
+    yield place
+    place.remove()
+    place.place.remove()
+
+
+def generated_name(place: MirrorPlace) -> str:
+    return f"generated-bucket-{place.name}"
+
+
+async def made(place: MirrorPlace, **status: Any) -> Object:
+    """The bucket, once its extension has made it."""
+    await place.asked(EXTENSION_BUCKETS)
+    place.answer(EXTENSION_BUCKETS, **status)
+    return await until_state(partial(place.find, BACKUP_BUCKETS), "Create", "Succeeded")
+
+
+async def made_entry(place: MirrorPlace) -> Object:
+    await place.asked(EXTENSION_ENTRIES, place.entry_name)
+    place.answer(EXTENSION_ENTRIES, place.entry_name)
+    return await until_state(place.find_entry, "Create", "Succeeded")
+
+
+async def gone(place: MirrorPlace, find: partial[Object | None]) -> None:
+    await soon(lambda: find() is None, "it to be gone")
+
+
+# --- buckets
+
+
+async def test_a_bucket_is_made_and_then_left_alone(place: MirrorPlace) -> None:
+    place.create(SECRETS, f"source-{place.name}", namespace=GARDEN, stringData={"key": "generated"})
+    audit = place.garden.cluster.audit()
+    async with place.gardenlet(buckets) as (loop,):
+        place.bucket()
+        source = {"name": f"source-{place.name}", "namespace": GARDEN}
+        bucket = await made(place, generatedSecretRef=source, providerStatus={"id": "7"})
+        assert bucket["status"]["providerStatus"] == {"id": "7"}
+        generated = place.secret(generated_name(place))
+        assert generated
+        assert generated["data"] == encoded({"key": "generated"})
+        assert metadata(generated)["finalizers"] == [keys.GENERATED_SECRET_FINALIZER]
+        assert metadata(generated)["ownerReferences"][0]["uid"] == uid(bucket)
+        await looked_at(loop, BACKUP_BUCKETS, bucket)
+        since = audit.mark()
+        # What asks for no work brings no pass.
+        touched = place.garden.patch(BACKUP_BUCKETS, place.name, {"metadata": {"labels": {"seen": "1"}}})
+        await looked_at(loop, BACKUP_BUCKETS, touched)
+        place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"labels": {"seen": "1"}}})
+        assert place.calls(audit, since) == []
+    # The first pass of another process says that it has nothing to create.
+    for writes in (["backupbuckets/status"], []):
+        since = audit.mark()
+        async with place.gardenlet(buckets) as (loop,):
+            await looked_at(loop, BACKUP_BUCKETS, touched)
+        assert [call.resource for call in place.calls(audit, since, *WRITES)] == writes
+    audit.close()
+
+
+async def test_the_credentials_go_after_the_bucket(place: MirrorPlace) -> None:
+    place.create(SECRETS, f"source-{place.name}", namespace=GARDEN, stringData={"key": "generated"})
+    async with place.gardenlet(buckets):
+        place.bucket()
+        await made(place, generatedSecretRef={"name": f"source-{place.name}", "namespace": GARDEN})
+        place.garden.delete(BACKUP_BUCKETS, place.name)
+        leaving = await place.deleting(EXTENSION_BUCKETS)
+        assert annotations(leaving)[keys.CONFIRM_DELETION] == "true"
+        place.answer(EXTENSION_BUCKETS, operation="Delete", state="Error", error=ERROR)
+        failed = await until_state(partial(place.find, BACKUP_BUCKETS), "Delete", "Error")
+        assert "AccessDenied Operation will be retried." in failed["status"]["lastOperation"]["description"]
+        for name in (place.name, f"bucket-{place.name}", generated_name(place)):
+            kept = place.secret(name)
+            assert kept
+            assert not is_deleting(kept), name
+        # The extension needs the newest credentials even now.
+        place.garden.patch(SECRETS, place.name, {"stringData": {"key": "renewed"}}, namespace=GARDEN)
+
+        def renewed() -> bool:
+            return mapping((place.secret(f"bucket-{place.name}") or {}).get("data")) == encoded({"key": "renewed"})
+
+        await soon(renewed, "the copy to be renewed")
+        place.let_go(EXTENSION_BUCKETS)
+        await gone(place, partial(place.find, BACKUP_BUCKETS))
+    assert place.secret(f"bucket-{place.name}") is None
+    assert place.secret(generated_name(place)) is None
+    assert finalizers(place.secret(place.name) or {}) == []
+
+
+async def test_a_generated_secret_that_is_the_extensions_own_is_only_read(place: MirrorPlace) -> None:
+    """Garden and seed are one cluster, and both names meet."""
+    own = place.create(SECRETS, generated_name(place), namespace=GARDEN, stringData={"key": "generated"})
+    async with place.gardenlet(buckets):
+        place.bucket()
+        reference = {"name": generated_name(place), "namespace": GARDEN}
+        bucket = await made(place, generatedSecretRef=reference)
+        assert bucket["status"]["generatedSecretRef"] == reference
+        place.garden.delete(BACKUP_BUCKETS, place.name)
+        await place.deleting(EXTENSION_BUCKETS)
+        place.let_go(EXTENSION_BUCKETS)
+        await gone(place, partial(place.find, BACKUP_BUCKETS))
+    left = place.secret(generated_name(place))
+    assert left
+    assert resource_version(left) == resource_version(own)
+
+
+async def test_a_changed_spec_is_asked_for_and_an_older_answer_is_none(place: MirrorPlace) -> None:
+    async with place.gardenlet(buckets):
+        place.bucket()
+        await made(place)
+        place.garden.patch(BACKUP_BUCKETS, place.name, {"spec": {"providerConfig": {"a": "b"}}})
+        asked = await place.asked(EXTENSION_BUCKETS)
+        assert asked["spec"]["providerConfig"] == {"a": "b"}
+        # The extension took the question, and was ended: what stands there is its former answer.
+        place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"annotations": {keys.OPERATION: None}}})
+        assert last_state(place.find(EXTENSION_BUCKETS)) == ("Reconcile", "Succeeded")
+        assert last_state(place.find(BACKUP_BUCKETS)) == ("Reconcile", "Processing")
+    async with place.gardenlet(buckets):
+        again = await place.asked(EXTENSION_BUCKETS)
+        assert annotations(again)[keys.TIMESTAMP] > annotations(asked)[keys.TIMESTAMP]
+        place.answer(EXTENSION_BUCKETS)
+        await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
+
+
+async def test_other_credentials_are_copied_and_asked_for(place: MirrorPlace) -> None:
+    async with place.gardenlet(buckets):
+        place.bucket()
+        await made(place)
+        place.garden.patch(SECRETS, place.name, {"stringData": {"key": "renewed"}}, namespace=GARDEN)
+        place.garden.patch(BACKUP_BUCKETS, place.name, _asking("reconcile"))
+        await place.asked(EXTENSION_BUCKETS)
+        assert (place.secret(f"bucket-{place.name}") or {})["data"] == encoded({"key": "renewed"})
+        place.answer(EXTENSION_BUCKETS)
+        await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
+
+
+async def test_an_extension_object_that_goes_is_followed_by_another(place: MirrorPlace) -> None:
+    async with place.gardenlet(buckets):
+        place.bucket()
+        await made(place)
+        former = place.garden.delete(EXTENSION_BUCKETS, place.name)
+        place.garden.patch(BACKUP_BUCKETS, place.name, _asking("reconcile"))
+        await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Processing")
+        assert keys.OPERATION not in annotations(place.find(EXTENSION_BUCKETS) or {})
+        place.let_go(EXTENSION_BUCKETS)
+        assert uid(await place.asked(EXTENSION_BUCKETS)) != uid(former)
+
+
+# --- entries
+
+
+async def test_an_entry_is_made_and_then_left_alone(place: MirrorPlace) -> None:
+    audit = place.garden.cluster.audit()
+    async with place.gardenlet(entries) as (loop,):
+        place.ready_bucket()
+        place.entry()
+        entry = await made_entry(place)
+        await looked_at(loop, BACKUP_ENTRIES, entry)
+        since = audit.mark()
+        touched = place.change_entry({"metadata": {"labels": {"seen": "1"}}})
+        await looked_at(loop, BACKUP_ENTRIES, touched)
+        assert place.calls(audit, since) == []
+    # The first pass of another process says that it has nothing to create.
+    for writes in (["backupentries/status"], []):
+        since = audit.mark()
+        async with place.gardenlet(entries) as (loop,):
+            await looked_at(loop, BACKUP_ENTRIES, touched)
+        assert [call.resource for call in place.calls(audit, since, *WRITES)] == writes
+    audit.close()
+
+
+async def test_an_answer_before_the_cluster_object_is_seen_is_not_lost(place: MirrorPlace) -> None:
+    async with place.gardenlet(entries) as (loop,):
+        place.ready_bucket()
+        place.entry()
+        place.garden.delete(CLUSTERS, place.technical_id)
+        await place.asked(EXTENSION_ENTRIES, place.entry_name)
+        answered = place.answer(EXTENSION_ENTRIES, place.entry_name)
+        await looked_at(loop, EXTENSION_ENTRIES, answered)
+        place.create(CLUSTERS, place.technical_id, spec={"cloudProfile": {}, "seed": {}, "shoot": {}})
+        await until_state(place.find_entry, "Create", "Succeeded")
+
+
+async def test_an_entry_waits_for_a_bucket_whatever_of_it_is_missing(place: MirrorPlace) -> None:
+    async with place.gardenlet(entries):
+        place.ready_bucket()
+        status = {"observedGeneration": 0}
+        place.garden.patch(BACKUP_BUCKETS, place.name, {"status": status}, status=True)
+        place.entry()
+        failed = await until_state(place.find_entry, "Create", "Error")
+        assert "observed generation" in failed["status"]["lastError"]["description"]
+        # The last operation stays as it is.
+        status = {"observedGeneration": metadata(place.find(BACKUP_BUCKETS) or {})["generation"]}
+        place.garden.patch(BACKUP_BUCKETS, place.name, {"status": status}, status=True)
+        await made_entry(place)
+
+
+async def test_an_entry_of_a_deleted_shoot_is_kept_and_its_namesake_left_alone(place: MirrorPlace) -> None:
+    backup = place.create(SECRETS, "etcd-backup", namespace=place.technical_id, stringData={"key": "namesake"})
+    async with place.gardenlet(entries, controllers=_with_grace()):
+        place.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        namesake = f"{place.technical_id}--{SHOOT_UID[::-1]}"
+        place.entry(namesake)
+        await place.asked(EXTENSION_ENTRIES, namesake)
+        place.garden.delete(BACKUP_ENTRIES, place.entry_name, namespace=place.place.namespace)
+        pending = await until_state(place.find_entry, "Delete", "Pending")
+        assert "is scheduled for" in pending["status"]["lastOperation"]["description"]
+        assert not is_deleting(place.find(EXTENSION_ENTRIES, place.entry_name) or {})
+        living = place.find(EXTENSION_ENTRIES, namesake)
+    before_its_end, after = utc_now() + GRACE - timedelta(hours=1), utc_now() + GRACE
+    async with place.gardenlet(entries, controllers=_with_grace(), clock=lambda: before_its_end) as (loop,):
+        await looked_at(loop, BACKUP_ENTRIES, pending)
+        assert not is_deleting(place.find(EXTENSION_ENTRIES, place.entry_name) or {})
+    async with place.gardenlet(entries, controllers=_with_grace(), clock=lambda: after):
+        leaving = await place.deleting(EXTENSION_ENTRIES, place.entry_name)
+        assert annotations(leaving)[keys.CONFIRM_DELETION] == "true"
+        assert place.secret(f"entry-{place.entry_name}")
+        place.let_go(EXTENSION_ENTRIES, place.entry_name)
+        await gone(place, partial(place.find_entry))
+    assert place.secret(f"entry-{place.entry_name}") is None
+    kept = place.find(SECRETS, "etcd-backup", namespace=place.technical_id)
+    assert resource_version(kept or {}) == resource_version(backup)
+    assert uid(place.find(EXTENSION_ENTRIES, namesake) or {}) == uid(living or {})
+    assert place.secret(f"entry-{namesake}")
+    place.garden.delete(EXTENSION_ENTRIES, namesake)
+    place.garden.delete(SECRETS, f"entry-{namesake}", namespace=GARDEN)
+
+
+async def test_a_copy_of_a_move_is_not_kept(place: MirrorPlace) -> None:
+    source = f"source-{place.entry_name}"
+    async with place.gardenlet(entries, controllers=_with_grace()):
+        place.ready_bucket()
+        place.entry(source)
+        await place.asked(EXTENSION_ENTRIES, source)
+        place.garden.delete(BACKUP_ENTRIES, source, namespace=place.place.namespace)
+        await gone(place, partial(place.find_entry, source))
+    assert place.find(EXTENSION_ENTRIES, source) is None
+    assert place.secret(f"entry-{source}") is None
+
+
+async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: MirrorPlace) -> None:
+    other = MirrorPlace(place.garden, shared=place)
+    async with place.gardenlet(entries), other.gardenlet(entries) as (loop,):
+        place.ready_bucket()
+        other.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        place.change_entry({"spec": {"seedName": other.name}})
+        await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
+        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Migrate")
+        await place.deleting(EXTENSION_ENTRIES, place.entry_name)
+        assert place.secret(f"entry-{place.entry_name}")
+        place.let_go(EXTENSION_ENTRIES, place.entry_name)
+        left = await until_state(place.find_entry, "Migrate", "Succeeded")
+        assert "seedName" not in left["status"]
+        assert place.secret(f"entry-{place.entry_name}") is None
+        # Whatever happens to buckets, the next Seed waits until it is asked.
+        await looked_at(loop, BACKUP_ENTRIES, left)
+        for bucket in (place, other):
+            status = {"lastOperation": {**_last(bucket), "description": "again"}}
+            seen = place.garden.patch(BACKUP_BUCKETS, bucket.name, {"status": status}, status=True)
+        await looked_at(loop, BACKUP_BUCKETS, seen)
+        assert place.find(EXTENSION_ENTRIES, place.entry_name) is None
+        place.change_entry({"spec": {"bucketName": other.name}} | _asking("restore"))
+        await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="restore")
+        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Restore")
+        restored = await until_state(place.find_entry, "Restore", "Succeeded")
+        assert restored["status"]["seedName"] == other.name
+
+        def is_unasked() -> bool:
+            return keys.OPERATION not in annotations(place.find_entry() or {})
+
+        await soon(is_unasked, "the operation to be taken away")
+    place.change_entry({"metadata": {"finalizers": None}})
+    place.garden.delete(BACKUP_ENTRIES, place.entry_name, namespace=place.place.namespace)
+    other.remove()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before the extension lets go", "while its object goes"])
+async def test_a_move_that_is_taken_back_is_a_restoration(place: MirrorPlace, late: bool) -> None:
+    other = place.place.seed("-b")
+    async with place.gardenlet(entries):
+        place.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        place.change_entry({"spec": {"seedName": other}})
+        asked = await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
+        if late:
+            place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Migrate")
+            await place.deleting(EXTENSION_ENTRIES, place.entry_name)
+        place.change_entry({"spec": {"seedName": place.name}, **_asking("migrate")})
+        if late:
+            await until_state(place.find_entry, "Restore", "Processing")
+            place.let_go(EXTENSION_ENTRIES, place.entry_name)
+        again = await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="restore")
+        assert (uid(again) != uid(asked)) == late
+        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Restore")
+        restored = await until_state(place.find_entry, "Restore", "Succeeded")
+        assert restored["status"]["seedName"] == place.name
+
+
+def _asking(operation: str) -> Object:
+    return {"metadata": {"annotations": {keys.OPERATION: operation}}}
+
+
+def _last(place: MirrorPlace) -> Object:
+    return mapping(at(place.find(BACKUP_BUCKETS) or {}, "status", "lastOperation"))
+
+
+def _with_grace() -> Controllers:
+    return Controllers(backup_entry=BackupEntry(deletion_grace_period_hours=48))

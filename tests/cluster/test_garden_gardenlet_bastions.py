@@ -1,0 +1,147 @@
+"""Bastions for Shoots of a Seed, with an extension that is played."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from agent.gardenlet import bastion as bastion_module
+from agent.gardenlet.bastion import READY, declare
+from gardener import keys
+from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS
+from gardener.api.garden import BASTIONS
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import looked_at
+from kit.gardenlet_mirrors import MirrorPlace
+from kit.world import WRITES
+from kube.objects import Object, annotations, condition, finalizers, is_deleting
+from kube.paths import at
+
+pytestmark = pytest.mark.timeout(600)
+
+ERROR = {"description": "cloud: quota exceeded", "codes": ["ERR_INFRA_QUOTA_EXCEEDED"]}
+
+
+class BastionPlace(MirrorPlace):
+    def found(self) -> Object:
+        return self.find(BASTIONS, "b", namespace=self.place.namespace) or {}
+
+    def extension(self) -> Object:
+        return self.find(EXTENSION_BASTIONS, "b", namespace=self.technical_id) or {}
+
+    def change(self, body: Object) -> Object:
+        return self.garden.patch(BASTIONS, "b", body, namespace=self.place.namespace)
+
+    def delete(self) -> None:
+        self.garden.delete(BASTIONS, "b", namespace=self.place.namespace)
+
+    async def ready(self, status: str = "True") -> Object:
+        """The Bastion, once it says this."""
+
+        def found() -> Object | None:
+            live = self.found()
+            return live if (condition(live, READY) or {}).get("status") == status else None
+
+        return await soon(found, f"it to be ready: {status}")  # type: ignore[no-any-return]
+
+    async def made(self, address: str = "10.0.0.1") -> Object:
+        await self.asked(EXTENSION_BASTIONS, "b", namespace=self.technical_id)
+        self.answered(ingress={"ip": address})
+        return await self.ready()
+
+    def answered(self, **options: Object | str) -> None:
+        self.answer(EXTENSION_BASTIONS, "b", namespace=self.technical_id, **options)  # type: ignore[arg-type]
+
+    async def leaving(self) -> Object:
+        return await self.deleting(EXTENSION_BASTIONS, "b", namespace=self.technical_id)
+
+    def released(self) -> None:
+        self.let_go(EXTENSION_BASTIONS, "b", namespace=self.technical_id)
+
+    async def gone(self) -> None:
+        await soon(lambda: not self.found(), "it to be gone")
+
+
+@pytest.fixture
+def place(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> Iterator[BastionPlace]:
+    monkeypatch.setattr(bastion_module, "_GOES_SECONDS", 0.2)
+    place = BastionPlace(garden)
+    yield place
+    place.remove()
+    place.place.remove()
+
+
+async def test_a_bastion_is_made_and_then_left_alone(place: BastionPlace) -> None:
+    audit = place.garden.cluster.audit()
+    async with place.gardenlet(declare) as (loop,):
+        place.bastion()
+        bastion = await place.made()
+        assert bastion["status"]["ingress"] == {"ip": "10.0.0.1"}
+        await looked_at(loop, BASTIONS, bastion)
+        since = audit.mark()
+        touched = place.change({"metadata": {"labels": {"seen": "1"}}})
+        await looked_at(loop, BASTIONS, touched)
+        assert place.calls(audit, since) == []
+    since = audit.mark()
+    async with place.gardenlet(declare) as (loop,):
+        await looked_at(loop, BASTIONS, touched)
+    assert place.calls(audit, since, *WRITES) == []
+    audit.close()
+
+
+async def test_who_may_come_in_is_changed_in_the_seed_and_asked_for(place: BastionPlace) -> None:
+    async with place.gardenlet(declare):
+        place.bastion()
+        await place.made()
+        place.change({"spec": {"ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}})
+        asked = await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        assert at(asked, "spec", "ingress") == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+        # The question got lost.
+        meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
+        place.garden.patch(EXTENSION_BASTIONS, "b", meta, namespace=place.technical_id)
+    async with place.gardenlet(declare):
+        again = await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        assert annotations(again)[keys.TIMESTAMP] > annotations(asked)[keys.TIMESTAMP]
+
+
+async def test_what_an_extension_fails_at_is_reported_until_it_succeeds(place: BastionPlace) -> None:
+    async with place.gardenlet(declare):
+        place.bastion()
+        await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        place.answered(state="Error", error=ERROR)
+
+        def is_said() -> bool:
+            return "quota exceeded" in str((condition(place.found(), READY) or {}).get("message"))
+
+        await soon(is_said, "the error to be reported")
+        place.answered(ingress={"hostname": "bastion.example.com"})
+        bastion = await place.ready()
+        assert bastion["status"]["ingress"] == {"hostname": "bastion.example.com"}
+
+
+async def test_a_bastion_stays_until_its_extension_has_let_go(place: BastionPlace) -> None:
+    async with place.gardenlet(declare):
+        place.bastion()
+        await place.made()
+        place.delete()
+        await place.leaving()
+        assert (await place.ready("False"))["metadata"]["finalizers"] == [keys.GARDENER_FINALIZER]
+        place.answered(operation="Delete", state="Error", error=ERROR)
+        assert keys.CONFIRM_FORCE_DELETION not in annotations(place.extension())
+        place.change({"metadata": {"annotations": {keys.CONFIRM_FORCE_DELETION: "true"}}})
+        await soon(lambda: keys.CONFIRM_FORCE_DELETION in annotations(place.extension()), "force to be passed on")
+        assert finalizers(place.found()) == [keys.GARDENER_FINALIZER]
+        place.released()
+        await place.gone()
+    assert place.extension() == {}
+
+
+async def test_a_bastion_that_is_needed_again_is_made_again(place: BastionPlace) -> None:
+    async with place.gardenlet(declare):
+        place.bastion()
+        await place.made()
+        place.garden.delete(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        place.change({"spec": {"ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}})
+        await place.leaving()
+        place.released()
+        assert not is_deleting(await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id))
