@@ -130,9 +130,13 @@ async def world(garden: Garden, program: Path) -> AsyncIterator[Extensions]:
 
 @contextlib.asynccontextmanager
 async def at_work(world: Extensions) -> AsyncIterator[Context]:
-    config = gardenlet_config(world.place.name)
-    async with connected(world.place.garden.cluster, f"installs-{world.place.name}") as client:
-        context = await gardenlet_context(garden=client, seed=client, config=config)
+    """In the garden, with the rights of a gardenlet."""
+    config, garden = gardenlet_config(world.place.name), world.place.garden
+    async with (
+        connected(garden.gardenlet_kubeconfig(world.place.name), f"installs-{world.place.name}") as own,
+        connected(garden.cluster, f"installs-in-{world.place.name}") as seed,
+    ):
+        context = await gardenlet_context(garden=own, seed=seed, config=config)
         async with gardenlet_at_work(context, partial(declare_with, helm=world.helm)):
             yield context
 

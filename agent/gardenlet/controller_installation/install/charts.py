@@ -1,7 +1,7 @@
 """The charts of ControllerDeployments, rendered once a change.
 
 What was rendered last for an installation is remembered by what went into it, without the manifests: they are in the
-seed. Charts are large, so caches keep a digest of them (`Deployment`), and the chart is read when it is needed.
+seed.
 """
 
 import base64
@@ -12,28 +12,12 @@ from agent.gardenlet.charts.helm import ChartError, Helm, HelmError, Release
 from agent.gardenlet.charts.registry import Registry
 from agent.gardenlet.charts.rules.output import Manifest
 from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
-from gardener.api.garden import CONTROLLER_DEPLOYMENTS
-from kube.errors import NotFound
-from kube.objects import Key, Object, mapping, text
-from kube.packing import digest
+from kube.objects import Object, mapping, text
 from kube.paths import at
-from kube.runtime.client import Client
 
 INFORMATION_INVALID = "ChartInformationInvalid"
 CANNOT_BE_PULLED = "OCIChartCannotBePulled"
 CANNOT_BE_RENDERED = "ChartCannotBeRendered"
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """What is kept of a ControllerDeployment. Attributes: digest: of all that says how to install; empty: no chart."""
-
-    digest: str
-
-    @classmethod
-    def of(cls, deployment: Object) -> "Deployment":
-        helm = deployment.get("helm")
-        return cls(digest(helm).hex() if isinstance(helm, dict) else "")
 
 
 class ChartProblem(Exception):
@@ -83,18 +67,10 @@ def source_of(deployment: Object) -> Source:
 
 @dataclass(eq=False, slots=True)
 class Charts:
-    """Args: garden: where ControllerDeployments are."""
+    """Attributes: helm: what renders them. registry: what fetches them."""
 
-    garden: Client
     helm: Helm = field(default_factory=Helm)
     registry: Registry = field(default_factory=Registry)
-
-    async def source(self, deployment: Key) -> Source | None:
-        """None: the ControllerDeployment has gone. Raises ChartProblem, KubeError."""
-        try:
-            return source_of(await self.garden.get(CONTROLLER_DEPLOYMENTS, deployment.name))
-        except NotFound:
-            return None
 
     async def version(self, source: Source) -> str:
         """What a chart in a registry is now; empty if that can't change. Raises ChartProblem."""
@@ -105,11 +81,11 @@ class Charts:
         except RegistryError as error:
             raise _not_pulled(error) from error
 
-    async def render(self, deployment: Key, source: Source, release: Release) -> list[Manifest]:
+    async def render(self, deployment: str, source: Source, release: Release) -> list[Manifest]:
         """Raises ChartProblem."""
         archive = await self._archive(source)
         try:
-            return await self.helm.render(archive, release, chart=deployment.name)
+            return await self.helm.render(archive, release, chart=deployment)
         except (ChartError, HelmError) as error:
             message = f"chart rendering process failed: {error}"
             raise ChartProblem(CANNOT_BE_RENDERED, message, is_final=isinstance(error, ChartError)) from error

@@ -12,12 +12,13 @@ from typing import Any
 
 from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.context import Context
-from agent.gardenlet.controller_installation.install.charts import Charts, Deployment
+from agent.gardenlet.controller_installation.install.charts import Charts
+from agent.gardenlet.controller_installation.install.deployments import Deployments
 from agent.gardenlet.controller_installation.install.reconcile import Reconciler
 from agent.gardenlet.controller_installation.install.rules import access
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
 from gardener import keys
-from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS
+from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from kube.objects import Key, Object, is_deleting, key, text, uid
 from kube.paths import at
 from kube.resources import NAMESPACES
@@ -27,8 +28,6 @@ from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, all_of, any_of, came, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
 
-_DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, Deployment.of)
-_DEPLOYMENT = ("spec", "deploymentRef", "name")
 _REGISTRATION = ("spec", "registrationRef", "name")
 _NAMESPACES_VIEW = View(NAMESPACES, uid, form=Form.METADATA, label_selector=f"{keys.ROLE}={keys.ROLE_EXTENSION}")
 
@@ -66,9 +65,6 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
     def all_of_seed(change: Change[Object]) -> list[Key]:
         return [key(each) for each in installations.values()] if change.key.name == context.seed_name else []
 
-    deployments = loop.watch(
-        garden.caches, _DEPLOYMENTS_VIEW, enqueue_mapped(referring(*_DEPLOYMENT), when=all_of(exists, changed()))
-    )
     registrations = loop.watch(
         garden.caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(referring(*_REGISTRATION), when=came)
     )
@@ -82,10 +78,10 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
         Reconciler(
             context=context,
             installations=installations,
-            deployments=deployments,
+            deployments=Deployments(loop, garden.caches, installations),
             registrations=registrations,
             seeds=seeds,
             statuses=StatusWriter(garden.client, installations),
-            charts=Charts(garden.client, helm),
+            charts=Charts(helm),
         )
     )

@@ -19,7 +19,8 @@ from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
 from agent.gardenlet.charts.helm import Release
 from agent.gardenlet.context import Context
 from agent.gardenlet.controller_installation.install import namespaces, writes
-from agent.gardenlet.controller_installation.install.charts import ChartProblem, Charts, Deployment, Source
+from agent.gardenlet.controller_installation.install.charts import ChartProblem, Charts, Source, source_of
+from agent.gardenlet.controller_installation.install.deployments import Deployments, name_of
 from agent.gardenlet.controller_installation.install.removal import DeletionPending, remove
 from agent.gardenlet.controller_installation.install.rules import access, manifests
 from agent.gardenlet.controller_installation.install.rules.access import Server
@@ -27,7 +28,7 @@ from agent.gardenlet.controller_installation.install.rules.injection import Inje
 from agent.gardenlet.controller_installation.install.rules.values import Surroundings, values
 from config.gardenlet.schema import FEATURES
 from gardener import conditions, keys
-from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KindNotServed, KubeError, NotFound
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, text, texts
@@ -66,7 +67,7 @@ class _Last:
 class Reconciler:
     context: Context
     installations: Store[Object]
-    deployments: Store[Deployment]
+    deployments: Deployments
     registrations: Store[Object]
     seeds: Store[Object]
     statuses: StatusWriter
@@ -77,14 +78,14 @@ class Reconciler:
         installation = self.installations.get(name)
         if installation is None:
             self._last.pop(name, None)
+            self.deployments.forget_unused()
             return Done()
-        deployment = Key("", text(at(installation, "spec", "deploymentRef", "name")))
-        known = self.deployments.get(deployment)
-        has_chart = known is not None and bool(known.digest)
+        deployment = await self._deployment(installation)
+        has_chart = deployment is not None and isinstance(deployment.get("helm"), dict)
         if is_deleting(installation):
             is_ours = keys.INSTALLATION_FINALIZER in finalizers(installation)
             return await self._remove(installation) if has_chart or is_ours else Done()
-        if not has_chart:
+        if deployment is None or not has_chart:
             return Done()
         try:
             return await self._install(installation, deployment)
@@ -92,9 +93,17 @@ class Reconciler:
             await self._write(installation, error.reported)
             raise
 
+    async def _deployment(self, installation: Object) -> Object | None:
+        """As it is now; None: there is none. Raises KubeError."""
+        if not (name := name_of(installation)):
+            return None
+        found = await self.context.garden.client.find(CONTROLLER_DEPLOYMENTS, name)
+        self.deployments.follow(name, found)
+        return found
+
     # --- installing
 
-    async def _install(self, installation: Object, deployment: Key) -> Result:
+    async def _install(self, installation: Object, deployment: Object) -> Result:
         client = self.context.garden.client
         installation = await ensure_finalizer(
             client, CONTROLLER_INSTALLATIONS, installation, keys.INSTALLATION_FINALIZER
@@ -170,12 +179,10 @@ class Reconciler:
         authority = garden.authority if configured is None else configured
         return Server(settings.garden_cluster_address or garden.transport.connection.server, authority)
 
-    async def _apply_chart(self, installation: Object, deployment: Key, seed: Object, kubeconfig: str) -> None:
+    async def _apply_chart(self, installation: Object, deployment: Object, seed: Object, kubeconfig: str) -> None:
         """Raises ChartProblem, _Invalid, KubeError."""
         name = key(installation).name
-        source = await self.charts.source(deployment)
-        if source is None:
-            return  # its event will be seen
+        source = source_of(deployment)
         release = Release(
             name=name,
             namespace=access.namespace(name),
@@ -189,7 +196,7 @@ class Reconciler:
         last = self._last.get(key(installation))
         try:
             if last is None or last.made_of != made_of or not await self._is_there(last.secret):
-                last = _Last(made_of, await self._render(installation, deployment, source, release, kubeconfig))
+                last = _Last(made_of, await self._render(installation, source, release, kubeconfig))
             written = await writes.write_managed_resource(
                 self.context.seed.client, manifests.managed_resource(name, last.secret.name)
             )
@@ -203,11 +210,9 @@ class Reconciler:
         self._last[key(installation)] = last
         await self._write(installation, _VALID, is_pending=True)
 
-    async def _render(
-        self, installation: Object, deployment: Key, source: Source, release: Release, kubeconfig: str
-    ) -> Key:
+    async def _render(self, installation: Object, source: Source, release: Release, kubeconfig: str) -> Key:
         """The Secret with the manifests."""
-        found = await self.charts.render(deployment, source, release)
+        found = await self.charts.render(name_of(installation), source, release)
         injection = Injection(release.namespace, kubeconfig, self.context.seed_name)
         rendered = manifests.rendered(release.name, found, injection)
         await writes.write_immutable(self.context.seed.client, rendered.secret)

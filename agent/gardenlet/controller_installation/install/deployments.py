@@ -1,0 +1,56 @@
+"""Watches of ControllerDeployments: each by its name, since a gardenlet may see only those that its Seed uses.
+
+A pass reads the ControllerDeployment; the watch brings another pass when it differs from what was read then. Without
+the right to watch, the controller manager still brings passes, as it writes versions into ControllerInstallations.
+"""
+
+from typing import Any
+
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS
+from kube.objects import Key, Object, key, text
+from kube.packing import digest
+from kube.paths import at
+from kube.runtime.cache import Caches, Change, Store, View
+from kube.runtime.loop import ControlLoop, enqueue_mapped
+
+
+def content(deployment: Object) -> bytes:
+    """What is kept of a ControllerDeployment: a digest of all that says how to install; charts are large."""
+    return digest(deployment.get("helm"))
+
+
+def name_of(installation: Object) -> str:
+    """Of its ControllerDeployment; empty: it has none."""
+    return text(at(installation, "spec", "deploymentRef", "name"))
+
+
+class Deployments:
+    """Args: installations: whose ControllerDeployments are followed."""
+
+    def __init__(self, loop: ControlLoop, caches: Caches, installations: Store[Object]) -> None:
+        self._loop = loop
+        self._caches = caches
+        self._installations = installations
+        self._stores: dict[str, Store[bytes]] = {}
+        self._read: dict[str, bytes | None] = {}
+
+    def follow(self, name: str, read: Object | None) -> None:
+        """From now on. Args: read: the ControllerDeployment, as a pass has read it; None: it does not exist."""
+        self._read[name] = None if read is None else content(read)
+        if name not in self._stores:
+            view = View(CONTROLLER_DEPLOYMENTS, content, field_selector=f"metadata.name={name}")
+            self._stores[name] = self._loop.watch(
+                self._caches, view, enqueue_mapped(self._affected, when=self._is_news)
+            )
+
+    def forget_unused(self) -> None:
+        used = {name_of(each) for each in self._installations.values()}
+        for name in self._stores.keys() - used:
+            self._loop.unwatch(self._stores.pop(name))
+            self._read.pop(name, None)
+
+    def _is_news(self, change: Change[Any]) -> bool:
+        return change.new is not None and change.new != self._read.get(change.key.name)
+
+    def _affected(self, change: Change[Any]) -> list[Key]:
+        return [key(each) for each in self._installations.values() if name_of(each) == change.key.name]
