@@ -57,6 +57,9 @@ LEFT_OUT = {
     r"\.venv/bin/python -m devcluster (up --name old|build)": _BUILDS,
     r"kubectl mr |pip ": "test_kubectl_mr_docs.py runs the page",
     r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_kubeconfigs.py, test_gardenlet_flows.py",
+    r"KUBECONFIG=seed.kubeconfig ": "test_box_of_seed.py and test_local_provider_extensions.py start them",
+    r"kubectl auth can-i .* --as-group gardener.cloud:system:seeds": "test_garden_seed_rights.py asks for all rights",
+    r"kubectl create -f - --raw /apis/authentication": "test_garden_workload_identity_tokens.py asks for tokens",
     r"kubectl -n garden port-forward": "needs containers",
     r"kubectl (annotate|delete) infrastructures": "test_crd_deletion_protection.py, with such a definition",
 }

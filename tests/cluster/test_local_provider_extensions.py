@@ -1,6 +1,7 @@
 """The extension controllers of the local provider, asked as the gardenlet asks: the contract from both sides."""
 
 import asyncio
+import re
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from devcluster.cluster import Cluster
 from gardener.api.extensions import CLUSTERS
 from gardener.keys import OPERATION
 from kit.controllers import cluster_of, loops_at_work
+from kit.processes.agent import PROJECT, AgentProcess
 from kit.seed_kinds import install_seed_kinds
 from kit.world import connected
 from kube.clock import utc_now
@@ -247,3 +249,21 @@ async def test_whatever_ends_in_between_each_question_gets_its_answer(
         answered = await flow("last")
     assert at(answered, "spec", "providerConfig", "cidr") == "last"
     assert at(answered, "status", "observedGeneration") == at(answered, "metadata", "generation")
+
+
+class LocalProviderProcess(AgentProcess):
+    program = "localprovider"
+
+
+async def test_the_program_answers_with_the_configuration_of_its_page(
+    objects: ExtensionObjects, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    page = (PROJECT / "docs/local-provider.md").read_text()
+    config = next(block for block in re.findall("```yaml\n(.*?)```", page, re.DOTALL) if "stateDir" in block)
+    config = config.replace(".local-provider", str(tmp_path))
+    with LocalProviderProcess(config, kubeconfig=cluster.kubeconfig) as provider_process:
+        asked = await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place))
+        await objects.wait(asked)
+        await objects.delete(kinds.INFRASTRUCTURE, asked.name)
+        await objects.wait_until_gone(kinds.INFRASTRUCTURE, asked.name)
+    assert provider_process.exit_code == 0
