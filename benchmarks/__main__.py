@@ -17,6 +17,7 @@ from benchmarks import (
     fairness,
     garbage,
     garden,
+    gardenlet,
     handover,
     health,
     machine,
@@ -54,6 +55,7 @@ _SECTIONS = (
     "garden",
     "controlling",
     "scheduling",
+    "gardenlet",
     "seed-autoscaling",
     "cli",
 )
@@ -173,6 +175,7 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
                 shoots=100 if quick else 1000, seeds=20 if quick else 100, rest=min(options.rest, 60.0)
             )
         ],
+        "gardenlet": [lambda: gardenlet.measure(rest=min(options.rest, 60.0))],
         "seed-autoscaling": [_seed_autoscaling(options)],
         "controlling": [_controlling(count, options) for count in ((50,) if quick else (500, 5000))],
         "policies": [

@@ -195,7 +195,8 @@ def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
         is_of_system = cause.errno is not None and cause.errno > 0 and not isinstance(cause, ssl.SSLError)
-        return f"cannot connect: {os.strerror(cause.errno) if is_of_system and cause.errno else cause}"
+        text = os.strerror(cause.errno) if is_of_system and cause.errno else str(cause)
+        return f"cannot connect: {text or type(cause).__name__}"
     return str(error) or type(error).__name__
 
 

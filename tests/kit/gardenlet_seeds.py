@@ -8,6 +8,7 @@ async with place.gardenlet(declare) as loop:
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from agent.gardenlet.context import Context
@@ -20,7 +21,7 @@ from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
-from kit.processes.agent import AgentProcess, sole_configuration
+from kit.processes.agent import AgentProcess, AgentWithOtherClock, sole_configuration
 from kit.world import connected
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, mapping, metadata, text
@@ -127,8 +128,16 @@ class SeedPlace:
             yield process
 
     @contextmanager
-    def process(self, **sections: Any) -> Iterator[AgentProcess]:
-        """The gardenlet as a process. Args: sections: of its configuration file."""
+    def process(
+        self, *, kubeconfig: Path | None = None, clock_ahead: float | None = None, **sections: Any
+    ) -> Iterator[AgentProcess]:
+        """The gardenlet as a process.
+
+        Args:
+            kubeconfig: of the seed, if not the administrator's.
+            clock_ahead: seconds by which its own clock is.
+            sections: of its configuration file.
+        """
         seed = self.seed
         networks = mapping_at(seed, "spec", "networks")
         info = {f"{name}Network": networks[f"{name}s"] for name in ("node", "pod", "service")}
@@ -150,7 +159,9 @@ class SeedPlace:
             "seedConfig": {"metadata": {"name": self.name}, "spec": seed["spec"]},
             **sections,
         }
-        with AgentProcess(config, kubeconfig=self.cluster.kubeconfig).start() as process:
+        program = AgentProcess if clock_ahead is None else AgentWithOtherClock
+        environment = {} if clock_ahead is None else {"CLOCK_AHEAD_SECONDS": str(clock_ahead)}
+        with program(config, kubeconfig=kubeconfig or self.cluster.kubeconfig, environment=environment) as process:
             yield process
 
     @asynccontextmanager

@@ -8,6 +8,7 @@ from agent.gardenlet.bootstrap.registration import Registration
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
 from kube.errors import KubeError
 from kube.objects import Object
+from kube.runtime.server_version import server_version
 from process.clusters import Endpoint
 from process.runner import StartError
 
@@ -33,7 +34,7 @@ async def _enter(access: GardenAccess, configured: Object) -> Rotation:
     await seed_configuration.check(seed, configured, pace=pace)
     kubeconfig = await access.obtain()
     garden = access.clusters.open(Endpoint((GARDEN,), kubeconfig.connection, access.settings)).client
-    await pace.patiently("reach the garden", lambda: garden.read("/version"))
+    await pace.patiently("reach the garden", lambda: server_version(garden))
     access.credentials.is_entering = False
     await finish(access, garden)
     registered = await Registration(garden=garden, seed=seed, configured=configured, pace=pace).register()

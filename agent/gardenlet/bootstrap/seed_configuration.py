@@ -7,10 +7,11 @@ import structlog
 from agent.gardenlet.bootstrap.pace import Pace
 from agent.gardenlet.bootstrap.rules.networks import against_samples, against_shoot_info
 from gardener.garden.supported_versions import Support, support, unsupported_text
-from kube.objects import Object, string_map, text
+from kube.objects import Object, string_map
 from kube.paths import mapping_at
 from kube.resources import CONFIG_MAPS, NODES, PODS, SERVICES, Resource
 from kube.runtime.client import Client, Selection
+from kube.runtime.server_version import server_version
 from process.runner import StartError
 
 _SHOOT_INFO, _NAMESPACE = "shoot-info", "kube-system"
@@ -21,8 +22,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 async def check(seed: Client, configured: Object, *, pace: Pace) -> None:
     """Args: configured: the Seed. Raises: StartError: its Kubernetes is too old, or has other networks."""
-    answer = await pace.patiently("read the version of the seed", lambda: seed.read("/version"))
-    version = text(answer.get("gitVersion"))
+    version = await pace.patiently("read the version of the seed", lambda: server_version(seed))
     match support(version):
         case Support.NONE:
             raise StartError(unsupported_text(version))

@@ -271,6 +271,12 @@ class QuickAgentProcess(AgentProcess):
     program = "tests.kit.processes.quick_agent"
 
 
+class AgentWithOtherClock(AgentProcess):
+    """Its environment has CLOCK_AHEAD_SECONDS."""
+
+    program = "tests.kit.processes.agent_with_other_clock"
+
+
 def _own_ports() -> range:
     """Below those that the kernel gives to clients: tests beside this one open many connections at any moment.
 

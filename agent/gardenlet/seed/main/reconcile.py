@@ -47,6 +47,7 @@ from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.events import EventRecorder
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.server_version import server_version
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
@@ -110,11 +111,10 @@ class Reconciler:
 
     async def _begin(self, seed: Object, identity: Object | None) -> Object:
         """The Seed with the status of an operation that has begun. Raises KubeError, PrerequisiteMissing."""
-        version = text((await self.seed.client.read("/version")).get("gitVersion"))
         fields = status.begun(
             seed,
             gardener=self.gardener,
-            kubernetes_version=version,
+            kubernetes_version=await server_version(self.seed.client),
             cluster_identity=await self._identity(seed, identity),
             certificate_expires=self.certificate_expires(),
             resources=self.config.resources,

@@ -1,0 +1,13 @@
+"""Which Kubernetes an API server is of. Proxies answer with JSON, too, so an answer without a version is none."""
+
+from kube.errors import Unreachable
+from kube.objects import text
+from kube.runtime.client import Client
+
+
+async def server_version(client: Client) -> str:
+    """As `v1.30.5`. Raises KubeError."""
+    version = text((await client.read("/version")).get("gitVersion"))
+    if not version:
+        raise Unreachable("the answer to /version names no version, and is perhaps of a proxy")
+    return version
