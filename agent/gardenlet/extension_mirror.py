@@ -33,13 +33,13 @@ _ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
 
 
 def answers(change: Change[Object]) -> bool:
-    """Whether an extension has answered; at the start, whether one has failed."""
+    """Whether an extension has answered; of what was not seen before, it may have been just now."""
     old, new = change.old, change.new
     if new is None:
         return False
     state = last_operation(new).get("state")
-    if change.initial or old is None:
-        return state == FAILED
+    if old is None:
+        return state in _ENDED
     asked, asked_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
     if asked == keys.OPERATION_RECONCILE or (asked in _ASKS and asked != asked_before):
         return False

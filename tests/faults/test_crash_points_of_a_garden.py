@@ -10,6 +10,7 @@ from gardenapi.api import recognized
 from kit.crash import (
     scenes_of_a_garden,
     scenes_of_a_gardenlet,
+    scenes_of_backups,
     scenes_of_projects,
     scenes_of_seed_autoscalers,
     scenes_of_seed_sets,
@@ -30,6 +31,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_seed_autoscalers.SCENES,
     *scenes_of_the_scheduler.SCENES,
     *scenes_of_a_gardenlet.SCENES,
+    *scenes_of_backups.SCENES,
 ]
 _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""

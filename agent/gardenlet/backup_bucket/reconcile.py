@@ -28,7 +28,20 @@ from gardener.extension_contract import (
 )
 from gardener.keys import CREDENTIALS_FINALIZER, GARDENER_FINALIZER, GENERATED_SECRET_FINALIZER
 from kube.errors import KubeError, NotFound
-from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, metadata, spec, string_map, text, uid
+from kube.objects import (
+    Key,
+    Object,
+    finalizers,
+    is_deleting,
+    key,
+    mapping,
+    mappings,
+    metadata,
+    spec,
+    string_map,
+    text,
+    uid,
+)
 from kube.paths import at
 from kube.resources import SECRETS
 from kube.runtime.cache import Store
@@ -219,7 +232,7 @@ class Reconciler:
         """What the extension needed until now."""
         own = generated_name(key(bucket))
         live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
-        if live is not None and GENERATED_SECRET_FINALIZER in finalizers(live):
+        if live is not None and _is_made_for(bucket, live):
             left = await remove_finalizer(self.garden, SECRETS, live, GENERATED_SECRET_FINALIZER)
             if left is not None:
                 with suppress(NotFound):
@@ -234,6 +247,12 @@ class Reconciler:
         if secret is not None:
             await remove_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
         await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)
+
+
+def _is_made_for(bucket: Object, secret: Object) -> bool:
+    """By this gardenlet: its finalizer goes first, and then it is known by its owner."""
+    owners = {each.get("uid") for each in mappings(metadata(secret).get("ownerReferences"))}
+    return GENERATED_SECRET_FINALIZER in finalizers(secret) or uid(bucket) in owners
 
 
 def _copy_name(name: Key) -> str:

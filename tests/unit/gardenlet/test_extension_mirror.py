@@ -32,7 +32,7 @@ def extension(state: str, *, asked: str = "", time: int = 0) -> Object:
         (extension("Processing"), extension("Succeeded", asked="migrate"), False, False),
         (extension("Processing", asked="migrate"), extension("Succeeded", asked="migrate"), False, True),
         (None, extension("Failed"), True, True),
-        (None, extension("Succeeded"), True, False),
+        (None, extension("Succeeded"), True, True),
         (extension("Succeeded"), None, False, False),
     ],
 )
