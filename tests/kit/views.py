@@ -17,6 +17,7 @@ import webhooks
 from agent.gardenlet import views as gardenlet
 from agent.gardenlet.bootstrap.rotation import seen
 from agent.gardenlet.controller_installation import required
+from agent.gardenlet.controller_installation.install import deployments
 from agent.gardenlet.workload_identity_tokens.identity_secret import IdentitySecret
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
@@ -25,6 +26,7 @@ from agent.shared.network_policy import istio
 from agent.shared.token_requestor.token_secret import TokenSecret
 from gardener import keys
 from gardener.api.extensions import INFRASTRUCTURES
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from gardener.health.checks import expressions
 from gardener.health.checks.expressions import Expression
 from gardener.health.checks.registry import _RULES, Rules
@@ -281,6 +283,9 @@ def of_the_source() -> list[View[Any]]:
 MADE_AT_WORK: dict[str, list[View[Any]]] = {
     "agent.gardenlet.bastion: without_managed_fields": [View(SECRETS, without_managed_fields)],
     "agent.gardenlet.bootstrap.rotation: seen": [View(SECRETS, seen)],
+    "agent.gardenlet.controller_installation.install.deployments: content": [
+        View(CONTROLLER_DEPLOYMENTS, deployments.content)
+    ],
     "agent.gardenlet.controller_installation.required: _type_of": [required.types_view(INFRASTRUCTURES)],
     "agent.gardenlet.views: without_managed_fields": [gardenlet.backup_entries_view("seed")],
     "kube.apply.kinds: partial(self._kept, resource)": of_managed_kinds(),
