@@ -61,7 +61,6 @@ LEFT_OUT = {
     r"kubectl -(n|-namespace) garden (create|annotate) secret (generic )?gardenlet-kubeconfig": (
         "test_garden_gardenlet_bootstrap.py and test_garden_gardenlet_credentials.py do that"
     ),
-    r"kubectl create namespace garden$": "the cluster has it, of another page",
     r"kubectl -n garden create secret generic workload-identity-issuer": "test_garden_workload_identity_tokens.py",
     r"kubectl auth can-i .* --as-group gardener.cloud:system:seeds": "test_garden_seed_rights.py asks for all rights",
     r"kubectl create -f - --raw /apis/authentication": "test_garden_workload_identity_tokens.py asks for tokens",
