@@ -139,6 +139,8 @@ def configuration(name: str, *, visible: bool) -> Object:
             "bootstrapKubeconfig": {"name": _BOOTSTRAP_SECRET, "namespace": NAMESPACE},
             "kubeconfigSecret": {"name": CERTIFICATE_SECRET, "namespace": NAMESPACE},
         },
+        # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to look at.
+        "controllers": {"controllerInstallation": {"enabled": False}, "controllerInstallationCare": {"enabled": False}},
         "resources": {"capacity": {"shoots": "10"}},
         "localProfile": {},
         "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible)},

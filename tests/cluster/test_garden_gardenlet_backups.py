@@ -15,7 +15,6 @@ from config.gardenlet.controllers import BackupEntry, Controllers
 from gardener import keys
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
-from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES
 from kit.eventually import soon
 from kit.garden import Garden
@@ -207,18 +206,6 @@ async def test_an_entry_is_made_and_then_left_alone(place: MirrorPlace) -> None:
             await looked_at(loop, BACKUP_ENTRIES, touched)
         assert [call.resource for call in place.calls(audit, since, *WRITES)] == writes
     audit.close()
-
-
-async def test_an_answer_before_the_cluster_object_is_seen_is_not_lost(place: MirrorPlace) -> None:
-    async with place.gardenlet(entries) as (loop,):
-        place.ready_bucket()
-        place.entry()
-        place.garden.delete(CLUSTERS, place.technical_id)
-        await place.asked(EXTENSION_ENTRIES, place.entry_name)
-        answered = place.answer(EXTENSION_ENTRIES, place.entry_name)
-        await looked_at(loop, EXTENSION_ENTRIES, answered)
-        place.create(CLUSTERS, place.technical_id, spec={"cloudProfile": {}, "seed": {}, "shoot": {}})
-        await until_state(place.find_entry, "Create", "Succeeded")
 
 
 async def test_an_entry_waits_for_a_bucket_whatever_of_it_is_missing(place: MirrorPlace) -> None:

@@ -137,16 +137,19 @@ async def test_roles_of_a_shoot_that_went_meanwhile_are_removed_at_the_start(pla
     def may() -> bool:
         return seeds.may(seeds.own, "get", kubernetes.SECRETS, "s.ca-cluster")
 
-    async with connected(plain.cluster) as client:
+    async with connected(plain.cluster, f"roles-{place.name}") as client:
         async with run_garden_controller(declare, client, controllers=ENABLED):
             await soon(may, "the Roles to be known")
         place.delete(resources.SHOOTS, "s")
         assert may()
-        async with run_garden_controller(declare, client, controllers=ENABLED):
+        async with run_garden_controller(declare, client, controllers=ENABLED) as next_one:
             await soon(lambda: not may(), "the Roles to go")
+            await until_idle(next_one)
         with closing(plain.cluster.audit()) as audit:
             mark = audit.mark()
             async with run_garden_controller(declare, client, controllers=ENABLED) as again:
                 await until_idle(again)
-            written = audit.calls(since=mark, verbs=("create", "update", "patch", "delete"))
+            written = audit.calls(
+                since=mark, user_agent=f"roles-{place.name}", verbs=("create", "update", "patch", "delete")
+            )
             assert not [(call.verb, call.uri) for call in written if call.group == RBAC_GROUP]

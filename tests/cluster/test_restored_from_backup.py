@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from pathlib import Path
 
 import pytest
@@ -156,7 +156,11 @@ async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_wha
         with pytest.raises(KubeError):
             await client.create(CONFIG_MAPS, {"metadata": {"name": "of-the-future", "namespace": place}})
         await soon(lambda: store.synced.is_set() and store.get(Key(place, "future")) is None, "the list anew")
-        await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
+
+        def write() -> Awaitable[Object]:
+            return client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
+
+        await soon(write, "what is written to be accepted", passing=(HistoryRewound,))
         assert not caches.history_rewound.is_set()
 
 

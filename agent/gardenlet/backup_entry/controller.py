@@ -1,9 +1,9 @@
 """The controller `backupentry`.
 
 BackupEntries      that the own Seed is responsible for, that come, are to be worked on, or are to be deleted
-BackupBuckets      of the own Seed, whose operation has changed, or that can be used from now on: all their entries
+BackupBuckets      of the own Seed, whose operation has changed: all their entries; that can be used from now on: those
+                   that have failed
 extension objects  of the same name, when an extension has answered, as long as their Shoot has a Cluster object
-Clusters           that come, since an answer may have been seen before
 """
 
 from functools import partial
@@ -16,11 +16,13 @@ from agent.gardenlet.views import BY_BUCKET, BY_NAME, backup_buckets_view, backu
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import BACKUP_ENTRIES
-from kube.objects import Key, Object, is_deleting, key, resource_version
+from gardener.extension_contract import last_operation
+from gardener.operations import ERROR
+from kube.objects import Key, Object, is_deleting, resource_version
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import all_of, any_of, came, changed, exists, happened, listed
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
 
 _EXTENSION_ENTRIES_VIEW = View(EXTENSION_ENTRIES, without_managed_fields)
 _CLUSTERS_VIEW = View(CLUSTERS, resource_version, form=Form.METADATA)
@@ -33,20 +35,17 @@ def declare(context: Context) -> ControlLoop:
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name), enqueue(when=is_asked))
 
     def of_bucket(change: Change[Object]) -> list[Key]:
-        return entries.keys_by_index(BY_BUCKET, change.key.name)
+        found = entries.keys_by_index(BY_BUCKET, change.key.name)
+        return found if _is_another_operation(change) else [name for name in found if _has_failed(entries.get(name))]
 
     buckets = loop.watch(
         garden.caches,
         backup_buckets_view(context.seed_name),
-        enqueue_mapped(of_bucket, when=all_of(exists, changed("status.lastOperation", bucket_problem))),
+        enqueue_mapped(of_bucket, when=all_of(exists, any_of(_is_another_operation, changed(bucket_problem)))),
     )
 
-    def of_cluster(change: Change[int]) -> list[Key]:
-        return [key(each) for each in entries.values() if technical_id(key(each).name) == change.key.name]
-
     def follow() -> None:
-        came_later = all_of(came, happened)
-        clusters = loop.watch(seed.caches, _CLUSTERS_VIEW, enqueue_mapped(of_cluster, when=came_later))
+        clusters = loop.watch(seed.caches, _CLUSTERS_VIEW)
         loop.watch(seed.caches, _EXTENSION_ENTRIES_VIEW, enqueue_mapped(partial(_answered, entries, clusters)))
 
     loop.when_served(seed.discovery, [EXTENSION_ENTRIES, CLUSTERS], follow)
@@ -63,6 +62,13 @@ def declare(context: Context) -> ControlLoop:
             clock=context.clock,
         )
     )
+
+
+_is_another_operation: Predicate[Object] = changed("status.lastOperation")
+
+
+def _has_failed(entry: Object | None) -> bool:
+    return last_operation(entry or {}).get("state") == ERROR
 
 
 def _answered(entries: Store[Object], clusters: Store[int], change: Change[Object]) -> list[Key]:
