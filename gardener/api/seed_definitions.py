@@ -7,7 +7,7 @@ its definition is written by hand, and installed together with the resource mana
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from gardener.api import machines, vertical_pod_autoscaler
+from gardener.api import istio, machines, vertical_pod_autoscaler
 from gardener.api.definition import Definition, custom_resource_definition
 from gardener.api.druid.definitions import DEFINITIONS as DRUID
 from gardener.api.extensions.definitions import DEFINITIONS as EXTENSIONS
@@ -19,6 +19,7 @@ class Stage(StrEnum):
     MACHINES = "machines"
     DRUID = "druid"
     VERTICAL_POD_AUTOSCALER = "vertical-pod-autoscaler"
+    ISTIO = "istio"
 
 
 DEFINITIONS: Mapping[Stage, Sequence[Definition]] = {
@@ -26,7 +27,11 @@ DEFINITIONS: Mapping[Stage, Sequence[Definition]] = {
     Stage.MACHINES: machines.DEFINITIONS,
     Stage.DRUID: DRUID,
     Stage.VERTICAL_POD_AUTOSCALER: vertical_pod_autoscaler.DEFINITIONS,
+    Stage.ISTIO: istio.DEFINITIONS,
 }
+
+OPEN: frozenset[Stage] = frozenset({Stage.ISTIO})
+"""Kinds of other projects, whose own definitions are better ones: those that exist stay."""
 
 
 def custom_resource_definitions(stage: Stage) -> list[Object]:

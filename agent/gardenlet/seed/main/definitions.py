@@ -1,4 +1,7 @@
-"""CustomResourceDefinitions of a seed: a stage ends when the API server serves its kinds."""
+"""CustomResourceDefinitions of a seed: a stage ends when the API server serves its kinds.
+
+Definitions of other projects' kinds that exist already stay as they are, and go when those want them to.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,11 +9,12 @@ from collections.abc import Iterable
 from agent.gardenlet.seed.main.operation import SeedOperation
 from gardener import keys
 from gardener.api.managed_resource import custom_resource_definition
-from gardener.api.seed_definitions import Stage, custom_resource_definitions
+from gardener.api.seed_definitions import OPEN, Stage, custom_resource_definitions
 from kube.errors import KindNotServed, Unreachable
 from kube.objects import Object, annotations, condition, is_deleting, key, labels, mappings, spec, uid
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.runtime.client import Form
 from kube.runtime.controller import ReconcileError
 from kube.runtime.discovery import Discovery
 
@@ -32,6 +36,9 @@ def component(stage: Stage) -> str:
 async def deploy(operation: SeedOperation, stage: Stage) -> None:
     """Returns when the API server serves these kinds. Raises ReconcileError, KubeError."""
     wanted = definitions(stage)
+    if stage in OPEN:
+        theirs = await _of_others(operation)
+        wanted = [each for each in wanted if key(each).name not in theirs]
     await operation.objects.deploy(component(stage), wanted)
     try:
         async with asyncio.timeout(_SERVED_SECONDS):
@@ -39,6 +46,12 @@ async def deploy(operation: SeedOperation, stage: Stage) -> None:
                 await _until_served(operation.cluster.discovery, each)
     except TimeoutError:
         raise ReconcileError(await _why_not(operation, wanted)) from None
+
+
+async def _of_others(operation: SeedOperation) -> set[str]:
+    """Names of the definitions that no gardenlet has written."""
+    listed = await operation.cluster.client.list(CUSTOM_RESOURCE_DEFINITIONS, form=Form.METADATA)
+    return {key(each).name for each in listed if keys.GARDENLET_COMPONENT not in annotations(each)}
 
 
 async def _until_served(discovery: Discovery, definition: Object) -> None:

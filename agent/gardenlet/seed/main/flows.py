@@ -73,6 +73,11 @@ def _installs_no_autoscaler(operation: SeedOperation) -> bool:
     return not operation.installs_autoscaler
 
 
+def _need_not(stage: Stage) -> Callable[[SeedOperation], bool]:
+    """The definitions are left out: nothing needs them, or a garden brings them."""
+    return lambda operation: operation.is_garden or not optional.is_needed(stage, operation)
+
+
 def _is_left_out(component: str) -> Callable[[SeedOperation], bool]:
     return lambda operation: component not in operation.components
 
@@ -88,7 +93,13 @@ def _definitions(stage: Stage) -> Run:
     return partial(definitions.deploy, stage=stage)
 
 
-_DEFINITIONS = ["machine-definitions", "extension-definitions", "etcd-definitions", "vpa-definitions"]
+_DEFINITIONS = [
+    "machine-definitions",
+    "extension-definitions",
+    "etcd-definitions",
+    "vpa-definitions",
+    "istio-definitions",
+]
 
 RECONCILE: Graph[SeedOperation] = Graph(
     "Seed reconciliation",
@@ -114,6 +125,12 @@ RECONCILE: Graph[SeedOperation] = Graph(
             "Deploying VPA-related custom resource definitions",
             _definitions(Stage.VERTICAL_POD_AUTOSCALER),
             unless=_installs_no_autoscaler,
+        ),
+        Task(
+            "istio-definitions",
+            "Deploying Istio-related custom resource definitions",
+            _definitions(Stage.ISTIO),
+            unless=_need_not(Stage.ISTIO),
         ),
         Task(
             "gardenlet-autoscaling",
@@ -254,6 +271,7 @@ DELETE: Graph[SeedOperation] = Graph(
                 (Stage.MACHINES, "machine"),
                 (Stage.DRUID, "ETCD"),
                 (Stage.VERTICAL_POD_AUTOSCALER, "VPA"),
+                (Stage.ISTIO, "Istio"),
                 (Stage.EXTENSIONS, "extensions"),
             )
         ),

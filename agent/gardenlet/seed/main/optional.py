@@ -3,7 +3,7 @@
 One that is left out is removed if it was deployed before. What another gardenlet has deployed is not touched then.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from agent.gardenlet.components import etcd_druid, kube_state_metrics, vertical_pod_autoscaler, worker_roles
@@ -13,6 +13,7 @@ from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Signer
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
 from agent.gardenlet.seed.main.resource_manager import are_monitors_served
+from gardener.api.seed_definitions import Stage
 from kube.objects import Object
 
 _GONE_SECONDS = 300.0
@@ -25,6 +26,7 @@ class Component:
     what: as people know it.
     is_of_garden: whether a garden in the same cluster brings it.
     is_wanted: what else has to be so.
+    needs: definitions, of those that not every seed has.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Component:
     objects: Callable[[SeedOperation], Awaitable[list[Object]]]
     is_of_garden: bool = False
     is_wanted: Callable[[SeedOperation], bool] = lambda _: True
+    needs: Collection[Stage] = ()
 
     def is_brought(self, operation: SeedOperation) -> bool:
         """By the garden: then it is not touched."""
@@ -111,3 +114,8 @@ COMPONENTS = (
     Component(name=etcd_druid.NAME, what="ETCD Druid", objects=_etcd_druid, is_of_garden=True),
     Component(name=kube_state_metrics.NAME, what="kube-state-metrics", objects=_kube_state_metrics),
 )
+
+
+def is_needed(stage: Stage, operation: SeedOperation) -> bool:
+    """Whether a component that is deployed needs these definitions."""
+    return any(stage in each.needs and each.name in operation.components for each in COMPONENTS)
