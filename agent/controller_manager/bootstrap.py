@@ -10,12 +10,11 @@ No controller here needs either, so a garden where they can't be made is reporte
 
 import base64
 import hashlib
-import secrets
-import string
 from datetime import datetime
 
 from gardenapi.api import GardenApi
 from gardener import keys
+from gardener.basic_auth import PASSWORD_LENGTH, line_of, new_password
 from gardener.garden.domains import NAMESPACE
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, uid
@@ -26,7 +25,6 @@ from process.logging import get_logger
 ROLE_GLOBAL_MONITORING = "global-monitoring"
 _MONITORING = "observability-ingress"
 _USER = "admin"
-_PASSWORD_LENGTH = 32
 _IDENTITY = "cluster-identity"
 _SYSTEM_NAMESPACE = "kube-system"
 
@@ -62,11 +60,9 @@ async def _has_monitoring_secret(client: Client) -> bool:
 
 
 def monitoring_secret(*, now: datetime) -> Object:
-    password = "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(_PASSWORD_LENGTH))
-    # As htpasswd -s: a password of 190 random bits needs no slow hash.
-    digest = base64.b64encode(hashlib.sha1(password.encode(), usedforsecurity=False).digest()).decode()
-    checksum = hashlib.sha256(f"{_MONITORING} {_USER} {_PASSWORD_LENGTH}".encode()).hexdigest()
-    data = {"username": _USER, "password": password, "auth": f"{_USER}:{{SHA}}{digest}"}
+    password = new_password()
+    checksum = hashlib.sha256(f"{_MONITORING} {_USER} {PASSWORD_LENGTH}".encode()).hexdigest()
+    data = {"username": _USER, "password": password, "auth": line_of(_USER, password)}
     return {
         "apiVersion": SECRETS.api_version,
         "kind": SECRETS.kind,

@@ -217,6 +217,11 @@ GARDENLET_AUTOSCALING = "gardenlet-autoscaling"
 COMPONENTS_WITH_IMAGES: Mapping[str, Sequence[str]] = {
     "etcd-druid": ("etcd_druid",),
     "kube-state-metrics-seed": ("kube_state_metrics",),
+    "plutono": ("plutono", "dashboard_refresher"),
+    "prometheus-aggregate": ("prometheus",),
+    "prometheus-cache": ("prometheus",),
+    "prometheus-operator": ("prometheus_operator", "config_reloader"),
+    "prometheus-seed": ("prometheus",),
     "vpa": ("vpa_admission_controller", "vpa_recommender", "vpa_updater"),
 }
 """Components of a seed that are left out unless all of these images are named."""
@@ -246,6 +251,13 @@ class Images:
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
     etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
     kube_state_metrics: Annotated[str, setting("Image of kube-state-metrics; without it, there is none.")] = ""
+    prometheus_operator: Annotated[
+        str, setting("Image of the Prometheus operator; without it and the next one, there is none.")
+    ] = ""
+    config_reloader: Annotated[str, setting("Image with which the operator has Prometheus read its files anew.")] = ""
+    prometheus: Annotated[str, setting("Image of the Prometheus servers; without it, there are none.")] = ""
+    plutono: Annotated[str, setting("Image of Plutono; without it and the next one, there are no dashboards.")] = ""
+    dashboard_refresher: Annotated[str, setting("Image of what gives Plutono its dashboards.")] = ""
     vpa_admission_controller: Annotated[
         str, setting("Image of the vertical pod autoscaler's webhook; without all three, there is no autoscaler.")
     ] = ""

@@ -7,7 +7,7 @@
         definitions.py     all of them
     extensions/        the same of the extension resources, druid/ of etcds
     kinds.py           what other kinds are called that Gardener's programs work with; machines.py,
-                       vertical_pod_autoscaler.py and istio.py describe those that a seed serves
+                       vertical_pod_autoscaler.py, monitoring.py and istio.py describe those that a seed serves
     seed_definitions.py    what a seed serves, by the program that it is for
     schema.py          the words of a description
     definition.py      a description, its CustomResourceDefinition, and the files in `manifests/crds`

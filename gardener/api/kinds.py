@@ -25,9 +25,23 @@ def _vertical_autoscaling(kind: str, short_name: str) -> Resource:
 VERTICAL_POD_AUTOSCALERS = _vertical_autoscaling("VerticalPodAutoscaler", "vpa")
 VERTICAL_POD_AUTOSCALER_CHECKPOINTS = _vertical_autoscaling("VerticalPodAutoscalerCheckpoint", "vpacheckpoint")
 
-SERVICE_MONITORS = Resource("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", namespaced=True)
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "Hvpa", "hvpas", namespaced=True)
-PROMETHEUSES = Resource("monitoring.coreos.com", "v1", "Prometheus", "prometheuses", namespaced=True)
+
+
+def _monitoring(kind: str, plural: str, short_name: str, version: str = "v1") -> Resource:
+    return Resource("monitoring.coreos.com", version, kind, plural, True, (short_name,))
+
+
+ALERTMANAGERS = _monitoring("Alertmanager", "alertmanagers", "am")
+ALERTMANAGER_CONFIGS = _monitoring("AlertmanagerConfig", "alertmanagerconfigs", "amcfg", "v1alpha1")
+POD_MONITORS = _monitoring("PodMonitor", "podmonitors", "pmon")
+PROBES = _monitoring("Probe", "probes", "prb")
+PROMETHEUSES = _monitoring("Prometheus", "prometheuses", "prom")
+PROMETHEUS_AGENTS = _monitoring("PrometheusAgent", "prometheusagents", "promagent", "v1alpha1")
+PROMETHEUS_RULES = _monitoring("PrometheusRule", "prometheusrules", "promrule")
+SCRAPE_CONFIGS = _monitoring("ScrapeConfig", "scrapeconfigs", "scfg", "v1alpha1")
+SERVICE_MONITORS = _monitoring("ServiceMonitor", "servicemonitors", "smon")
+THANOS_RULERS = _monitoring("ThanosRuler", "thanosrulers", "ruler")
 
 ISTIO_GROUP = "networking.istio.io"
 VIRTUAL_SERVICES = Resource(ISTIO_GROUP, "v1beta1", "VirtualService", "virtualservices", namespaced=True)

@@ -7,7 +7,7 @@ its definition is written by hand, and installed together with the resource mana
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from gardener.api import istio, machines, vertical_pod_autoscaler
+from gardener.api import istio, machines, monitoring, vertical_pod_autoscaler
 from gardener.api.definition import Definition, custom_resource_definition
 from gardener.api.druid.definitions import DEFINITIONS as DRUID
 from gardener.api.extensions.definitions import DEFINITIONS as EXTENSIONS
@@ -20,6 +20,7 @@ class Stage(StrEnum):
     DRUID = "druid"
     VERTICAL_POD_AUTOSCALER = "vertical-pod-autoscaler"
     ISTIO = "istio"
+    MONITORING = "monitoring"
 
 
 DEFINITIONS: Mapping[Stage, Sequence[Definition]] = {
@@ -28,9 +29,10 @@ DEFINITIONS: Mapping[Stage, Sequence[Definition]] = {
     Stage.DRUID: DRUID,
     Stage.VERTICAL_POD_AUTOSCALER: vertical_pod_autoscaler.DEFINITIONS,
     Stage.ISTIO: istio.DEFINITIONS,
+    Stage.MONITORING: monitoring.DEFINITIONS,
 }
 
-OPEN: frozenset[Stage] = frozenset({Stage.ISTIO})
+OPEN: frozenset[Stage] = frozenset({Stage.ISTIO, Stage.MONITORING})
 """Kinds of other projects, whose own definitions are better ones: those that exist stay."""
 
 

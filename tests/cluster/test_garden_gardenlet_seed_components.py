@@ -1,6 +1,7 @@
 """Components of a seed that may be left out: deployed, left as they are, and removed."""
 
 import asyncio
+import base64
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -11,13 +12,24 @@ from agent.gardenlet.seed.main.controller import declare
 from config.gardenlet.schema import Images, LocalProfile
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
-from gardener.api.kinds import MANAGED_RESOURCES
-from kit.eventually import eventually
+from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
+from gardener.api.kinds import (
+    MANAGED_RESOURCES,
+    POD_MONITORS,
+    PROMETHEUS_RULES,
+    PROMETHEUSES,
+    SCRAPE_CONFIGS,
+    SERVICE_MONITORS,
+)
+from kit.eventually import eventually, soon
 from kit.garden import Garden
 from kit.gardenlet_seeds import GARDEN, SeedPlace
+from kit.kinds import definition
 from kit.world import WRITES
-from kube.objects import annotations, labels, metadata
-from kube.resources import DEPLOYMENTS, SECRETS
+from kube.errors import NotFound
+from kube.objects import Object, annotations, labels, metadata
+from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, INGRESSES, SECRETS, Resource
+from kube.x509 import load_certificates, profile_of
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -25,12 +37,25 @@ NAMES = {each.name for each in optional.COMPONENTS}
 IMAGES = Images(
     etcd_druid="druid",
     kube_state_metrics="metrics",
+    prometheus_operator="operator",
+    config_reloader="reloader",
+    prometheus="prometheus:v2.54.1",
+    plutono="plutono",
+    dashboard_refresher="refresher",
     vpa_admission_controller="admission",
     vpa_recommender="recommender",
     vpa_updater="updater",
 )
 WITH_ALL = {"images": IMAGES, "local_profile": LocalProfile(deploy=tuple(NAMES))}
-SERVER = "vpa-admission-controller-server"
+USED = {
+    "plutono-admin": "plutono",
+    "vpa-admission-controller-server": "vpa-admission-controller",
+}
+"""Configs of Secrets, and the Deployments that use them."""
+READ = (POD_MONITORS, PROMETHEUS_RULES, SCRAPE_CONFIGS, SERVICE_MONITORS)
+READ_COUNT = {"PodMonitor": 3, "PrometheusRule": 5, "ScrapeConfig": 5, "ServiceMonitor": 3}
+"""In the namespace `garden`."""
+OTHERS = f"{PROMETHEUSES.plural}.{PROMETHEUSES.group}"
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +86,43 @@ def images(place: SeedPlace) -> dict[str, str]:
     return {metadata(each)["name"]: each["spec"]["template"]["spec"]["containers"][0]["image"] for each in listed}
 
 
-def servers(place: SeedPlace) -> list[str]:
-    """Certificates of the webhook."""
-    listed = place.cluster.api.get(SECRETS.path(namespace=GARDEN))["items"]
-    return [metadata(each)["name"] for each in listed if labels(each).get("name") == SERVER]
+def listed(place: SeedPlace, resource: Resource) -> list[Object]:
+    """What there is in the namespace of the seed's components."""
+    return list(place.cluster.api.get(resource.path(namespace=GARDEN))["items"])
+
+
+def got(place: SeedPlace, resource: Resource, name: str) -> Object:
+    found: Object = place.cluster.api.get(resource.path(namespace=GARDEN, name=name))
+    return found
+
+
+def of_config(place: SeedPlace, name: str) -> list[str]:
+    """Secrets of the secrets manager."""
+    return [metadata(each)["name"] for each in listed(place, SECRETS) if labels(each).get("name") == name]
+
+
+def are_applied(place: SeedPlace) -> bool:
+    """The Prometheus servers, with all that they read."""
+    servers = {metadata(each)["name"]: each["spec"]["version"] for each in listed(place, PROMETHEUSES)}
+    read = {resource.kind: len(listed(place, resource)) for resource in READ}
+    return servers == dict.fromkeys(("aggregate", "cache", "seed"), "v2.54.1") and read == READ_COUNT
+
+
+def assert_is_protected(place: SeedPlace, ingress: Object, *, host: str) -> None:
+    """By a password, and a certificate of the seed."""
+    assert [each["host"] for each in ingress["spec"]["rules"]] == [host]
+    assert annotations(ingress)["nginx.ingress.kubernetes.io/auth-secret"] == "seed-monitoring"
+    (tls,) = ingress["spec"]["tls"]
+    certificate = base64.b64decode(got(place, SECRETS, tls["secretName"])["data"]["tls.crt"])
+    (loaded,) = load_certificates(certificate)
+    assert (tls["hosts"], profile_of(loaded).names) == ([host], (host,))
+
+
+def defined_by_gardenlet(place: SeedPlace) -> set[str]:
+    """Names of its definitions for monitoring."""
+    found = place.cluster.api.get(CUSTOM_RESOURCE_DEFINITIONS.path())["items"]
+    component = "gardenlet.gardener.cloud/component"
+    return {metadata(each)["name"] for each in found if annotations(each).get(component, "").endswith("-monitoring")}
 
 
 async def test_components_are_deployed_kept_and_removed(place: SeedPlace) -> None:
@@ -74,6 +132,8 @@ async def test_components_are_deployed_kept_and_removed(place: SeedPlace) -> Non
         expected = {
             "etcd-druid": "druid",
             "kube-state-metrics-seed": "metrics",
+            "plutono": "plutono",
+            "prometheus-operator": "operator",
             "vpa-admission-controller": "admission",
             "vpa-recommender": "recommender",
             "vpa-updater": "updater",
@@ -84,11 +144,14 @@ async def test_components_are_deployed_kept_and_removed(place: SeedPlace) -> Non
             "the resource manager to apply all",
             state=lambda: images(place),
         )
-        (server,) = servers(place)
-        volumes = place.cluster.api.get(DEPLOYMENTS.path(namespace=GARDEN, name="vpa-admission-controller"))["spec"][
-            "template"
-        ]["spec"]["volumes"]
-        assert server in str(volumes)
+        for secret, deployment in USED.items():
+            assert of_config(place, secret)[0] in str(got(place, DEPLOYMENTS, deployment)["spec"]["template"])
+        await asyncio.to_thread(eventually, lambda: are_applied(place), "the Prometheus servers")
+        for name, letter in {"plutono": "g", "prometheus-aggregate": "p"}.items():
+            assert_is_protected(
+                place, got(place, INGRESSES, name), host=f"{letter}-seed.ingress.{place.name}.example.com"
+            )
+        assert got(place, CONFIG_MAPS, "plutono-dashboards")["data"]
         with closing(place.cluster.audit()) as audit:
             await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
             assert not audit.calls(user_agent=f"gardenlet/seed-of-{place.name}", verbs=WRITES)
@@ -96,8 +159,12 @@ async def test_components_are_deployed_kept_and_removed(place: SeedPlace) -> Non
     # Another process, which is to leave them out.
     async with place.gardenlet(declare):
         await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
-        assert (deployed(place), servers(place)) == (set(), [])
+        assert deployed(place) == set()
+        assert [each for secret in USED for each in of_config(place, secret)] == []
+        assert place.find(CONFIG_MAPS.path(namespace=GARDEN, name="plutono-dashboards")) is None
         await asyncio.to_thread(eventually, lambda: not images(place), "Deployments to go", state=lambda: images(place))
+        assert not listed(place, PROMETHEUSES)
+        assert defined_by_gardenlet(place), "objects of others may need the definitions"
 
 
 async def test_what_another_gardenlet_has_deployed_is_not_removed(place: SeedPlace) -> None:
@@ -115,3 +182,29 @@ async def test_what_another_gardenlet_has_deployed_is_not_removed(place: SeedPla
     async with place.gardenlet(declare, **WITH_ALL):
         await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
         assert annotations(place.cluster.api.get(theirs))["gardenlet.gardener.cloud/component"]
+
+
+async def test_definitions_of_others_stay_as_they_are(place: SeedPlace) -> None:
+    path = CUSTOM_RESOURCE_DEFINITIONS.path(name=OTHERS)
+    if place.find(path) is not None:
+        place.cluster.api.delete(path)
+        await soon(lambda: place.find(path) is None, "the definition to go")
+    theirs = place.cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition(PROMETHEUSES))
+    deploy = LocalProfile(deploy=("prometheus-operator",))
+    async with place.gardenlet(declare, images=IMAGES, local_profile=deploy):
+        await asyncio.to_thread(place.finished)
+        assert place.cluster.api.get(path)["spec"] == theirs["spec"]
+        assert len(defined_by_gardenlet(place) - {OTHERS}) == 9
+        place.garden.delete(CONTROLLER_INSTALLATIONS, place.name)
+        place.garden.delete(SEEDS, place.name)
+        await soon(lambda: is_gone(place), "the Seed to go", state=lambda: place.operation)
+    assert defined_by_gardenlet(place) == set()
+    assert metadata(place.cluster.api.get(path))["uid"] == metadata(theirs)["uid"]
+    place.cluster.api.delete(path)
+
+
+def is_gone(place: SeedPlace) -> bool:
+    try:
+        return not place.seed
+    except NotFound:
+        return True

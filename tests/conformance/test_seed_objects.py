@@ -4,20 +4,25 @@ Both sides are created in a dry run first, unless recorded as they were stored, 
 API server.
 """
 
+import base64
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 
 import pytest
 import yaml
 
 from agent.gardenlet.components import (
     cluster_identity,
+    dashboards,
     etcd_druid,
     gardenlet_autoscaling,
     kube_state_metrics,
     namespaces,
     nginx_ingress,
     plutono,
+    prometheus,
     prometheus_operator,
     resource_manager,
     system,
@@ -25,6 +30,9 @@ from agent.gardenlet.components import (
     vpn_authorization_server,
     worker_roles,
 )
+from agent.gardenlet.components.entrances import Entrance
+from agent.gardenlet.components.monitors import AGGREGATE, CACHE
+from agent.gardenlet.seed.main import monitoring
 from config.resource_manager import decode
 from conformance.seed_objects import (
     Name,
@@ -53,6 +61,7 @@ IMAGES = {
     nginx_ingress.CONTROLLER: "registry.k8s.io/ingress-nginx/controller-chroot:v1.11.2",
     plutono.NAME: "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.33",
     "dashboard-refresher": "quay.io/kiwigrid/k8s-sidecar:1.27.6",
+    "prometheus": "quay.io/prometheus/prometheus:v2.54.1",
     prometheus_operator.NAME: "quay.io/prometheus-operator/prometheus-operator:v0.76.2",
     "reloader": "quay.io/prometheus-operator/prometheus-config-reloader:v0.76.2",
     "vpa-admission-controller": "registry.k8s.io/autoscaling/vpa-admission-controller:1.2.1",
@@ -71,14 +80,21 @@ _CHECKSUM = "a digest of the pod template, which is computed in another way"
 _IMAGE = "the image is this project's"
 _MADE = "the API server sets it when the Namespace is made; only labels and annotations of it are written"
 _NO_ISTIO = "no ingress gateway is deployed: API servers of Shoots are reached otherwise"
-_NO_MONITORING = "no monitoring is deployed"
-_NO_PROMETHEUS = "there are no Prometheus servers yet that would read it"
-_METADATA = "only its metadata are recorded"
+_EMPTY = "empty there"
 _PROTECTED = "the original has no reference there, so its garbage collector may remove the ConfigMap of a running pod"
 _REVISION = "the controller of Deployments sets it"
 _YAML = "the same in another notation"
 _VOLUME = "called as the ConfigMap without its hash"
 _MEMORY = "what a process of this project uses"
+_OF_SERVERS = {
+    "spec/arbitraryFSAccessThroughSMs": _EMPTY,
+    "spec/rules": _EMPTY,
+    "spec/storage/volumeClaimTemplate/status": _EMPTY,
+    "spec/tsdb": _EMPTY,
+}
+
+ONLY_METADATA = ("PodMonitor", "PrometheusRule", "ScrapeConfig", "ServiceMonitor")
+"""Kinds of which no more is recorded: what is in their `spec` is of this project."""
 
 DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
     Name("Namespace", "garden"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
@@ -91,8 +107,6 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
         "spec/template/spec/containers/0/resources/requests/memory": _MEMORY,
         "spec/template/spec/topologySpreadConstraints/0/labelSelector/matchLabels/checksum/pod-template": _CHECKSUM,
     },
-    Name("ServiceMonitor", f"seed-{_NAME}"): {"spec": _METADATA},
-    Name("ServiceMonitor", "cache-etcd-druid"): {"spec": _METADATA},
     Name("ConfigMap", "custom-resource-state-config-<hash>"): {
         "data/custom-resource-state.yaml": "only the first lines are recorded; the metrics are those of the arguments"
     },
@@ -103,9 +117,17 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
         "spec/template/spec/volumes/0/name": _VOLUME,
     },
     Name("ConfigMap", "plutono-dashboard-providers-<hash>"): {"data/default.yaml": _YAML},
+    Name("ConfigMap", "plutono-dashboards"): {
+        f"data/{file}": "dashboards of this project"
+        for file in (*dashboards.files(), *recorded_objects()[Name("ConfigMap", "plutono-dashboards")]["data"])
+    },
     Name("ConfigMap", "plutono-datasources-<hash>"): {"data/datasources.yaml": _YAML},
     Name("Secret", "plutono-config-<hash>"): {"data/plutono.ini": "the password is another one"},
     Name("Deployment", plutono.NAME): {"spec/template/spec/volumes/5": "nothing uses that volume"},
+    **{Name("Prometheus", server): _OF_SERVERS for server in monitoring.SERVERS},
+    Name("Secret", "prometheus-cache-additional-scrape-configs"): {
+        "data/prometheus.yaml": "the same targets and series by other rules, see below"
+    },
     Name("MutatingWebhookConfiguration", "zzz-vpa-webhook-config-source"): {
         "metadata/annotations/gardener.cloud/description": "the same in other words"
     },
@@ -125,7 +147,6 @@ NOT_WRITTEN: Mapping[Name, str] = {
     Name("Namespace", "istio-system"): _NO_ISTIO,
     Name("ConfigMap", "kube-root-ca.crt"): "a controller of Kubernetes makes it",
     Name("ServiceAccount", "default"): "a controller of Kubernetes makes it",
-    Name("ConfigMap", "plutono-dashboards"): _NO_MONITORING,
     Name("DNSRecord", "seed-ingress"): "without an ingress gateway there is no address",
 }
 """Of what the original writes itself."""
@@ -133,24 +154,30 @@ NOT_WRITTEN: Mapping[Name, str] = {
 NOT_BUILT: Mapping[str, str] = {
     "istio": _NO_ISTIO,
     "istio-system": _NO_ISTIO,
-    "prometheus-aggregate": _NO_MONITORING,
-    "prometheus-cache": _NO_MONITORING,
-    "prometheus-seed": _NO_MONITORING,
     "provider-local-qvf5f": "the controller of ControllerInstallations makes it",
 }
 """ManagedResources."""
 
-LEFT_OUT: Mapping[str, Mapping[Name, str]] = {
-    kube_state_metrics.NAME: {
-        Name("ScrapeConfig", "cache-kube-state-metrics"): _NO_PROMETHEUS,
-        Name("ScrapeConfig", "seed-kube-state-metrics"): _NO_PROMETHEUS,
-    },
-    vertical_pod_autoscaler.NAME: {
-        Name("PodMonitor", "seed-vpa-recommender"): _NO_PROMETHEUS,
-        Name("ServiceMonitor", "seed-vpa-admission-controller"): _NO_PROMETHEUS,
-    },
-}
-"""Component -> object -> why there is none."""
+
+def entrance(letter: str, name: str) -> Entrance:
+    return Entrance(
+        host=f"{letter}-seed.ingress.local.seed.example.com",
+        login_secret="seed-observability-ingress-12345678",
+        tls_secret=f"{name}-tls-12345678",
+    )
+
+
+def server_of(server: str) -> list[Object]:
+    """A Prometheus server."""
+    name = prometheus.name_of(server)
+    values = prometheus.Values(
+        image=IMAGES["prometheus"],
+        seed="local",
+        nodes="10.221.0.0/16",
+        entrance=entrance("p", name) if server == AGGREGATE else None,
+    )
+    return prometheus.objects(monitoring.SERVERS[server](values), values)
+
 
 COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
     cluster_identity.NAME: lambda: cluster_identity.objects("uid"),
@@ -172,13 +199,15 @@ COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
         plutono.Values(
             image=IMAGES[plutono.NAME],
             refresher_image=IMAGES["dashboard-refresher"],
-            host="g-seed.ingress.local.seed.example.com",
+            entrance=entrance("g", "plutono"),
             admin_secret="plutono-admin-12345678",
             admin_password="secret",
-            login_secret="seed-observability-ingress-12345678",
-            tls_secret="plutono-tls-12345678",
         )
     ),
+    **{
+        prometheus.name_of(name): partial(server_of, name)  # of the table of the flow
+        for name in monitoring.SERVERS
+    },
     prometheus_operator.NAME: lambda: prometheus_operator.objects(
         prometheus_operator.Values(image=IMAGES[prometheus_operator.NAME], reloader_image=IMAGES["reloader"])
     ),
@@ -204,6 +233,7 @@ def written() -> Iterator[Object]:
         image="resource-manager", server_secret=f"{_NAME}-server-12345678", ca_bundle=BUNDLE, zones=ZONES
     )
     yield from resource_manager.objects(values)
+    yield plutono.boards()
     yield from vpn_authorization_server.objects(
         vpn_authorization_server.Values(image=IMAGES[vpn_authorization_server.NAME])
     )
@@ -234,7 +264,8 @@ def found_differences(ours: Mapping[Name, Object], recorded: Mapping[Name, Objec
 
 
 def expected(names: Iterable[Name]) -> dict[Name, set[str]]:
-    return {name: set(DIFFERENCES[name]) for name in names if name in DIFFERENCES}
+    specs = {name: {"spec"} for name in names if name.kind in ONLY_METADATA}
+    return {name: set(DIFFERENCES[name]) for name in names if name in DIFFERENCES} | specs
 
 
 def test_what_the_gardenlet_writes_itself(stored: Stored) -> None:
@@ -267,6 +298,30 @@ def test_files_of_dashboards_say_the_same(name: str) -> None:
     assert yaml.safe_load(ours) == yaml.safe_load(recorded)
 
 
+def test_nodes_are_scraped_as_the_original_does() -> None:
+    """The same jobs with the same series, but for its special cases of nodes that are containers themselves."""
+    secret = Name("Secret", "prometheus-cache-additional-scrape-configs")
+    ours, recorded = (
+        by_name(objects)[secret]["data"]["prometheus.yaml"]
+        for objects in (
+            _contents(server_of(CACHE)),
+            recorded_managed_resources()[prometheus.name_of(CACHE)]["objects"],
+        )
+    )
+    for job, theirs in zip(yaml.safe_load(base64.b64decode(ours)), yaml.safe_load(recorded), strict=True):
+        assert _series(job.pop("metric_relabel_configs")) == _series(theirs.pop("metric_relabel_configs"))
+        assert job == theirs
+
+
+def _series(relabelings: Sequence[Object]) -> set[str]:
+    """The names of series that the first rule on names lets pass."""
+    (kept, *_) = (
+        each for each in relabelings if each.get("action") == "keep" and each["source_labels"] == ["__name__"]
+    )
+    prefix, names, _ = re.split(r"[()]", kept["regex"].strip("^$"))
+    return {prefix + name for name in names.split("|")}
+
+
 def _contents(component: Sequence[Object]) -> list[Object]:
     secret, _ = component
     return [item.object for item in decode_secrets([data_of(secret)]).objects]
@@ -294,4 +349,4 @@ def test_a_managed_resource_and_what_it_has(name: str, stored: Stored) -> None:
     assert found_differences(
         ours, by_name(stored(valid(obj, ca_bundle=BUNDLE)) for obj in recorded["objects"])
     ) == expected(ours)
-    assert by_name(recorded["objects"]).keys() - ours.keys() == LEFT_OUT.get(name, {}).keys()
+    assert by_name(recorded["objects"]).keys() == ours.keys()

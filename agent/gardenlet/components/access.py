@@ -45,11 +45,13 @@ def cluster_role_binding(
     name: str,
     *accounts: str,
     namespace: str,
+    role: str = "",
     labels: Mapping[str, str] | None = None,
     is_replaceable: bool = False,
 ) -> Object:
     """Args:
-    name: of the binding, and of the role.
+    name: of the binding.
+    role: that is granted, if it is called otherwise.
     accounts: ServiceAccounts.
     namespace: of the ServiceAccounts.
     labels: of the binding.
@@ -61,7 +63,7 @@ def cluster_role_binding(
         name,
         labels=labels,
         annotations=notes,
-        roleRef={"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": name},
+        roleRef={"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": role or name},
         subjects=[_subject(account, namespace) for account in accounts],
     )
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.gardenlet.components.access import READ, cluster_role, cluster_role_binding, rule, service_account
-from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed, made
+from agent.gardenlet.components.monitors import CACHE, service_monitor
+from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed
 from agent.gardenlet.components.workloads import (
     HIGH_AVAILABILITY_TYPE,
     REACHES_API_SERVER,
@@ -16,7 +17,6 @@ from agent.gardenlet.components.workloads import (
     service,
 )
 from gardener import keys
-from gardener.api.kinds import SERVICE_MONITORS
 from kube.objects import Object
 from kube.paths import at
 
@@ -64,8 +64,7 @@ def _contents(values: Values) -> Iterator[Object]:
     policy = {"containerName": "*", "minAllowed": {"memory": "100M"}}
     yield autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy, labels=_LABELS)
     if values.monitored:
-        spec = {"selector": {"matchLabels": _LABELS}, "endpoints": [{"port": "metrics"}]}
-        yield made(SERVICE_MONITORS, f"cache-{NAME}", namespace=GARDEN, labels={"prometheus": "cache"}, spec=spec)
+        yield service_monitor(CACHE, NAME, selects=_LABELS)
 
 
 def _deployment(values: Values) -> Object:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from agent.gardenlet.components import monitors
 from agent.gardenlet.components.access import FOLLOW, cluster_role, cluster_role_binding, rule, service_account
 from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed, made
 from agent.gardenlet.components.workloads import (
@@ -76,7 +77,10 @@ _UNITS = {"cpu": "core", "memory": "byte"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
+    """Attributes: monitored: whether there are ScrapeConfigs."""
+
     image: str
+    monitored: bool = True
 
 
 def objects(values: Values) -> list[Object]:
@@ -95,6 +99,28 @@ def _contents(values: Values) -> Iterator[Object]:
     yield disruption_budget("kube-state-metrics-pdb-seed", GARDEN, labels=_LABELS)
     policy = {"containerName": "*", "controlledValues": "RequestsOnly", "minAllowed": {"memory": "32Mi"}}
     yield autoscaler("kube-state-metrics-vpa-seed", GARDEN, deployment=NAME, policy=policy)
+    if values.monitored:
+        of_shoots = monitors.OF_SHOOTS, "namespace"
+        # Series without a namespace, such as those of nodes, are kept by the cache alone.
+        yield _scraped(monitors.CACHE)
+        yield _scraped(monitors.SEED, monitors.drop(*of_shoots), monitors.keep(".+", "namespace"))
+
+
+def _scraped(server: str, *relabelings: Object) -> Object:
+    """By the Service, so that each series is there once, whichever Pod answers."""
+    label = "__meta_kubernetes_service_label_component"
+    return monitors.scrape_config(
+        server,
+        "kube-state-metrics",
+        kubernetesSDConfigs=[{"role": "Service", "namespaces": {"names": [GARDEN]}}],
+        honorLabels=True,
+        relabelings=[
+            monitors.keep(NAME, label),
+            monitors.keep("metrics", "__meta_kubernetes_service_port_name"),
+            {"action": "replace", "targetLabel": "job", "replacement": "kube-state-metrics"},
+        ],
+        metricRelabelings=list(relabelings),
+    )
 
 
 def _deployment(values: Values) -> Object:

@@ -93,9 +93,22 @@ def autoscaler(
     labels: Mapping[str, str] | None = None,
 ) -> Object:
     """A VerticalPodAutoscaler of a Deployment. Args: policy: of its containers."""
+    target = {**DEPLOYMENTS.type_meta, "name": deployment}
+    return autoscaler_of(target, name, namespace, policies=[policy], labels=labels)
+
+
+def autoscaler_of(
+    target: Object,
+    name: str,
+    namespace: str,
+    *,
+    policies: Sequence[Object],
+    labels: Mapping[str, str] | None = None,
+) -> Object:
+    """Args: target: a reference to what it scales. policies: of containers."""
     spec = {
-        "resourcePolicy": {"containerPolicies": [policy]},
-        "targetRef": {**DEPLOYMENTS.type_meta, "name": deployment},
+        "resourcePolicy": {"containerPolicies": list(policies)},
+        "targetRef": target,
         "updatePolicy": {"updateMode": "Auto"},
     }
     return made(VERTICAL_POD_AUTOSCALERS, name, namespace=namespace, labels=labels, spec=spec)

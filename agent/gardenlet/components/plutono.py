@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from agent.gardenlet.components import nginx_ingress
+from agent.gardenlet.components import dashboards
 from agent.gardenlet.components.access import READ, role, role_binding, rule, service_account
+from agent.gardenlet.components.entrances import Entrance, ingress
 from agent.gardenlet.components.parts import GARDEN, in_seed, made
 from agent.gardenlet.components.workloads import REACHES_API_SERVER, container, deployment, port, service
 from gardener import conditions, keys
 from gardener.references import stamp
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, INGRESSES, SECRETS
+from kube.resources import CONFIG_MAPS, SECRETS
 from kube.yaml import Dumper
 
 NAME = "plutono"
@@ -44,24 +45,31 @@ class Values:
     """What it depends on.
 
     Attributes:
-        host: under which people reach it.
+        entrance: how people reach it.
         admin_secret: with name and password of its administrator.
         admin_password: the same, for its own file.
-        login_secret: with those who may look.
-        tls_secret: with the certificate for the host.
     """
 
     image: str
     refresher_image: str
-    host: str
+    entrance: Entrance
     admin_secret: str
     admin_password: str = field(repr=False)
-    login_secret: str
-    tls_secret: str
 
 
 def objects(values: Values) -> list[Object]:
     return in_seed(NAME, _contents(values), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
+
+
+def boards() -> Object:
+    """The dashboards that it shows, beside those of others with the same label."""
+    return made(
+        CONFIG_MAPS,
+        f"{NAME}-dashboards",
+        namespace=GARDEN,
+        labels={**_LABELS, DASHBOARD_LABEL: "true"},
+        data=dict(dashboards.files()),
+    )
 
 
 def _contents(values: Values) -> Iterator[Object]:
@@ -70,7 +78,8 @@ def _contents(values: Values) -> Iterator[Object]:
     yield role_binding(_ROLE, GARDEN, NAME, labels=_LABELS)
     yield from stamp([_providers(), _sources(), _config(values), _deployment(values)])
     yield service(NAME, ports=[port("web", _PORT)], selects=_LABELS, labels=_MONITORING)
-    yield _ingress(values)
+    hidden = {"nginx.ingress.kubernetes.io/server-snippet": "location /api/admin/ {\n  return 403;\n}"}
+    yield ingress(NAME, values.entrance, port=_PORT, annotations=hidden)
 
 
 # --- files
@@ -192,21 +201,3 @@ def _refresher(values: Values) -> Object:
             {"name": "admin-user", "mountPath": _ADMIN},
         ],
     )
-
-
-def _ingress(values: Values) -> Object:
-    prefix = "nginx.ingress.kubernetes.io"
-    notes = {
-        f"{prefix}/auth-type": "basic",
-        f"{prefix}/auth-realm": "Authentication Required",
-        f"{prefix}/auth-secret": values.login_secret,
-        f"{prefix}/server-snippet": "location /api/admin/ {\n  return 403;\n}",
-    }
-    backend = {"service": {"name": NAME, "port": {"number": _PORT}}}
-    path = {"path": "/", "pathType": "Prefix", "backend": backend}
-    spec = {
-        "ingressClassName": nginx_ingress.CLASS,
-        "rules": [{"host": values.host, "http": {"paths": [path]}}],
-        "tls": [{"hosts": [values.host], "secretName": values.tls_secret}],
-    }
-    return made(INGRESSES, NAME, namespace=GARDEN, annotations=notes, spec=spec)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent.gardenlet.components import prometheus
 from agent.gardenlet.components.access import (
     EVERYTHING,
     FOLLOW,
@@ -19,8 +20,6 @@ from gardener import conditions
 from kube.objects import Object
 
 NAME = "prometheus-operator"
-PROMETHEUS_ROLE = "prometheus"
-"""What a Prometheus server may read in the seed."""
 _LABELS = {"app": NAME}
 _PORT = 8080
 _KINDS = (
@@ -47,7 +46,7 @@ def _contents(values: Values) -> Iterator[Object]:
     yield cluster_role(NAME, *_rules(), labels=_LABELS)
     yield cluster_role_binding(NAME, NAME, namespace=GARDEN, labels=_LABELS)
     yield cluster_role(
-        PROMETHEUS_ROLE,
+        prometheus.ROLE,
         rule("", ("nodes", "services", "endpoints", "pods"), READ),
         rule("", ("nodes/metrics", "nodes/proxy"), "get"),
         urls(("/metrics", "/metrics/*"), "get"),

@@ -103,6 +103,20 @@ def client(
     return SignedCertificate(name=name, authority=authority.name, profile=profile, signer=signer)
 
 
+def ingress_server(name: str, host: str) -> SignedCertificate:
+    """For the ingress controller of a seed, for people: browsers refuse certificates of ten years."""
+    profile = Profile(
+        common_name=name, organizations=("gardener.cloud:monitoring:ingress",), names=(host,), is_server=True
+    )
+    return SignedCertificate(
+        name=f"{name}-tls",
+        authority=CA_SEED.name,
+        profile=profile,
+        signer=Signer.OLD,
+        lifetime=timedelta(days=730),
+    )
+
+
 def resource_manager_server(namespace: str, authority: Authority) -> SignedCertificate:
     """For the API server that calls its webhooks; it gets the bundle of the authority in the same step."""
     name = "gardener-resource-manager"

@@ -1,6 +1,7 @@
 """What components of a seed depend on; `tests/conformance/test_seed_objects.py` compares them with the original's."""
 
 import base64
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,16 @@ import yaml
 
 from agent.gardenlet.components import (
     cluster_identity,
+    dashboards,
     etcd_druid,
     kube_state_metrics,
     namespaces,
+    prometheus,
     resource_manager,
     system,
 )
 from agent.gardenlet.components.parts import deployment_unready
+from agent.gardenlet.seed.main import monitoring
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
 from gardener.references import references
@@ -190,3 +194,92 @@ def test_what_belongs_to_observability_counts_for_that_condition() -> None:
     assert labels(managed)["care.gardener.cloud/condition-type"] == "ObservabilityComponentsHealthy"
     _, managed = etcd_druid.objects(etcd_druid.Values(image="i"))
     assert "care.gardener.cloud/condition-type" not in labels(managed)
+
+
+# --- monitoring
+
+
+def servers(server: str, **values: Any) -> dict[tuple[str, str], Object]:
+    made = prometheus.Values(**{"image": "i", "seed": "meadow", **values})
+    found = contents(prometheus.objects(monitoring.SERVERS[server](made), made))
+    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in found}
+
+
+@pytest.mark.parametrize(
+    ("smallest", "expected"), [(0, "10Gi"), (1 << 30, "10Gi"), (10 << 30, "10Gi"), (20 << 30, str(20 << 30))]
+)
+def test_volumes_are_as_large_as_the_infrastructure_makes_them(smallest: int, expected: str) -> None:
+    spec = servers("cache", volume=smallest)["Prometheus", "cache"]["spec"]
+    assert at(spec, "storage", "volumeClaimTemplate", "spec", "resources", "requests", "storage") == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("quay.io/prometheus/prometheus:v2.54.1", "v2.54.1"),
+        ("localhost:5000/prometheus:v3.0.0-rc.1@sha256:0123", "v3.0.0-rc.1"),
+        ("localhost:5000/prometheus@sha256:0123", None),
+        ("prometheus:latest", None),
+    ],
+)
+def test_the_operator_learns_the_version_from_the_image(image: str, version: str | None) -> None:
+    assert servers("seed", image=image)["Prometheus", "seed"]["spec"].get("version") == version
+
+
+def test_without_a_domain_there_is_no_way_in_from_outside() -> None:
+    assert not [kind for kind, _ in servers("aggregate") if kind == "Ingress"]
+    assert "externalUrl" not in servers("aggregate")["Prometheus", "aggregate"]["spec"]
+
+
+def test_what_runs_on_nodes_is_reached_if_their_network_is_known() -> None:
+    assert not [kind for kind, _ in servers("cache") if kind == "NetworkPolicy"]
+    policies = [obj for (kind, _), obj in servers("cache", nodes="10.1.0.0/16").items() if kind == "NetworkPolicy"]
+    assert sorted(at(each, "spec", "egress")[0]["ports"][0]["port"] for each in policies) == [10250, 16909]
+
+
+def test_series_that_rules_and_dashboards_read_are_there() -> None:
+    """Those that are computed by rules, of the servers that dashboards and other servers read."""
+    computed = {
+        rule["record"]
+        for server in monitoring.SERVERS
+        for (kind, _), obj in servers(server).items()
+        if kind == "PrometheusRule"
+        for rule in obj["spec"]["groups"][0]["rules"]
+        if "record" in rule
+    }
+    asked = " ".join(
+        [
+            *dashboards.files().values(),
+            *(str(obj["spec"]) for server in monitoring.SERVERS for obj in servers(server).values() if "spec" in obj),
+        ]
+    )
+    named = set(re.findall(r"\b(?:namespace|namespace_pod|seed|metering):[a-z0-9_]+(?::[a-z0-9_]+)?", asked))
+    assert named <= computed
+    assert len(named) > 20
+
+
+def test_exported_series_that_are_asked_for_are_let_through() -> None:
+    """Of kube-state-metrics and kubelets: each name in a rule is in the list of what is kept."""
+    kept = "|".join(
+        [
+            str(next(iter(_arguments(kube_state_metrics.objects(kube_state_metrics.Values(image="i")))))),
+            base64.b64decode(
+                servers("cache")["Secret", "prometheus-cache-additional-scrape-configs"]["data"]["prometheus.yaml"]
+            ).decode(),
+        ]
+    )
+    rules = [
+        rule["expr"]
+        for server in monitoring.SERVERS
+        for (kind, _), obj in servers(server).items()
+        if kind == "PrometheusRule"
+        for rule in obj["spec"]["groups"][0]["rules"]
+    ]
+    found = set(re.findall(r"(?<![:\w])(kube_\w+|container_\w+|kubelet_\w+)(?=[{\[ )])", " ".join(rules)))
+    assert len(found) > 10
+    assert {each for each in found if each.split("_", 1)[1].removeprefix("volume_stats_") not in kept} == set()
+
+
+def _arguments(component: Sequence[Object]) -> list[str]:
+    (its,) = (obj for obj in contents(component) if obj["kind"] == "Deployment")
+    return [each for each in its["spec"]["template"]["spec"]["containers"][0]["args"] if "metric-allowlist" in each]

@@ -6,6 +6,7 @@ import pytest
 
 from agent.gardenlet.secrets_manager.rules import labels as names
 from agent.gardenlet.secrets_manager.rules.configs import (
+    BasicAuth,
     Bundle,
     Config,
     EncryptionKey,
@@ -23,6 +24,7 @@ from agent.gardenlet.secrets_manager.rules.rotation import (
     rotation_times,
 )
 from agent.gardenlet.secrets_manager.rules.stored import Stored
+from gardener.basic_auth import line_of
 from kube.x509 import Profile
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -156,3 +158,16 @@ def test_the_order_of_names_in_a_certificate_does_not_count() -> None:
     assert one.says_the_same_as(Profile(common_name="a", names=("c", "b", "0:0::1", "b"), is_server=True))
     assert not one.says_the_same_as(Profile(common_name="a", names=("c", "b"), is_server=True))
     assert not one.says_the_same_as(Profile(common_name="a", names=("b", "::1", "c"), is_client=True))
+
+
+def test_a_user_and_a_password_are_kept_whoever_has_made_them() -> None:
+    config = BasicAuth(name="admin", user="admin")
+    made = config.make(Given("admin", None, NOW)).data
+    assert len(made["password"]) == 32
+    assert made["auth"] == line_of("admin", made["password"].decode()).encode()
+    assert config.fits(made, None)
+    of_others = {**made, "auth": b"admin:$2a$10$" + b"x" * 53}
+    assert config.fits(of_others, None)
+    for wrong in ({"password": b"other"}, {"username": b"other"}, {"auth": b""}, {"auth": b"other:$2a$10$x"}):
+        assert not config.fits({**made, **wrong}, None)
+    assert made["password"].decode() not in str(config.described())

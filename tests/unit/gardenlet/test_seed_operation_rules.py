@@ -180,10 +180,11 @@ def test_which_versions_of_kubernetes_are_supported(version: str, is_supported: 
 
 
 def test_two_wildcard_certificates_are_one_too_many() -> None:
-    prerequisites.demand_one_certificate([])
-    prerequisites.demand_one_certificate([{}])
+    one = {"metadata": {"name": "one"}}
+    assert prerequisites.wildcard_certificate([]) == ""
+    assert prerequisites.wildcard_certificate([one]) == "one"
     with pytest.raises(PrerequisiteMissing, match="controlplane-cert but found 2"):
-        prerequisites.demand_one_certificate([{}, {}])
+        prerequisites.wildcard_certificate([one, one])
 
 
 def _installation(**statuses: str) -> Object:

@@ -19,6 +19,7 @@ from agent.gardenlet.components.access import (
     rule,
     service_account,
 )
+from agent.gardenlet.components.monitors import SEED, service_monitor
 from agent.gardenlet.components.parts import (
     GARDEN,
     allowed_ports,
@@ -48,7 +49,6 @@ from agent.gardenlet.components.workloads import (
     service,
 )
 from gardener import keys
-from gardener.api.kinds import SERVICE_MONITORS
 from gardener.references import stamp
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
@@ -107,7 +107,7 @@ def objects(values: Values) -> list[Object]:
         _service(),
         disruption_budget(NAME, GARDEN, labels=LABELS, selects=_POD_LABELS),
         *([_autoscaler()] if values.autoscaled else []),
-        *([_service_monitor()] if values.monitored else []),
+        *([service_monitor(SEED, NAME, selects=LABELS)] if values.monitored else []),
         *configurations(NAME, client, labels=LABELS),
     ]
 
@@ -185,8 +185,3 @@ def _autoscaler() -> Object:
         "maxAllowed": {"cpu": "4", "memory": "10G"},
     }
     return autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy, labels=LABELS)
-
-
-def _service_monitor() -> Object:
-    spec = {"selector": {"matchLabels": LABELS}, "endpoints": [{"port": "metrics"}]}
-    return made(SERVICE_MONITORS, f"seed-{NAME}", namespace=GARDEN, labels={"prometheus": "seed"}, spec=spec)

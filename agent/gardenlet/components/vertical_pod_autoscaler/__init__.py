@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.gardenlet.components.monitors import SEED, pod_monitor, service_monitor
 from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed, made
 from agent.gardenlet.components.vertical_pod_autoscaler import roles
 from agent.gardenlet.components.vertical_pod_autoscaler.roles import ADMISSION, RECOMMENDER, UPDATER
@@ -67,6 +68,7 @@ class Values:
     server_secret: with the certificate of the webhook.
     ca_secret: with the bundle that its clients have certificates of.
     ca_bundle: of the webhook's certificate, PEM.
+    monitored: whether there are PodMonitors and ServiceMonitors.
     """
 
     admission_image: str
@@ -75,6 +77,7 @@ class Values:
     server_secret: str
     ca_secret: str
     ca_bundle: str
+    monitored: bool = True
 
 
 def objects(values: Values) -> list[Object]:
@@ -94,6 +97,9 @@ def _contents(values: Values) -> Iterator[Object]:
     for part, memory in ((ADMISSION, "100Mi"), (UPDATER, "50Mi")):
         policy = {"containerName": "*", "controlledValues": "RequestsOnly", "minAllowed": {"memory": memory}}
         yield autoscaler(part, GARDEN, deployment=part, policy=policy)
+    if values.monitored:
+        yield pod_monitor(SEED, RECOMMENDER, selects={"app": RECOMMENDER}, endpoint={"port": "metrics"})
+        yield service_monitor(SEED, ADMISSION, selects={"app": ADMISSION})
 
 
 def _admission(values: Values) -> Object:

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from gardener.basic_auth import lets_in, line_of, new_password
 from kube.x509 import (
     Certificate,
     Pair,
@@ -48,6 +49,7 @@ RSA_KEY, RSA_PUBLIC_KEY, KEY_BUNDLE = "id_rsa", "id_rsa.pub", "bundle.key"
 KUBECONFIG = "kubeconfig"
 STATIC_TOKENS = "static_tokens.csv"
 ENCRYPTION_KEY, ENCRYPTION_SECRET = "key", "secret"
+USERNAME, PASSWORD, AUTH = "username", "password", "auth"
 _LETTERS = string.ascii_letters + string.digits
 
 
@@ -217,6 +219,22 @@ class EncryptionKey(Config):
 
     def fits(self, data: Data, _: Certificate | None, /) -> bool:
         return bool(data.get(ENCRYPTION_KEY)) and bool(data.get(ENCRYPTION_SECRET))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasicAuth(Config):
+    """A user with a password, also as web servers read it."""
+
+    user: str
+
+    def make(self, _: Given, /) -> Made:
+        password = new_password()
+        texts = {USERNAME: self.user, PASSWORD: password, AUTH: line_of(self.user, password)}
+        return Made({name: text.encode() for name, text in texts.items()})
+
+    def fits(self, data: Data, _: Certificate | None, /) -> bool:
+        found = {name: data.get(name, b"").decode(errors="replace") for name in (USERNAME, PASSWORD, AUTH)}
+        return found[USERNAME] == self.user and lets_in(found[AUTH], self.user, found[PASSWORD])
 
 
 @dataclass(frozen=True, slots=True)

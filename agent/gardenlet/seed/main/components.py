@@ -14,8 +14,6 @@ NOT_BUILT = (
     "istio",
     "kube-apiserver-ingress",
     "nginx-ingress",
-    "plutono",
-    "prometheus-operator",
     "vali",
     "vpn-authorization-server",
 )

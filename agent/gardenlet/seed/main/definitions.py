@@ -13,7 +13,7 @@ from gardener.api.seed_definitions import OPEN, Stage, custom_resource_definitio
 from kube.errors import KindNotServed, Unreachable
 from kube.objects import Object, annotations, condition, is_deleting, key, labels, mappings, spec, uid
 from kube.paths import at
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.runtime.client import Form
 from kube.runtime.controller import ReconcileError
 from kube.runtime.discovery import Discovery
@@ -76,6 +76,16 @@ async def _why_not(operation: SeedOperation, wanted: Iterable[Object]) -> str:
                 problem = (found or {}).get("message") or f"it is not {of_type}"
                 return f"{CUSTOM_RESOURCE_DEFINITIONS.kind} {key(each)} is not served: {problem}"
     return f"custom resource definitions are not served within {_SERVED_SECONDS:g} s"
+
+
+async def are_served(operation: SeedOperation, *resources: Resource) -> bool:
+    """Whether there can be objects of all these kinds. Raises KubeError."""
+    try:
+        for each in resources:
+            await operation.cluster.discovery.find(each.api_version, each.kind)
+    except KindNotServed:
+        return False
+    return True
 
 
 async def destroy(operation: SeedOperation, stage: Stage) -> None:

@@ -99,6 +99,7 @@ _DEFINITIONS = [
     "etcd-definitions",
     "vpa-definitions",
     "istio-definitions",
+    "monitoring-definitions",
 ]
 
 RECONCILE: Graph[SeedOperation] = Graph(
@@ -131,6 +132,12 @@ RECONCILE: Graph[SeedOperation] = Graph(
             "Deploying Istio-related custom resource definitions",
             _definitions(Stage.ISTIO),
             unless=_need_not(Stage.ISTIO),
+        ),
+        Task(
+            "monitoring-definitions",
+            "Deploying monitoring-related custom resource definitions",
+            _definitions(Stage.MONITORING),
+            unless=_need_not(Stage.MONITORING),
         ),
         Task(
             "gardenlet-autoscaling",
@@ -272,6 +279,7 @@ DELETE: Graph[SeedOperation] = Graph(
                 (Stage.DRUID, "ETCD"),
                 (Stage.VERTICAL_POD_AUTOSCALER, "VPA"),
                 (Stage.ISTIO, "Istio"),
+                (Stage.MONITORING, "monitoring"),
                 (Stage.EXTENSIONS, "extensions"),
             )
         ),

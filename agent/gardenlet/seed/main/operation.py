@@ -28,6 +28,8 @@ class SeedOperation:
     identity: of the cluster.
     has_own_identity: whether it has one that is not the gardenlet's.
     is_garden: whether the garden runs in this cluster, and brings what both need.
+    login_secret: with the users of the monitoring.
+    wildcard_certificate: Secret with one for all names below the ingress domain; empty: there is none.
     """
 
     config: GardenletConfiguration
@@ -43,6 +45,8 @@ class SeedOperation:
     identity: str
     has_own_identity: bool
     is_garden: bool
+    login_secret: str = ""
+    wildcard_certificate: str = ""
 
     @property
     def name(self) -> str:

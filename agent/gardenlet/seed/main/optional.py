@@ -3,18 +3,30 @@
 One that is left out is removed if it was deployed before. What another gardenlet has deployed is not touched then.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from agent.gardenlet.components import etcd_druid, kube_state_metrics, vertical_pod_autoscaler, worker_roles
+from agent.gardenlet.components import (
+    etcd_druid,
+    kube_state_metrics,
+    plutono,
+    prometheus,
+    prometheus_operator,
+    vertical_pod_autoscaler,
+    worker_roles,
+)
 from agent.gardenlet.components.parts import in_seed
 from agent.gardenlet.components.vertical_pod_autoscaler.roles import ADMISSION
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Signer
+from agent.gardenlet.seed.main import monitoring
+from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
-from agent.gardenlet.seed.main.resource_manager import are_monitors_served
+from gardener.api.kinds import POD_MONITORS, SCRAPE_CONFIGS, SERVICE_MONITORS
 from gardener.api.seed_definitions import Stage
 from kube.objects import Object
+from kube.resources import CONFIG_MAPS, Resource
 
 _GONE_SECONDS = 300.0
 
@@ -24,6 +36,7 @@ class Component:
     """Attributes:
     name: of its ManagedResource.
     what: as people know it.
+    kinds: of objects that it has outside its ManagedResource.
     is_of_garden: whether a garden in the same cluster brings it.
     is_wanted: what else has to be so.
     needs: definitions, of those that not every seed has.
@@ -32,6 +45,7 @@ class Component:
     name: str
     what: str
     objects: Callable[[SeedOperation], Awaitable[list[Object]]]
+    kinds: Sequence[Resource] = ()
     is_of_garden: bool = False
     is_wanted: Callable[[SeedOperation], bool] = lambda _: True
     needs: Collection[Stage] = ()
@@ -49,7 +63,8 @@ class Component:
 
     async def destroy(self, operation: SeedOperation) -> None:
         """Returns when it is gone. Raises ReconcileError, KubeError."""
-        await operation.objects.destroy(self.name, in_seed(self.name, []), seconds=_GONE_SECONDS)
+        kinds = [*in_seed(self.name, []), *(each.type_meta for each in self.kinds)]
+        await operation.objects.destroy(self.name, kinds, seconds=_GONE_SECONDS)
 
 
 async def _cluster_autoscaler(_: SeedOperation) -> list[Object]:
@@ -61,14 +76,17 @@ async def _machine_controller_manager(_: SeedOperation) -> list[Object]:
 
 
 async def _kube_state_metrics(operation: SeedOperation) -> list[Object]:
-    return kube_state_metrics.objects(kube_state_metrics.Values(image=operation.config.images.kube_state_metrics))
+    values = kube_state_metrics.Values(
+        image=operation.config.images.kube_state_metrics, monitored=await are_served(operation, SCRAPE_CONFIGS)
+    )
+    return kube_state_metrics.objects(values)
 
 
 async def _etcd_druid(operation: SeedOperation) -> list[Object]:
     values = etcd_druid.Values(
         image=operation.config.images.etcd_druid,
         config=operation.config.etcd_config or {},
-        monitored=await are_monitors_served(operation),
+        monitored=await are_served(operation, SERVICE_MONITORS),
     )
     return etcd_druid.objects(values)
 
@@ -93,6 +111,7 @@ async def _vertical_pod_autoscaler(operation: SeedOperation) -> list[Object]:
             server_secret=server.current.name,
             ca_secret=bundle.name,
             ca_bundle=bundle.data[BUNDLE].decode(),
+            monitored=await are_served(operation, POD_MONITORS, SERVICE_MONITORS),
         )
     )
 
@@ -113,6 +132,30 @@ COMPONENTS = (
     ),
     Component(name=etcd_druid.NAME, what="ETCD Druid", objects=_etcd_druid, is_of_garden=True),
     Component(name=kube_state_metrics.NAME, what="kube-state-metrics", objects=_kube_state_metrics),
+    Component(
+        name=prometheus_operator.NAME,
+        what="Prometheus operator",
+        objects=monitoring.prometheus_operator_of,
+        is_of_garden=True,
+        needs=(Stage.MONITORING,),
+    ),
+    *(
+        Component(
+            name=prometheus.name_of(server),
+            what=f"{server} Prometheus",
+            objects=partial(monitoring.server_of, server),
+            needs=(Stage.MONITORING,),
+        )
+        for server in monitoring.SERVERS
+    ),
+    Component(
+        name=plutono.NAME,
+        what="Plutono",
+        objects=monitoring.plutono_of,
+        kinds=(CONFIG_MAPS,),
+        is_of_garden=True,
+        is_wanted=monitoring.has_domain,
+    ),
 )
 
 

@@ -145,10 +145,12 @@ class Reconciler:
         if not prerequisites.has_vertical_pod_autoscaler(seed):
             await self._demand_autoscaler()
         secrets = await self._garden_secrets(key(seed).name)
-        await self._prepare(seed, secrets)
+        certificate = await self._prepare(seed)
+        copy = prerequisites.monitoring_copy(secrets.monitoring)
+        await self.objects.deploy(_MONITORING, [copy])
         made = await self._open_keys()
         await made.generate(CA_SEED, old=partial(_old_authority, now=self.seed.clock()))
-        await self._run(RECONCILE, seed, identity, made)
+        await self._run(RECONCILE, seed, identity, made, login_secret=key(copy).name, wildcard_certificate=certificate)
         await made.clean_up()
         await backup_bucket.deploy(self.garden.client, seed)
         await self._succeed(seed)
@@ -172,14 +174,13 @@ class Reconciler:
         selection = Selection(namespace=namespace, label_selector=keys.ROLE)
         return prerequisites.garden_secrets(await self.garden.client.list(SECRETS, selection))
 
-    async def _prepare(self, seed: Object, secrets: GardenSecrets) -> None:
-        """What no task waits for, since all of them may need it."""
+    async def _prepare(self, seed: Object) -> str:
+        """What no task waits for, since all of them may need it. Returns the name of the wildcard certificate."""
         zones = mapping(mapping(seed["spec"]).get("provider")).get("zones") or []
         for namespace in labelled_namespaces.objects(zones=zones):
             await share(self.seed.client, NAMESPACES, namespace)
         selection = Selection(namespace=GARDEN, label_selector=prerequisites.WILDCARD_SELECTOR)
-        prerequisites.demand_one_certificate(await self.seed.client.list(SECRETS, selection, form=Form.METADATA))
-        await self.objects.deploy(_MONITORING, [prerequisites.monitoring_copy(secrets.monitoring)])
+        return prerequisites.wildcard_certificate(await self.seed.client.list(SECRETS, selection, form=Form.METADATA))
 
     async def _open_keys(self) -> SecretsManager:
         return await SecretsManager.open(self.seed.client, GARDEN, clock=self.seed.clock, renews_authorities=True)
@@ -226,7 +227,7 @@ class Reconciler:
     # --- the flow
 
     async def _run(
-        self, graph: Graph[SeedOperation], seed: Object, identity: Object | None, made: SecretsManager
+        self, graph: Graph[SeedOperation], seed: Object, identity: Object | None, made: SecretsManager, **names: str
     ) -> None:
         """Raises FlowFailed, FlowCanceled."""
         operation = SeedOperation(
@@ -243,6 +244,7 @@ class Reconciler:
             identity=text(mapping(seed["status"]).get("clusterIdentity")),
             has_own_identity=cluster_identity.is_of_others(identity),
             is_garden=await self._is_garden(),
+            **names,
         )
         async with Progress(partial(self._report, seed), period=_REPORT_SECONDS) as progress:
             record = self.flows, Subject(SEEDS.kind, key(seed))

@@ -6,12 +6,12 @@ from agent.gardenlet.components import resource_manager
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
+from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
 from config.fields import as_object
 from config.gardenlet.schema import RESOURCE_MANAGER
 from gardener.api.kinds import SERVICE_MONITORS
 from kube.clock import time_or_none
-from kube.errors import KindNotServed
 from kube.objects import Key, Object, integer, spec, text
 from kube.resources import DEPLOYMENTS, LEASES
 from kube.runtime.controller import TerminalError
@@ -52,20 +52,11 @@ async def _values(operation: SeedOperation) -> resource_manager.Values:
         ca_bundle=bundle.data[BUNDLE].decode() if bundle is not None else "",
         zones=operation.zones,
         autoscaled=operation.installs_autoscaler,
-        monitored=await are_monitors_served(operation),
+        monitored=await are_served(operation, SERVICE_MONITORS),
         additional_namespaces=[
             as_object(each) for each in operation.config.controllers.network_policy.additional_namespace_selectors
         ],
     )
-
-
-async def are_monitors_served(operation: SeedOperation) -> bool:
-    """Whether there can be ServiceMonitors. Raises KubeError."""
-    try:
-        await operation.cluster.discovery.find(SERVICE_MONITORS.api_version, SERVICE_MONITORS.kind)
-    except KindNotServed:
-        return False
-    return True
 
 
 async def _until_held(operation: SeedOperation) -> None:

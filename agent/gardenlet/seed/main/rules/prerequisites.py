@@ -69,8 +69,8 @@ def monitoring_copy(secret: Object) -> Object:
     }
 
 
-def demand_one_certificate(secrets: Sequence[Object]) -> None:
-    """Of those that stand for all names below the seed's ingress domain there is one, or none.
+def wildcard_certificate(secrets: Sequence[Object]) -> str:
+    """The name of the one that stands for all names below the seed's ingress domain; empty: there is none.
 
     Raises: PrerequisiteMissing
     """
@@ -78,6 +78,7 @@ def demand_one_certificate(secrets: Sequence[Object]) -> None:
         raise PrerequisiteMissing(
             f"need at most one secret with the label {WILDCARD_SELECTOR} but found {len(secrets)}"
         )
+    return key(secrets[0]).name if secrets else ""
 
 
 WILDCARD_SELECTOR = f"{keys.ROLE}={_CONTROL_PLANE_CERTIFICATE}"

@@ -1,0 +1,49 @@
+"""How people reach a component from outside: by the ingress controller, with a password."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.gardenlet.components import nginx_ingress
+from agent.gardenlet.components.parts import GARDEN, made
+from kube.objects import Object
+from kube.resources import INGRESSES
+
+_PREFIX = "nginx.ingress.kubernetes.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """Attributes:
+    host: under which people reach it.
+    login_secret: with those who may.
+    tls_secret: with the certificate for the host.
+    """
+
+    host: str
+    login_secret: str
+    tls_secret: str
+
+
+def ingress(
+    name: str,
+    entrance: Entrance,
+    *,
+    port: int,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> Object:
+    """Args: name: also of the Service. annotations: further ones."""
+    notes = {
+        f"{_PREFIX}/auth-type": "basic",
+        f"{_PREFIX}/auth-realm": "Authentication Required",
+        f"{_PREFIX}/auth-secret": entrance.login_secret,
+        **(annotations or {}),
+    }
+    backend = {"service": {"name": name, "port": {"number": port}}}
+    path = {"path": "/", "pathType": "Prefix", "backend": backend}
+    spec = {
+        "ingressClassName": nginx_ingress.CLASS,
+        "rules": [{"host": entrance.host, "http": {"paths": [path]}}],
+        "tls": [{"hosts": [entrance.host], "secretName": entrance.tls_secret}],
+    }
+    return made(INGRESSES, name, namespace=GARDEN, labels=labels, annotations=notes, spec=spec)

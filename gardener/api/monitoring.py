@@ -1,0 +1,44 @@
+"""The kinds of the Prometheus operator, which makes servers and their configuration of them.
+
+It has its own rules for their fields: here they are open. A seed may have them from somebody else, with these rules.
+"""
+
+from collections.abc import Sequence
+
+from gardener.api import kinds
+from gardener.api.definition import AGE, Column, Definition, Scale
+from gardener.api.schema import raw
+from kube.resources import Resource
+
+_SCALE = Scale(".spec.shards", ".status.shards", ".status.selector")
+_REPLICAS = Scale(".spec.replicas", ".status.replicas", ".status.selector")
+_AVAILABLE = Column("Available", '.status.conditions[?(@.type=="Available")].status')
+_RECONCILED = Column("Reconciled", '.status.conditions[?(@.type=="Reconciled")].status')
+_PAUSED = Column("Paused", ".status.paused", "boolean", priority=1)
+_VERSION, _READY = Column("Version", ".spec.version"), Column("Ready", ".status.availableReplicas", "integer")
+_OF_SERVERS = (_VERSION, Column("Desired", ".spec.replicas", "integer"), _READY, _RECONCILED, _AVAILABLE, AGE, _PAUSED)
+
+
+def _server(resource: Resource, description: str, scale: Scale | None = None) -> Definition:
+    fields = {"spec*": raw("What is asked for."), "status": raw("What the operator reports.")}
+    return Definition(resource=resource, description=description, fields=fields, columns=_OF_SERVERS, scale=scale)
+
+
+def _part(resource: Resource, description: str, columns: Sequence[Column] = (AGE,)) -> Definition:
+    """What configurations are made of; nothing is reported about it."""
+    fields = {"spec*": raw("What is asked for.")}
+    return Definition(resource=resource, description=description, fields=fields, columns=columns)
+
+
+DEFINITIONS: tuple[Definition, ...] = (
+    _server(kinds.ALERTMANAGERS, "Servers that send alerts on.", _REPLICAS),
+    _server(kinds.PROMETHEUSES, "Servers that scrape metrics, and keep them.", _SCALE),
+    _server(kinds.PROMETHEUS_AGENTS, "Servers that scrape metrics, and send them on.", _SCALE),
+    _server(kinds.THANOS_RULERS, "Servers that evaluate rules on the metrics of several others."),
+    _part(kinds.ALERTMANAGER_CONFIGS, "To whom alerts are sent."),
+    _part(kinds.POD_MONITORS, "Which Pods are scraped."),
+    _part(kinds.PROBES, "Which addresses are probed."),
+    _part(kinds.PROMETHEUS_RULES, "Alerts, and metrics that are computed from others."),
+    _part(kinds.SCRAPE_CONFIGS, "What is scraped that is no Pod or Service."),
+    _part(kinds.SERVICE_MONITORS, "Which Services are scraped."),
+)
