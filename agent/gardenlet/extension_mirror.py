@@ -32,18 +32,21 @@ _ENDED = ("Succeeded", "Error", FAILED)
 _ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
 
 
+def has_ended(extension: Object) -> bool:
+    return last_operation(extension).get("state") in _ENDED
+
+
 def answers(change: Change[Object]) -> bool:
     """Whether an extension has answered; of what was not seen before, it may have been just now."""
     old, new = change.old, change.new
     if new is None:
         return False
-    state = last_operation(new).get("state")
     if old is None:
-        return state in _ENDED
+        return has_ended(new)
     asked, asked_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
     if asked == keys.OPERATION_RECONCILE or (asked in _ASKS and asked != asked_before):
         return False
-    return state in _ENDED and last_operation(old) != last_operation(new)
+    return has_ended(new) and last_operation(old) != last_operation(new)
 
 
 class Pauses:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +13,17 @@ from agent.gardenlet.backup_bucket.controller import declare as buckets
 from agent.gardenlet.backup_entry import reconcile as entry_reconcile
 from agent.gardenlet.backup_entry.controller import declare as entries
 from config.gardenlet.controllers import BackupEntry, Controllers
+from devcluster.faults import Rule, WatchEnd, unavailable
 from gardener import keys
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_controllers import looked_at
+from kit.garden_controllers import looked_at, until_synced
 from kit.gardenlet_mirrors import GARDEN, SHOOT_UID, MirrorPlace, last_state, until_state
 from kit.objects import encoded
+from kit.proxied import proxied
 from kit.world import WRITES
 from kube.clock import utc_now
 from kube.objects import Object, annotations, finalizers, is_deleting, mapping, metadata, resource_version, uid
@@ -206,6 +209,28 @@ async def test_an_entry_is_made_and_then_left_alone(place: MirrorPlace) -> None:
             await looked_at(loop, BACKUP_ENTRIES, touched)
         assert [call.resource for call in place.calls(audit, since, *WRITES)] == writes
     audit.close()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["are listed late", "are watched late"])
+async def test_an_answer_counts_though_the_cluster_object_is_seen_after_it(
+    place: MirrorPlace, tmp_path: Path, late: bool
+) -> None:
+    hidden = [Rule(fault=unavailable(), path="/clusters$", watch=watch) for watch in (None, True)]
+    async with proxied(place.garden.cluster, tmp_path) as (proxy, _):
+        if not late:
+            proxy.rules.add(*hidden)
+        async with place.gardenlet(entries, seed=tmp_path / "kubeconfig") as (loop,):
+            if late:
+                await until_synced(loop)
+                proxy.rules.add(*hidden)
+                proxy.end_watches(WatchEnd.RESET, path="/clusters$")
+            place.ready_bucket()
+            place.entry()
+            await place.asked(EXTENSION_ENTRIES, place.entry_name)
+            answered = place.answer(EXTENSION_ENTRIES, place.entry_name)
+            await looked_at(loop, EXTENSION_ENTRIES, answered)
+            proxy.rules.clear()
+            await until_state(place.find_entry, "Create", "Succeeded")
 
 
 async def test_an_entry_waits_for_a_bucket_whatever_of_it_is_missing(place: MirrorPlace) -> None:

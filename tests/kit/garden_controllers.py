@@ -91,6 +91,11 @@ async def looked_at(loop: ControlLoop, resource: Resource, obj: Object) -> None:
     await until_idle(loop)
 
 
+async def until_synced(loop: ControlLoop) -> None:
+    """Returns when all that it watches has been listed."""
+    await soon(lambda: all(watch.store.synced.is_set() for watch in loop._watches), "the first lists")
+
+
 async def until_idle(loop: ControlLoop) -> None:
     """Returns when all that is in the queue of the loop has been looked at."""
     await soon(lambda: loop.queue.is_idle, "the passes to end")

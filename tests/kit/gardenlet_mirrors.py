@@ -10,6 +10,7 @@ async with place.gardenlet(declare):
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from config.gardenlet.controllers import Controllers
@@ -24,6 +25,7 @@ from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.proxied import QUICK
 from kit.seed_kinds import install_seed_kinds
 from kit.world import connected
 from kube.clock import format_time, utc_now
@@ -178,14 +180,21 @@ class MirrorPlace:
         *declared: Declare,
         clock: Callable[[], datetime] = utc_now,
         controllers: Controllers | None = None,
+        seed: Path | None = None,
     ) -> AsyncIterator[list[ControlLoop]]:
-        """In the garden, with the rights of the gardenlet of the Seed."""
+        """In the garden, with the rights of the gardenlet of the Seed.
+
+        Args: seed: a kubeconfig of another way to the seed, on which watches fail.
+        """
         async with (
-            connected(self.garden.gardenlet_kubeconfig(self.name), self.agent) as garden,
-            connected(self.garden.cluster, self.agent) as seed,
+            connected(self.garden.gardenlet_kubeconfig(self.name), self.agent) as of_garden,
+            connected(seed or self.garden.cluster, self.agent) as of_seed,
         ):
             config = gardenlet_config(self.name, controllers=controllers)
-            context = await gardenlet_context(garden=garden, seed=seed, config=config, clock=clock)
+            timings = QUICK if seed else None
+            context = await gardenlet_context(
+                garden=of_garden, seed=of_seed, config=config, clock=clock, timings=timings
+            )
             async with gardenlet_at_work(context, *declared) as loops:
                 yield loops
 

@@ -4,6 +4,7 @@ BackupEntries      that the own Seed is responsible for, that come, are to be wo
 BackupBuckets      of the own Seed, whose operation has changed: all their entries; that can be used from now on: those
                    that have failed
 extension objects  of the same name, when an extension has answered, as long as their Shoot has a Cluster object
+Cluster objects    that were there when an extension answered, and are seen only after the answer
 """
 
 from functools import partial
@@ -11,20 +12,27 @@ from functools import partial
 from agent.gardenlet.backup_entry.reconcile import Reconciler
 from agent.gardenlet.backup_entry.rules import bucket_problem, technical_id
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_mirror import ExtensionMirror, OperationStatus, answers
+from agent.gardenlet.extension_mirror import ExtensionMirror, OperationStatus, answers, has_ended
 from agent.gardenlet.views import BY_BUCKET, BY_NAME, backup_buckets_view, backup_entries_view
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import BACKUP_ENTRIES
 from gardener.extension_contract import last_operation
 from gardener.operations import ERROR
-from kube.objects import Key, Object, is_deleting, resource_version
+from kube.objects import Key, Object, is_deleting, key, resource_version
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
 
-_EXTENSION_ENTRIES_VIEW = View(EXTENSION_ENTRIES, without_managed_fields)
+_BY_CLUSTER = "cluster"
+
+
+def _cluster_of(entry: Object) -> tuple[str]:
+    return (technical_id(key(entry).name),)
+
+
+_EXTENSION_ENTRIES_VIEW = View(EXTENSION_ENTRIES, without_managed_fields, indexes=((_BY_CLUSTER, _cluster_of),))
 _CLUSTERS_VIEW = View(CLUSTERS, resource_version, form=Form.METADATA)
 
 
@@ -46,7 +54,9 @@ def declare(context: Context) -> ControlLoop:
 
     def follow() -> None:
         clusters = loop.watch(seed.caches, _CLUSTERS_VIEW)
-        loop.watch(seed.caches, _EXTENSION_ENTRIES_VIEW, enqueue_mapped(partial(_answered, entries, clusters)))
+        answered = enqueue_mapped(partial(_answered, entries, clusters))
+        extensions = loop.watch(seed.caches, _EXTENSION_ENTRIES_VIEW, answered)
+        loop.watch(seed.caches, _CLUSTERS_VIEW, enqueue_mapped(partial(_seen_late, entries, extensions, clusters)))
 
     loop.when_served(seed.discovery, [EXTENSION_ENTRIES, CLUSTERS], follow)
     return loop.reconciled_by(
@@ -76,6 +86,16 @@ def _answered(entries: Store[Object], clusters: Store[int], change: Change[Objec
     found = entries.keys_by_index(BY_NAME, change.key.name)
     if change.new is None:
         return [name for name in found if is_deleting(entries.get(name) or {})]
-    if not answers(change) or clusters.get(Key("", technical_id(change.key.name))) is None:
+    is_without_cluster = clusters.synced.is_set() and clusters.get(Key("", technical_id(change.key.name))) is None
+    return found if answers(change) and not is_without_cluster else []
+
+
+def _seen_late(
+    entries: Store[Object], extensions: Store[Object], clusters: Store[int], change: Change[int]
+) -> list[Key]:
+    """The entries whose extension object is newer than a Cluster object: the watch of these was behind."""
+    if change.old is not None or change.new is None or not clusters.synced.is_set():
         return []
-    return found
+    found = extensions.values_by_index(_BY_CLUSTER, change.key.name)
+    answered = [key(each).name for each in found if has_ended(each) and resource_version(each) > change.new]
+    return [name for each in answered for name in entries.keys_by_index(BY_NAME, each)]
