@@ -18,7 +18,7 @@ from kube.objects import Object
 
 _FILE = Path(__file__).parent / "gardenlet/seed-objects.json.gz"
 _HASH = re.compile(r"-(?:<hash(?:-\d+)?>|[0-9a-f]{8})$")
-_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip|host)\b")
+_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip|lb-ip|host|key)\b")
 _COUNTED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 MISSING = "-"
 """What a side has that does not have a field."""

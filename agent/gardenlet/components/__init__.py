@@ -1,4 +1,4 @@
-"""What runs in a seed: one module a component.
+"""What runs in a seed, and for each Shoot in it: one module a component.
 
     objects(values) -> the objects, in the order in which they are to be written; pure
     unready(live) -> what is missing until the component works; empty: nothing
@@ -20,5 +20,17 @@ what it had goes.
     kube_state_metrics, prometheus_operator, plutono   monitoring, as far as it is built
     nginx_ingress            what operators look at, from outside
 
-`parts`, `workloads`, `access` and `istio` are what they are made of.
+Of a Shoot, in its namespace in the seed:
+
+    shoot_namespace          that namespace
+    etcd                     its etcds; `etcd_schedules` says when they are backed up
+    kube_apiserver, kube_controller_manager
+    resource_manager.shoot   what applies the ManagedResources of the Shoot
+    gardener_access          with what Gardener works in the Shoot
+    shoot_system             what every Shoot has in its own cluster
+    referenced_resources     copies of what it refers to in the garden
+    dns_records, shoot_extensions   what is asked of extensions
+    shoot_backup_entry       in the garden: where its backups are
+
+`parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are what they are made of.
 """

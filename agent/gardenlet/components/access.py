@@ -44,9 +44,11 @@ def cluster_role(name: str, *rules: Object, labels: Mapping[str, str] | None = N
 def cluster_role_binding(
     name: str,
     *accounts: str,
-    namespace: str,
+    namespace: str = "",
+    groups: Sequence[str] = (),
     role: str = "",
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     is_replaceable: bool = False,
 ) -> Object:
     """Args:
@@ -54,17 +56,22 @@ def cluster_role_binding(
     role: that is granted, if it is called otherwise.
     accounts: ServiceAccounts.
     namespace: of the ServiceAccounts.
+    groups: of users.
     labels: of the binding.
+    annotations: the same.
     is_replaceable: whether the resource manager makes it anew when it is to refer to another role.
     """
-    notes = {keys.DELETE_ON_INVALID_UPDATE: "true"} if is_replaceable else None
+    notes = {**(annotations or {}), **({keys.DELETE_ON_INVALID_UPDATE: "true"} if is_replaceable else {})}
     return made(
         CLUSTER_ROLE_BINDINGS,
         name,
         labels=labels,
         annotations=notes,
         roleRef={"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": role or name},
-        subjects=[_subject(account, namespace) for account in accounts],
+        subjects=[
+            *(_subject(account, namespace) for account in accounts),
+            *({"apiGroup": RBAC_GROUP, "kind": "Group", "name": group} for group in groups),
+        ],
     )
 
 

@@ -23,10 +23,11 @@ def deployment(
     pod: Object,
     selects: Mapping[str, str] | None = None,
     pod_labels: Mapping[str, str] | None = None,
+    namespace: str = GARDEN,
     replicas: int = 1,
     **fields: Any,
 ) -> Object:
-    """In the namespace `garden`.
+    """A Deployment.
 
     Args:
         name: of the Deployment.
@@ -34,6 +35,7 @@ def deployment(
         pod: the spec of its pods.
         selects: labels of its pods by which they are found; None: `labels`.
         pod_labels: further ones.
+        namespace: of the Deployment.
         replicas: how many pods.
         fields: of the spec.
     """
@@ -45,7 +47,7 @@ def deployment(
         "template": {"metadata": {"labels": {**selects, **(pod_labels or {})}}, "spec": pod},
         **fields,
     }
-    return made(DEPLOYMENTS, name, namespace=GARDEN, labels=labels, spec=spec)
+    return made(DEPLOYMENTS, name, namespace=namespace, labels=labels, spec=spec)
 
 
 def container(name: str, image: str, *, cpu: str, memory: str, **fields: Any) -> Object:
@@ -66,11 +68,12 @@ def service(
     selects: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
+    namespace: str = GARDEN,
     **fields: Any,
 ) -> Object:
-    """In the namespace `garden`. Args: fields: of the spec."""
+    """Args: fields: of the spec."""
     spec = {"selector": dict(selects), "ports": list(ports), **({"type": "ClusterIP"} | fields)}
-    return made(SERVICES, name, namespace=GARDEN, labels=labels, annotations=annotations, spec=spec)
+    return made(SERVICES, name, namespace=namespace, labels=labels, annotations=annotations, spec=spec)
 
 
 def port(name: str, number: int, target: int | str = 0) -> Object:

@@ -2,6 +2,8 @@
 
 configuration   its configuration file
 webhooks        the webhook configurations that send requests to it
+workload        its pods
+shoot           that of a Shoot, which applies what the Shoot is to have
 
 It is written by the gardenlet itself, since nothing else could apply it. Its webhooks must not stand in its own way:
 its pods carry labels by which they are left out.
@@ -23,49 +25,31 @@ from agent.gardenlet.components.monitors import SEED, service_monitor
 from agent.gardenlet.components.parts import (
     GARDEN,
     allowed_ports,
-    autoscaler,
     deployment_unready,
     disruption_budget,
     made,
     spread,
 )
-from agent.gardenlet.components.resource_manager.configuration import (
-    CERTIFICATES,
-    DIRECTORY,
-    FILE,
-    HEALTH,
-    METRICS,
-    WEBHOOKS,
-    of_seed,
-)
+from agent.gardenlet.components.resource_manager.configuration import FILE, METRICS, WEBHOOKS, of_seed
 from agent.gardenlet.components.resource_manager.webhooks import Client, configurations
-from agent.gardenlet.components.workloads import (
-    REACHES_API_SERVER,
-    SCRAPED_IN_SEED,
-    container,
-    container_ports,
-    deployment,
-    port,
-    service,
-)
+from agent.gardenlet.components.resource_manager.workload import LABELS, NAME, its_autoscaler, its_service, pod
+from agent.gardenlet.components.workloads import REACHES_API_SERVER, SCRAPED_IN_SEED, deployment
 from gardener import keys
 from gardener.references import stamp
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
 from kube.yaml import Dumper
 
-NAME = "gardener-resource-manager"
+__all__ = ["DNS_NAMES", "LABELS", "NAME", "ROLE", "Values", "objects", "unready"]
+
 ROLE = f"{NAME}-seed"
 DNS_NAMES = tuple(f"{NAME}{suffix}" for suffix in ("", ".garden", ".garden.svc", ".garden.svc.cluster.local"))
 """Of its certificate."""
-LABELS = {"app": NAME}
 unready = deployment_unready
 """Of its Deployment."""
 
 _POD_LABELS = {**LABELS, keys.ROLE: "seed"}
-_TOKEN_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
-_TOKEN_SECONDS = 43_200
-_READ_BY_ALL = 0o644
+_REACHED = {SCRAPED_IN_SEED: allowed_ports(METRICS), keys.FROM_WORLD: allowed_ports(WEBHOOKS)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +88,9 @@ def objects(values: Values) -> list[Object]:
         cluster_role_binding(ROLE, NAME, namespace=GARDEN, labels=LABELS),
         config_map,
         spread(its_deployment, zones=values.zones),
-        _service(),
+        its_service(GARDEN, labels=LABELS, annotations=_REACHED),
         disruption_budget(NAME, GARDEN, labels=LABELS, selects=_POD_LABELS),
-        *([_autoscaler()] if values.autoscaled else []),
+        *([its_autoscaler(GARDEN, labels=LABELS, least_memory="64Mi")] if values.autoscaled else []),
         *([service_monitor(SEED, NAME, selects=LABELS)] if values.monitored else []),
         *configurations(NAME, client, labels=LABELS),
     ]
@@ -125,63 +109,6 @@ def _deployment(values: Values) -> Object:
         labels={**LABELS, keys.HIGH_AVAILABILITY_SKIP: "true"},
         selects=LABELS,
         pod_labels={**_POD_LABELS, **REACHES_API_SERVER, skipped: "true"},
-        pod=_pod(values),
+        pod=pod(values.image, server_secret=values.server_secret, priority="gardener-system-critical"),
         replicas=values.replicas,
     )
-
-
-def _pod(values: Values) -> Object:
-    token = {"serviceAccountToken": {"expirationSeconds": _TOKEN_SECONDS, "path": "token"}}
-    root = {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}
-    field = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-    namespace = {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}}
-    volumes = {
-        "kube-api-access-gardener": (
-            _TOKEN_DIRECTORY,
-            {"projected": {"sources": [token, root, namespace], "defaultMode": _READ_BY_ALL}},
-        ),
-        "tls": (CERTIFICATES, {"secret": {"secretName": values.server_secret, "defaultMode": _READ_BY_ALL}}),
-        "config": (DIRECTORY, {"configMap": {"name": NAME, "defaultMode": _READ_BY_ALL}}),
-    }
-    mounts = [{"name": name, "mountPath": path, "readOnly": True} for name, (path, _) in volumes.items()]
-    return {
-        "serviceAccountName": NAME,
-        "priorityClassName": "gardener-system-critical",
-        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_container(values, mounts)],
-        "volumes": [{"name": name, **source} for name, (_, source) in volumes.items()],
-    }
-
-
-def _container(values: Values, mounts: list[Object]) -> Object:
-    return container(
-        NAME,
-        values.image,
-        cpu="23m",
-        memory="75Mi",
-        args=[f"--config={DIRECTORY}/{FILE}"],
-        ports=container_ports(metrics=METRICS, health=HEALTH),
-        livenessProbe=_probe("/healthz", initialDelaySeconds=30, timeoutSeconds=5, failureThreshold=5),
-        readinessProbe=_probe("/readyz", initialDelaySeconds=10),
-        volumeMounts=mounts,
-    )
-
-
-def _probe(path: str, **fields: int) -> Object:
-    return {"httpGet": {"path": path, "port": HEALTH, "scheme": "HTTP"}, **fields}
-
-
-def _service() -> Object:
-    ports = [port("metrics", METRICS), port("health", HEALTH), port("server", 443, WEBHOOKS)]
-    reached = {SCRAPED_IN_SEED: allowed_ports(METRICS), keys.FROM_WORLD: allowed_ports(WEBHOOKS)}
-    return service(NAME, ports=ports, selects=LABELS, labels=LABELS, annotations=reached)
-
-
-def _autoscaler() -> Object:
-    policy = {
-        "containerName": "*",
-        "controlledValues": "RequestsOnly",
-        "minAllowed": {"memory": "64Mi"},
-        "maxAllowed": {"cpu": "4", "memory": "10G"},
-    }
-    return autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy, labels=LABELS)

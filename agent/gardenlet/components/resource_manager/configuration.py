@@ -1,4 +1,4 @@
-"""The configuration file of the resource manager of a seed. What is not said has its default."""
+"""The configuration files of resource managers: of a seed, and of a Shoot. What is not said has its default."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +14,8 @@ METRICS, HEALTH, WEBHOOKS = 8080, 8081, 10250
 """Ports."""
 
 _ROLES = (keys.ROLE_SHOOT, keys.ROLE_EXTENSION, keys.ROLE_ISTIO_SYSTEM, keys.ROLE_ISTIO_INGRESS)
+_SHOOT_NAMESPACES = ("kube-system", "kubernetes-dashboard", "kube-node-lease")
+"""Of Shoots, with namespaced objects that are Gardener's."""
 _EXPOSURE_CLASS = "handler.exposureclass.gardener.cloud/name"
 
 
@@ -52,6 +54,38 @@ def of_seed(*, name: str, additional_namespaces: Sequence[Object] = ()) -> Objec
         "projectedTokenMount",
         "tokenInvalidator",
     )
+    return _file(name, GARDEN, controllers, enabled)
+
+
+def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str) -> Object:
+    """For a Shoot without workers.
+
+    Args:
+        name: of its Lease.
+        namespace: of the Shoot, in the seed.
+        seed_identity: by which objects say in which seed their ManagedResource is.
+        kubeconfig: file with which it reaches the Shoot.
+    """
+    controllers: dict[str, Any] = {
+        "clusterID": seed_identity,
+        "garbageCollector": {"enabled": True, "syncPeriod": "12h0m0s"},
+        "health": {"concurrentSyncs": 10, "syncPeriod": "1m0s"},
+        # What differs is written, so nothing has to be written always.
+        "managedResource": {"concurrentSyncs": 20, "syncPeriod": "1m0s"},
+        "networkPolicy": {"enabled": False},
+        "tokenInvalidator": {"enabled": True, "concurrentSyncs": 5},
+        "tokenRequestor": {"enabled": True, "concurrentSyncs": 5},
+    }
+    connections = {
+        "sourceClientConnection": {"namespaces": [namespace]},
+        "targetClientConnection": {"namespaces": list(_SHOOT_NAMESPACES), "kubeconfig": kubeconfig},
+    }
+    return _file(name, namespace, controllers, ("tokenInvalidator",), log_format="json") | connections
+
+
+def _file(
+    name: str, namespace: str, controllers: Object, webhooks: Sequence[str], *, log_format: str = "text"
+) -> Object:
     server = {
         "healthProbes": {"port": HEALTH},
         "metrics": {"port": METRICS},
@@ -61,9 +95,9 @@ def of_seed(*, name: str, additional_namespaces: Sequence[Object] = ()) -> Objec
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
         "kind": "ResourceManagerConfiguration",
         "controllers": controllers,
-        "leaderElection": {"leaderElect": True, "resourceName": name, "resourceNamespace": GARDEN},
-        "logFormat": "text",
+        "leaderElection": {"leaderElect": True, "resourceName": name, "resourceNamespace": namespace},
+        "logFormat": log_format,
         "logLevel": "info",
         "server": server,
-        "webhooks": {each: {"enabled": True} for each in enabled},
+        "webhooks": {each: {"enabled": True} for each in webhooks},
     }

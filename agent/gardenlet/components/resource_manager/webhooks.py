@@ -1,4 +1,4 @@
-"""The webhooks of the resource manager of a seed: which requests its API server sends there.
+"""The webhooks of resource managers: which requests the API server of a seed, and that of a Shoot, sends there.
 
 `Client` says how it is reached: by its Service, or by a URL where it is a process beside the API server.
 """
@@ -29,8 +29,12 @@ _EXTENSION_KINDS = (
 )
 _WRITES = ("CREATE", "UPDATE")
 _PURPOSE = "gardener.cloud/purpose"
+_INVALIDATE_TOKENS = "/webhooks/invalidate-service-account-token-secret"
+_WITH_TOKENS = {"matchLabels": {keys.PURPOSE: keys.PURPOSE_TOKEN_INVALIDATOR}}
 _OWN_APP = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-manager"]}
-_NOT_IN_SHOOTS = {"key": _PURPOSE, "operator": "NotIn", "values": ["kube-system", "kubernetes-dashboard"]}
+_OF_GARDENER = ["kube-system", "kubernetes-dashboard"]
+"""Purposes of namespaces in Shoots."""
+_NOT_IN_SHOOTS = {"key": _PURPOSE, "operator": "NotIn", "values": _OF_GARDENER}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +70,24 @@ def configurations(name: str, client: Client, *, labels: Mapping[str, str]) -> l
     ]
 
 
+def of_shoot(name: str, client: Client, *, labels: Mapping[str, str]) -> Object:
+    """The configuration in a Shoot without workers: there are no pods to be changed. Args: name: of it."""
+    webhook = _webhook(
+        f"token-invalidator.{GROUP}",
+        client.at(_INVALIDATE_TOKENS),
+        [_rule(_WRITES, "", ["v1"], ["secrets"])],
+        selects=_WITH_TOKENS,
+        considers={"matchExpressions": [{"key": _PURPOSE, "operator": "In", "values": _OF_GARDENER}]},
+    )
+    return made(MUTATING_WEBHOOKS, name, labels=labels, webhooks=[webhook])
+
+
 def _mutating(client: Client) -> Iterator[Object]:
     yield _mutates(
         f"token-invalidator.{GROUP}",
-        client.at("/webhooks/invalidate-service-account-token-secret"),
+        client.at(_INVALIDATE_TOKENS),
         [_rule(_WRITES, "", ["v1"], ["secrets"])],
-        selects={"matchLabels": {keys.PURPOSE: keys.PURPOSE_TOKEN_INVALIDATOR}},
+        selects=_WITH_TOKENS,
     )
     yield _mutates(
         f"projected-token-mount.{GROUP}",

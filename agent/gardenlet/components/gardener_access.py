@@ -1,0 +1,82 @@
+"""With what Gardener itself works in a Shoot: two kubeconfigs, whose tokens the resource manager keeps.
+
+gardener            by the name that everybody knows
+gardener-internal   by the Service in the seed
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from agent.gardenlet.components.access import cluster_role_binding
+from agent.gardenlet.components.control_plane import access_secret, in_shoot
+from kube.objects import Object, mapping, mappings, text
+from kube.yaml import Dumper
+
+EXTERNAL, INTERNAL = "gardener", "gardener-internal"
+"""Names of the Secrets, and of the ServiceAccounts in the Shoot."""
+NAMES = (EXTERNAL, INTERNAL)
+MANAGED_RESOURCE = "shoot-core-gardeneraccess"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What it depends on.
+
+    Attributes:
+        servers: URL of the API server, by name of the Secret.
+        ca_bundle: of the Shoot's authority, PEM.
+        tokens: that are in the Secrets, see `token_in`.
+    """
+
+    namespace: str
+    servers: Mapping[str, str]
+    ca_bundle: bytes
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def objects(values: Values) -> list[Object]:
+    rights = cluster_role_binding(
+        "gardener.cloud:system:gardener", *NAMES, namespace="kube-system", role="cluster-admin"
+    )
+    return [
+        *(access_secret(name, values.namespace, name=name, kubeconfig=_kubeconfig(values, name)) for name in NAMES),
+        *in_shoot(MANAGED_RESOURCE, [rights], namespace=values.namespace, keep_objects=True),
+    ]
+
+
+def server_of(name: str, *, host: str, namespace: str) -> str:
+    """Args: host: of the API server. namespace: of the Shoot, in the seed."""
+    return f"https://{host}" if name == EXTERNAL else f"https://kube-apiserver.{namespace}.svc"
+
+
+def token_in(secret: Object | None) -> str:
+    """What the requestor of tokens has put into the kubeconfig of a Secret; empty: nothing yet."""
+    encoded = text(mapping((secret or {}).get("data")).get("kubeconfig"))
+    try:
+        kubeconfig = yaml.safe_load(base64.b64decode(encoded)) if encoded else None
+    except (ValueError, yaml.YAMLError):
+        return ""  # a new one is made
+    user, *_ = mappings(mapping(kubeconfig).get("users")) or [{}]
+    return text(mapping(user.get("user")).get("token"))
+
+
+def _kubeconfig(values: Values, name: str) -> str:
+    context = values.namespace
+    cluster = {
+        "certificate-authority-data": base64.b64encode(values.ca_bundle).decode(),
+        "server": values.servers[name],
+    }
+    token = values.tokens.get(name, "")
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": context, "cluster": cluster}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+        "current-context": context,
+        "preferences": {},
+        "users": [{"name": context, "user": {"token": token} if token else {}}],
+    }
+    return base64.b64encode(yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()).decode()

@@ -1,0 +1,114 @@
+"""The API server of a Shoot: what runs it, and the Service before it.
+
+    service(namespace)   is there first, since its address is among the arguments
+    objects(values)      all else, in the order in which it is to be written
+
+A key for encryption that is rotated comes in two steps: first all API servers get both keys and use the old one, and
+only then use the new one; see `encryption_keys`. ConfigMaps and Secrets are named after their content, so that other
+content is a roll-out, and the garbage collector removes what no pod uses any more.
+"""
+
+from agent.gardenlet.components.control_plane import ALL_SCRAPE_TARGETS, FROM_GARDEN
+from agent.gardenlet.components.kube_apiserver.arguments import issuer, runtime_config
+from agent.gardenlet.components.kube_apiserver.deployment import LABELS, its_deployment, its_files
+from agent.gardenlet.components.kube_apiserver.values import (
+    NAME,
+    PORT,
+    Encryption,
+    Key,
+    Secrets,
+    Values,
+    encryption_keys,
+)
+from agent.gardenlet.components.parts import allowed_ports, autoscaler, deployment_unready, disruption_budget, made
+from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, port
+from agent.gardenlet.components.workloads import service as service_of
+from gardener import keys
+from kube.objects import Object
+from kube.resources import DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS
+
+__all__ = [
+    "LABELS",
+    "NAME",
+    "PORT",
+    "Encryption",
+    "Key",
+    "Secrets",
+    "Values",
+    "encryption_keys",
+    "issuer",
+    "objects",
+    "runtime_config",
+    "service",
+    "unready",
+]
+
+unready = deployment_unready
+"""Of its Deployment."""
+
+_MOST_REPLICAS = 6
+_CALLERS = (
+    '{"matchLabels":{"gardener.cloud/role":"istio-ingress"}}',
+    f'{{"matchLabels":{{"{keys.ACCESS_TARGET_API_SERVER}":"allowed"}}}}',
+    FROM_GARDEN,
+    f'{{"matchExpressions":[{{"key":"{keys.EXPOSURE_CLASS_HANDLER}","operator":"Exists"}}]}}',
+    '{"matchLabels":{"gardener.cloud/role":"extension"}}',
+)
+"""Selectors of namespaces whose pods may reach it."""
+
+
+def service(namespace: str) -> Object:
+    notes = {
+        "networking.istio.io/exportTo": "*",
+        ALL_SCRAPE_TARGETS: allowed_ports(PORT),
+        keys.NAMESPACE_SELECTORS: f"[{','.join(_CALLERS)}]",
+        keys.NAMESPACE_ALIAS: "all-shoots",
+    }
+    return service_of(
+        NAME, namespace=namespace, ports=[port(NAME, PORT)], selects=LABELS, labels=LABELS, annotations=notes
+    )
+
+
+def objects(values: Values) -> list[Object]:
+    return [
+        *its_files(values),
+        disruption_budget(NAME, values.namespace, labels=LABELS),
+        its_deployment(values),
+        _horizontal_autoscaler(values),
+        *([_vertical_autoscaler(values)] if values.autoscaled else []),
+    ]
+
+
+def _horizontal_autoscaler(values: Values) -> Object:
+    """More replicas only where one that is as large as it may be does not suffice."""
+    spec = {
+        "scaleTargetRef": {**DEPLOYMENTS.type_meta, "name": NAME},
+        "minReplicas": values.least_replicas,
+        "maxReplicas": max(_MOST_REPLICAS, values.least_replicas),
+        "metrics": [_metric("cpu", "6"), _metric("memory", "24G")],
+        "behavior": {
+            "scaleUp": _behavior("Percent", 100, period=60, window=60),
+            "scaleDown": _behavior("Pods", 1, period=300, window=1800),
+        },
+    }
+    labels = {HIGH_AVAILABILITY_TYPE: "server"}
+    return made(HORIZONTAL_POD_AUTOSCALERS, NAME, namespace=values.namespace, labels=labels, spec=spec)
+
+
+def _metric(resource: str, average: str) -> Object:
+    target = {"type": "AverageValue", "averageValue": average}
+    return {"type": "Resource", "resource": {"name": resource, "target": target}}
+
+
+def _behavior(kind: str, value: int, *, period: int, window: int) -> Object:
+    policy = {"type": kind, "value": value, "periodSeconds": period}
+    return {"stabilizationWindowSeconds": window, "selectPolicy": "Max", "policies": [policy]}
+
+
+def _vertical_autoscaler(values: Values) -> Object:
+    policy = {
+        "containerName": NAME,
+        "controlledValues": "RequestsOnly",
+        "minAllowed": {"cpu": "20m", "memory": "200M"},
+    }
+    return autoscaler(f"{NAME}-vpa", values.namespace, deployment=NAME, policy=policy)

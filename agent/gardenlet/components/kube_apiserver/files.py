@@ -1,0 +1,118 @@
+"""Files that the API server of a Shoot reads: ConfigMaps and Secrets named after their content.
+
+What is a Secret for this is one because it has keys or kubeconfigs in it.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from agent.gardenlet.components.kube_apiserver.plugins import configured
+from agent.gardenlet.components.kube_apiserver.values import NAME, Encryption, Key, Values
+from agent.gardenlet.components.parts import made
+from gardener.references import make_unique
+from kube.objects import Object, mapping, text
+from kube.resources import CONFIG_MAPS, SECRETS
+from kube.yaml import Dumper
+
+ENCRYPTION = f"{NAME}-etcd-encryption-configuration"
+ENCRYPTION_FILE = "encryption-configuration.yaml"
+AUDIT_POLICY_FILE = "audit-policy.yaml"
+ADMISSION_FILE = "admission-configuration.yaml"
+ADMISSION_DIRECTORY = "/etc/kubernetes/admission"
+ADMISSION_KUBECONFIGS_DIRECTORY = "/etc/kubernetes/admission-kubeconfigs"
+AUTHENTICATION_FILE = "config.yaml"
+OIDC_CA_FILE = "ca.crt"
+
+_NO_AUDIT = """apiVersion: audit.k8s.io/v1
+kind: Policy
+metadata:
+  creationTimestamp: null
+rules:
+- level: None
+"""
+
+
+def audit_policy(values: Values) -> Object:
+    return _config_map("audit-policy-config", values, {AUDIT_POLICY_FILE: values.audit_policy or _NO_AUDIT})
+
+
+def admission(values: Values) -> Object:
+    """The configurations of admission plugins, a file each."""
+    files = {file: _yaml(config) for file, config in _admission_files(values)}
+    plugins = [
+        {"name": plugin.name, "path": f"{ADMISSION_DIRECTORY}/{plugin.file}"}
+        for plugin in configured(values)
+        if plugin.file in files
+    ]
+    listed = {
+        "apiVersion": "apiserver.k8s.io/v1alpha1",
+        "kind": "AdmissionConfiguration",
+        "plugins": plugins or None,
+    }
+    return _config_map(f"{NAME}-admission-config", values, {ADMISSION_FILE: _yaml(listed), **files})
+
+
+def _admission_files(values: Values) -> Iterator[tuple[str, Any]]:
+    for plugin in configured(values):
+        config: Any = dict(plugin.config) if isinstance(plugin.config, Mapping) else plugin.config
+        if plugin.kubeconfig:
+            config = _with_kubeconfig(plugin.name, mapping(config), plugin.kubeconfig_file)
+        if config:
+            yield plugin.file, config
+
+
+def _with_kubeconfig(plugin: str, config: Object, file: str) -> Object:
+    """The configuration, which says that the kubeconfig is the one of the Shoot's Secret."""
+    path = f"{ADMISSION_KUBECONFIGS_DIRECTORY}/{file}"
+    if plugin == "ImagePolicyWebhook":
+        return {**config, "imagePolicy": {**mapping(config.get("imagePolicy")), "kubeConfigFile": path}}
+    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration"}
+    return {**kind, **config, "kubeConfigFile": path}
+
+
+def admission_kubeconfigs(values: Values) -> Object:
+    data = {plugin.kubeconfig_file: plugin.kubeconfig for plugin in configured(values) if plugin.kubeconfig}
+    return _secret(f"{NAME}-admission-kubeconfigs", values.namespace, data)
+
+
+def authentication(values: Values) -> Object:
+    return _config_map(f"{NAME}-authentication-config", values, {AUTHENTICATION_FILE: values.authentication})
+
+
+def oidc_authority(values: Values) -> Object:
+    bundle = text(values.setting("oidcConfig").get("caBundle"))
+    return _secret(f"{NAME}-oidc-cabundle", values.namespace, {OIDC_CA_FILE: bundle})
+
+
+def encryption(namespace: str, content: Encryption) -> Object:
+    data = {ENCRYPTION_FILE: _yaml(_encryption_configuration(content))}
+    return _secret(ENCRYPTION, namespace, data, labels={"role": ENCRYPTION})
+
+
+def _encryption_configuration(content: Encryption) -> Object:
+    encrypts = {"aescbc": {"keys": [_key(each) for each in content.keys]}}
+    # What comes first is used for writing.
+    entries = [{"resources": list(content.resources), "providers": [encrypts, {"identity": {}}]}]
+    if content.removed:
+        entries.append({"resources": list(content.removed), "providers": [{"identity": {}}, encrypts]})
+    return {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration", "resources": entries}
+
+
+def _key(key: Key) -> Object:
+    return {"name": key.name, "secret": key.secret}
+
+
+def _config_map(name: str, values: Values, data: Mapping[str, str]) -> Object:
+    return make_unique(made(CONFIG_MAPS, name, namespace=values.namespace, data=dict(data)))
+
+
+def _secret(name: str, namespace: str, data: Mapping[str, str], *, labels: Mapping[str, str] | None = None) -> Object:
+    encoded = {file: base64.b64encode(content.encode()).decode() for file, content in data.items()}
+    return make_unique(made(SECRETS, name, namespace=namespace, labels=labels, type="Opaque", data=encoded))
+
+
+def _yaml(content: Any) -> str:
+    return yaml.dump(content, Dumper=Dumper, sort_keys=True, width=1 << 20)
