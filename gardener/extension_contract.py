@@ -4,25 +4,33 @@ Gardener writes spec and annotations, the extension the status. A spec takes eff
 that names an operation, and a timestamp that makes each kick a change. An answer counts only if it belongs to what was
 asked last: by its generation, and by its time.
 
-    annotations = kick(OPERATION_RECONCILE, now=now)
+    annotations = kick(OPERATION_RECONCILE, now=now, live=obj)
     answer = answer_of(obj, kicked=annotations[TIMESTAMP])
+
+Answers have times of whole seconds, and an extension may end after it has taken a question and before it says so. What
+it said before would look like its answer, were that of the same second: so a kick has a time of a later second than
+the answer that is there, for which `pause_before_kick` may be needed. An extension that is asked again while it works
+on the same spec answers both questions at once.
 
 Pure: how long to wait, and for what, is up to whoever asks.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gardener.error_codes import codes_in, merged
-from gardener.keys import OPERATION, OPERATION_MIGRATE, TIMESTAMP
+from gardener.keys import OPERATION, OPERATION_MIGRATE, OPERATION_RECONCILE, TIMESTAMP
 from kube.clock import time_or_none
-from kube.objects import Object, annotations, integer, mapping, metadata, text, texts
+from kube.objects import Object, annotations, integer, is_deleting, mapping, metadata, text, texts
 
 SUCCEEDED, PROCESSING, ERROR, FAILED = "Succeeded", "Processing", "Error", "Failed"
 MIGRATE = "Migrate"
 _ENDED = (ERROR, FAILED)
+_SECOND, _TICK = timedelta(seconds=1), timedelta(microseconds=1)
+_MOST_SKEW = timedelta(minutes=10)
+"""Between the clocks of both sides; a time beyond it is a wrong one, of which nothing follows."""
 
 
 # --- asking
@@ -33,9 +41,32 @@ def timestamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def kick(operation: str, *, now: datetime) -> dict[str, str]:
-    """The annotations of a kick, to be written in the same request as the spec."""
-    return {OPERATION: operation, TIMESTAMP: timestamp(now)}
+def kick(operation: str, *, now: datetime, live: Object | None = None) -> dict[str, str]:
+    """The annotations of a kick, to be written in the same request as the spec.
+
+    Args: live: the object that is asked; None: a new one.
+    """
+    return {OPERATION: operation, TIMESTAMP: timestamp(_moment(live or {}, now))}
+
+
+def pause_before_kick(live: Object, *, now: datetime) -> float:
+    """Seconds to wait, 1 at most: an answer to a kick that is written by then has a later time than the present one."""
+    return min(max((_after_answer(live, now) - now).total_seconds(), 0.0), 1.0)
+
+
+def _moment(live: Object, now: datetime) -> datetime:
+    """Of a kick: another one than before, and after the answer that is there."""
+    moment = max(now, _after_answer(live, now))
+    return moment + _TICK if timestamp(moment) == annotations(live).get(TIMESTAMP) else moment
+
+
+def _after_answer(live: Object, now: datetime) -> datetime:
+    """The first moment that is after what the status has, in the precision of that; now, if that has no such time."""
+    times = (time_or_none(each.get("lastUpdateTime")) for each in (last_operation(live), last_error(live)))
+    answered = max((each for each in times if each is not None and each - now <= _MOST_SKEW), default=None)
+    if answered is None:
+        return now
+    return answered + (_TICK if answered.microsecond else _SECOND)
 
 
 def is_unanswered(obj: Object) -> bool:
@@ -43,17 +74,26 @@ def is_unanswered(obj: Object) -> bool:
     return OPERATION not in annotations(obj) and observed_generation(obj) < integer(metadata(obj).get("generation"))
 
 
-def needs_kick(obj: Object, *, spec_changed: bool) -> bool:
+def needs_kick(
+    obj: Object, *, spec_changed: bool, operation: str = OPERATION_RECONCILE, data_changed: str = ""
+) -> bool:
     """Whether an object that is kicked only if needed has to be.
 
     That is: something else is asked for than before, the answer is missing, or it is a bad one or an old one.
+
+    Args:
+        obj: the object.
+        spec_changed: whether its spec is about to change.
+        operation: what is to be asked.
+        data_changed: when the data changed last to which the spec refers; empty: it refers to none.
     """
-    if spec_changed or is_unanswered(obj):
+    asked, last = annotations(obj).get(OPERATION), last_operation(obj)
+    if spec_changed or is_unanswered(obj) or asked not in (None, operation):
         return True
-    operation = last_operation(obj)
-    if not operation:
-        return OPERATION not in annotations(obj)
-    return operation.get("state") != SUCCEEDED or _is_older(operation, annotations(obj).get(TIMESTAMP, ""))
+    if not last:
+        return asked is None
+    is_bad = last.get("state") != SUCCEEDED or last.get("type") == MIGRATE or bool(last_error(obj))
+    return is_bad or _is_older(last, annotations(obj).get(TIMESTAMP, "")) or _is_older(last, data_changed)
 
 
 # --- reading the answer
@@ -87,24 +127,55 @@ def answer_of(obj: Object, *, kicked: str = "") -> Answer:
 
     Args: kicked: the timestamp of the kick that is to be answered; empty: the one that stands in the annotation.
     """
-    if (trouble := trouble_of(obj)) is not None:
+    missing = _missing(obj, kicked)
+    trouble = trouble_of(obj) if not missing else answered_error(obj, kicked=kicked)
+    if trouble is not None:
         return trouble
+    return pending(obj, missing) if missing else Ready()
+
+
+def answered_error(obj: Object, *, kicked: str = "") -> Trouble | None:
+    """The error that is the answer to what was asked last; None also if the status has one that is older than that.
+
+    Args: kicked: as of `answer_of`.
+    """
+    noted, error = annotations(obj).get(TIMESTAMP, ""), last_error(obj)
+    if (kicked and noted != kicked) or (OPERATION in annotations(obj) and not is_deleting(obj)):
+        return None
+    dated = error if error.get("lastUpdateTime") else last_operation(obj)
+    return None if dated.get("lastUpdateTime") and _is_older(dated, noted) else trouble_of(obj)
+
+
+def pending(obj: Object, reason: str) -> Pending:
+    """With the error that the extension reported before it was asked, if there is one."""
+    return Pending(f"{reason}{_reported_before(obj)}")
+
+
+def _reported_before(obj: Object) -> str:
+    said = text(last_error(obj).get("description"))
+    return f"; before it was asked, it reported: {said}" if said else ""
+
+
+def _missing(obj: Object, kicked: str) -> str:
+    """What is missing until the question is answered well; empty: nothing."""
     generation, observed = integer(metadata(obj).get("generation")), observed_generation(obj)
+    if is_deleting(obj):
+        return "it is being deleted"
     if observed != generation:
-        return Pending(f"observed generation outdated ({observed}/{generation})")
+        return f"observed generation outdated ({observed}/{generation})"
     if operation := annotations(obj).get(OPERATION):
-        return Pending(f'gardener operation "{operation}" is not yet picked up by controller')
+        return f'gardener operation "{operation}" is not yet picked up by controller'
     last = last_operation(obj)
     if not last:
-        return Pending("extension did not record a last operation yet")
+        return "extension did not record a last operation yet"
     if last.get("state") != SUCCEEDED:
-        return Pending(f"extension state is not Succeeded but {text(last.get('state'))}")
+        return f"extension state is not Succeeded but {text(last.get('state'))}"
+    if last.get("type") == MIGRATE:
+        return "the extension has let go of it, and has done nothing since"
     noted = annotations(obj).get(TIMESTAMP, "")
     if kicked and noted != kicked:
-        return Pending(f'annotation "{TIMESTAMP}" is not of this request but {noted or "missing"}')
-    if _is_older(last, noted):
-        return Pending("last operation is older than the request")
-    return Ready()
+        return f'annotation "{TIMESTAMP}" is not of this request but {noted or "missing"}'
+    return "last operation is older than the request" if _is_older(last, noted) else ""
 
 
 def trouble_of(obj: Object) -> Trouble | None:
@@ -153,9 +224,9 @@ def observed_generation(obj: Mapping[str, Any]) -> int:
     return integer(mapping(obj.get("status")).get("observedGeneration"))
 
 
-def _is_older(operation: Object, asked: str) -> bool:
-    """Whether an operation was updated last before it was asked for, in the precision that both times have."""
-    asked_at, updated = time_or_none(asked), time_or_none(operation.get("lastUpdateTime"))
+def _is_older(answer: Object, asked: str) -> bool:
+    """Whether a last operation, or error, was updated before it was asked for, in the precision of both times."""
+    asked_at, updated = time_or_none(asked), time_or_none(answer.get("lastUpdateTime"))
     if asked_at is None or updated is None:
         return asked_at is not None
     if not updated.microsecond:

@@ -77,7 +77,7 @@ class Waiting:
             if 0 < store.version(wanted) < since:
                 return _UNKNOWN
             live = store.get(wanted)
-            if live is None and or_gone and await self._read(resource, wanted) is None:
+            if live is None and or_gone and await self.find(resource, wanted) is None:
                 return ""
             return unready(live) or ("it does not exist" if live is None else "")
 
@@ -111,14 +111,15 @@ class Waiting:
         async def missing(store: Store[Object]) -> str:
             live = store.get(wanted)
             if live is None or its_uid not in ("", uid(live)):
-                live = await self._read(resource, wanted)
+                live = await self.find(resource, wanted)
             if live is None or its_uid not in ("", uid(live)):
                 return ""
             return held(live) if is_deleting(live) else "it is not being deleted"
 
         await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
-    async def _read(self, resource: Resource, wanted: Key) -> Object | None:
+    async def find(self, resource: Resource, wanted: Key) -> Object | None:
+        """The object as the API server has it; None: it is not there, or there is no such kind. Raises KubeError."""
         try:
             return await self._client.find(resource, wanted.name, namespace=wanted.namespace)
         except KindNotServed:

@@ -4,6 +4,9 @@
     worked on    a finalizer holds the object meanwhile
     answered     the status says how it went, for this generation, at a time after the question
 
+The finalizer goes before the status says that the extension has let go: what is deleted then is not destroyed, though
+this may end in between.
+
 A pass may end anywhere. What was begun and not answered is begun again; what was asked, and is not announced any more,
 is found by its state. An object whose Shoot has failed, or is to be ignored, is left alone.
 """
@@ -53,6 +56,7 @@ _ASKS = {
     keys.OPERATION_RESTORE: operations.RESTORE,
     keys.OPERATION_MIGRATE: operations.MIGRATE,
 }
+_LETS_GO = {operations.DELETE, operations.MIGRATE}
 _PHRASES = {operations.DELETE: "Deleting", operations.MIGRATE: "Migrating", operations.RESTORE: "Restoring"}
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -61,18 +65,21 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 def operation_on(obj: Object) -> str:
     """What is to be done; empty: nothing."""
     asked, last = annotations(obj).get(keys.OPERATION, ""), last_operation(obj)
-    if is_deleting(obj):
-        return operations.DELETE
+    kind, has_succeeded = text(last.get("type")), last.get("state") == operations.SUCCEEDED
+    if asked == keys.OPERATION_MIGRATE:
+        return operations.MIGRATE
+    if is_deleting(obj):  # what moves is not destroyed
+        return operations.MIGRATE if kind == operations.MIGRATE else operations.DELETE
     if asked == keys.OPERATION_WAIT_FOR_STATE:
         return ""
-    if asked in {keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE}:
-        return _ASKS[asked]
-    kind, has_succeeded = text(last.get("type")), last.get("state") == operations.SUCCEEDED
+    if asked == keys.OPERATION_RESTORE:
+        return operations.RESTORE
     if not asked and has_succeeded:
         return ""
     if not last:
         return operations.CREATE
-    return operations.RECONCILE if has_succeeded or kind == operations.DELETE else kind
+    is_other = kind == operations.DELETE or (kind == operations.MIGRATE and asked == keys.OPERATION_RECONCILE)
+    return operations.RECONCILE if has_succeeded or is_other else kind
 
 
 def is_to_be_left_alone(cluster: Object) -> bool:
@@ -109,9 +116,9 @@ class Reconciler:
         operation = operation_on(obj) if obj is not None else ""
         if obj is None or not operation or self._is_left_alone(name):
             return Done()
-        if operation == operations.DELETE and FINALIZER not in finalizers(obj):
+        if is_deleting(obj) and FINALIZER not in finalizers(obj):
             return Done()
-        if operation != operations.DELETE:
+        if operation not in _LETS_GO:
             obj = await ensure_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
         obj = await self._start(obj, operation)
         try:
@@ -136,7 +143,7 @@ class Reconciler:
         said = f"{phrase} the {self.actuator.resource.kind}"
         obj = await self._write(obj, self._operation(obj, operation, operations.PROCESSING, 1, said), {})
         asked = annotations(obj).get(keys.OPERATION)
-        if asked not in _ASKS or is_deleting(obj):
+        if asked not in _ASKS or operation == operations.DELETE:
             return obj
         name = key(obj)
         patch = [
@@ -176,13 +183,23 @@ class Reconciler:
         await self._write(obj, self._operation(obj, operation, operations.ERROR, 50, said), fields)
 
     async def _end(self, obj: Object, operation: str, fields: Object) -> None:
+        if operation == operations.MIGRATE:
+            left = await self._let_go(obj)
+            if left is None:
+                return
+            obj = left
         said = f"Successfully handled the {self.actuator.resource.kind}"
         ended = self._operation(obj, operation, operations.SUCCEEDED, 100, said)
         obj = await self._write(obj, ended, {**fields, "lastError": None})
-        if operation in {operations.DELETE, operations.MIGRATE}:
-            left = await remove_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
-            if left is not None:
-                self._observe(left)
+        if operation == operations.DELETE:
+            await self._let_go(obj)
+
+    async def _let_go(self, obj: Object) -> Object | None:
+        """The object without the finalizer; None: it is gone."""
+        left = await remove_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
+        if left is not None:
+            self._observe(left)
+        return left
 
     async def _write(self, obj: Object, operation: Object, fields: Object) -> Object:
         generation = integer(metadata(obj).get("generation"))

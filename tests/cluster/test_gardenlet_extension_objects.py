@@ -24,7 +24,7 @@ from kit.kinds import wait_until_served
 from kit.world import connected
 from kube.clock import utc_now
 from kube.objects import Key, Object, annotations, metadata, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
@@ -39,9 +39,9 @@ ERROR = {"description": "cloud: AccessDenied", "codes": ["ERR_INFRA_UNAUTHORIZED
 @pytest.fixture(scope="module")
 def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
     with Cluster() as cluster:
-        for definition in custom_resource_definitions(Stage.EXTENSIONS):
+        for definition in [*custom_resource_definitions(Stage.EXTENSIONS), *custom_resource_definitions(Stage.DRUID)]:
             cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition)
-        wait_until_served(cluster, kinds.WORKER.resource.path(), kinds.INFRASTRUCTURE.resource.path())
+        wait_until_served(cluster, *(each.resource.path() for each in (kinds.ETCD, kinds.WORKER, kinds.INFRASTRUCTURE)))
         yield cluster
 
 
@@ -118,12 +118,18 @@ def impatient(kind: Kind, **changes: float) -> Kind:
     return replace(kind, **{"severe": 0.5, "longest": 30.0, **changes})  # type: ignore[arg-type]
 
 
-async def while_waiting(place: Place, waiting: Awaitable[Any], *steps: Callable[[], Awaitable[Any]]) -> Any:
-    """Play the steps, each after what is waited for has changed."""
+Step = tuple[str, Callable[[], Awaitable[Any]]]
+
+
+async def while_waiting(place: Place, waiting: Awaitable[Any], *steps: Step) -> Any:
+    """Play the steps, each after it has been reported, with this text in it, what is waited for."""
     task = asyncio.ensure_future(waiting)
-    for step in steps:
-        seen = len(place.waited_for)
-        await soon(lambda seen=seen: len(place.waited_for) > seen or task.done(), "it to be waited for")  # type: ignore[misc]
+    for text, step in steps:
+
+        def is_reported(text: str = text) -> bool:
+            return task.done() or any(text in each for each in place.waited_for)
+
+        await soon(is_reported, f"{text!r} to be waited for", state=lambda: place.waited_for)
         await step()
     return await task
 
@@ -139,7 +145,7 @@ async def test_an_object_is_asked_and_its_answer_awaited(place: Place) -> None:
     async def answer() -> None:
         await place.answer(kinds.INFRASTRUCTURE, "new")
 
-    found = await while_waiting(place, place.objects.wait(asked), answer)
+    found = await while_waiting(place, place.objects.wait(asked), ("observed generation outdated", answer))
     assert found["status"]["lastOperation"]["state"] == "Succeeded"
     assert place.waited_for[0].startswith("Infrastructure default/new: ")
 
@@ -179,6 +185,47 @@ async def test_a_question_that_got_lost_is_asked_again(place: Place) -> None:
     assert annotations(await place.live(kind, "lost"))[keys.OPERATION] == "reconcile"
 
 
+async def test_a_question_that_was_left_half_way_is_followed_by_the_next_one(place: Place) -> None:
+    """A restore ended before it asked to go on, and extensions wait for that."""
+    kind, manifest = kinds.INFRASTRUCTURE, infrastructure("half-way")
+    await place.objects.deploy(kind, manifest, operation="wait-for-state")
+    await place.objects.deploy(kind, manifest)
+    assert annotations(await place.live(kind, "half-way"))[keys.OPERATION] == "reconcile"
+
+
+async def test_new_data_behind_an_unchanged_spec_are_asked_for_until_they_are_answered(place: Place) -> None:
+    kind, manifest = kinds.INFRASTRUCTURE, infrastructure("data")
+    await place.objects.deploy(kind, manifest)
+    await place.answer(kind, "data")
+    before = await place.live(kind, "data")
+    answered = datetime.fromisoformat(before["status"]["lastOperation"]["lastUpdateTime"])
+    await place.objects.deploy(kind, manifest, data_changed=(answered - timedelta(seconds=1)).isoformat())
+    assert await place.live(kind, "data") == before
+    await place.objects.deploy(kind, manifest, data_changed=(answered + timedelta(seconds=1)).isoformat())
+    assert annotations(await place.live(kind, "data"))[keys.OPERATION] == "reconcile"
+
+
+async def test_members_are_scaled_only_if_the_last_question_is_the_own_one(place: Place) -> None:
+    kind, labels = kinds.ETCD, {"a": "b"}
+    spec = {"replicas": 1, "labels": labels, "selector": {"matchLabels": labels}, "etcd": {}, "backup": {}}
+    asked = await place.objects.deploy(kind, {"metadata": {"name": "scaled", "namespace": NAMESPACE}, "spec": spec})
+
+    async def taken() -> None:
+        meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
+        await place.client.patch(kind.resource, "scaled", meta, namespace=NAMESPACE)
+
+    with pytest.raises(ReconcileError, match='scaled: gardener operation "reconcile" is not picked up yet'):
+        await place.objects.scale(asked, 3)
+    await taken()
+    again = await place.objects.scale(asked, 3)
+    live = await place.live(kind, "scaled")
+    assert (live["spec"]["replicas"], annotations(live)[keys.OPERATION]) == (3, "reconcile")
+    await taken()
+    assert await place.objects.scale(again, 3) == again
+    with pytest.raises(ReconcileError, match=f"is {again.timestamp}, and not {asked.timestamp}"):
+        await place.objects.scale(asked, 1)
+
+
 async def test_labels_and_annotations_of_others_stay(place: Place) -> None:
     manifest = network("labelled")
     await place.objects.deploy(kinds.NETWORK, manifest)
@@ -209,7 +256,7 @@ async def test_an_object_that_is_being_deleted_is_followed_by_another(place: Pla
         meta = {"finalizers": None}
         await place.client.patch(kind.resource, "leaving", {"metadata": meta}, namespace=NAMESPACE)
 
-    await while_waiting(place, place.objects.deploy(kind, network("leaving")), let_go)
+    await while_waiting(place, place.objects.deploy(kind, network("leaving")), (FINALIZER, let_go))
     assert uid(await place.live(kind, "leaving")) != former
 
 
@@ -227,12 +274,16 @@ async def test_an_answer_to_an_older_question_does_not_count(place: Place) -> No
     async def answer() -> None:
         await place.answer(kind, "older", at=utc_now() + timedelta(seconds=2))
 
-    await while_waiting(place, place.objects.wait(asked), answer_too_early, answer)
-    assert any("older than the request" in each for each in place.waited_for)
+    await while_waiting(
+        place,
+        place.objects.wait(asked),
+        ("outdated (0/1)", answer_too_early),
+        ("older than the request", answer),
+    )
 
 
 async def test_an_error_for_one_look_is_no_failure(place: Place) -> None:
-    kind = impatient(kinds.NETWORK, severe=5)
+    kind = impatient(kinds.NETWORK, severe=20)
     asked = await place.objects.deploy(kind, network("mended"))
 
     async def fail() -> None:
@@ -241,8 +292,7 @@ async def test_an_error_for_one_look_is_no_failure(place: Place) -> None:
     async def mend() -> None:
         await place.answer(kind, "mended", at=utc_now() + timedelta(seconds=2))
 
-    await while_waiting(place, place.objects.wait(asked), fail, mend)
-    assert any("AccessDenied" in each for each in place.waited_for)
+    await while_waiting(place, place.objects.wait(asked), ("outdated", fail), ("AccessDenied", mend))
 
 
 async def test_an_error_that_stays_is_reported_with_its_codes(place: Place) -> None:
@@ -256,6 +306,49 @@ async def test_an_error_that_stays_is_reported_with_its_codes(place: Place) -> N
         "cloud: AccessDenied"
     )
     assert raised.value.codes == ("ERR_INFRA_UNAUTHORIZED",)
+
+
+async def test_an_error_of_before_is_no_answer(place: Place) -> None:
+    """However long an extension takes to begin."""
+    kind = impatient(kinds.NETWORK, severe=0.2, longest=1.5)
+    await place.objects.deploy(kind, network("failed-before"))
+    await place.answer(kind, "failed-before", state="Error", error=ERROR)
+    asked = await place.objects.deploy(kind, network("failed-before"))
+    with pytest.raises(
+        ExtensionError, match=r"is not yet picked up by controller; before .*AccessDenied, still"
+    ) as raised:
+        await place.objects.wait(asked)
+    assert raised.value.codes == ()
+    await place.objects.delete(kind, asked.name)
+    with pytest.raises(ExtensionError, match=rf"Failed to delete .*{FINALIZER}; before .*AccessDenied, still"):
+        await place.objects.wait_until_gone(kind, asked.name)
+
+
+async def test_what_is_said_in_the_second_of_the_question_before_it_is_no_answer(place: Place) -> None:
+    """The extension takes the operation away, and ends."""
+    kind = impatient(kinds.NETWORK, longest=0.5)
+    asked = await place.objects.deploy(kind, network("same-second"))
+    await place.answer(kind, "same-second", at=utc_now() + timedelta(seconds=1))
+    await place.objects.wait(asked)
+    asked = await place.objects.deploy(kind, network("same-second"))
+    meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
+    await place.client.patch(kind.resource, "same-second", meta, namespace=NAMESPACE)
+    with pytest.raises(ExtensionError, match="last operation is older than the request"):
+        await place.objects.wait(asked)
+    await place.answer(kind, "same-second", at=utc_now() + timedelta(seconds=2))
+    await place.objects.wait(asked)
+
+
+async def test_what_is_being_deleted_or_gone_is_not_ready(place: Place) -> None:
+    kind = impatient(kinds.NETWORK, longest=0.5)
+    asked = await place.objects.deploy(kind, network("taken"))
+    await place.answer(kind, "taken", at=utc_now() + timedelta(seconds=1))
+    await place.client.delete(kind.resource, "taken", namespace=NAMESPACE)
+    with pytest.raises(ExtensionError, match="it is being deleted"):
+        await place.objects.wait(asked)
+    await place.client.patch(kind.resource, "taken", {"metadata": {"finalizers": None}}, namespace=NAMESPACE)
+    with pytest.raises(ExtensionError, match="it does not exist"):
+        await place.objects.wait(asked)
 
 
 async def test_an_extension_that_says_nothing_runs_out_of_time(place: Place) -> None:
@@ -312,7 +405,7 @@ async def test_a_deletion_is_confirmed_and_awaited(place: Place) -> None:
     async def let_go() -> None:
         await place.client.patch(kind.resource, "gone", {"metadata": {"finalizers": None}}, namespace=NAMESPACE)
 
-    await while_waiting(place, place.objects.wait_until_gone(kind, name), let_go)
+    await while_waiting(place, place.objects.wait_until_gone(kind, name), (FINALIZER, let_go))
     await place.objects.delete(kind, name)
     await place.objects.wait_until_gone(kind, name)
 
@@ -320,8 +413,9 @@ async def test_a_deletion_is_confirmed_and_awaited(place: Place) -> None:
 async def test_a_deletion_that_fails_is_explained(place: Place) -> None:
     kind, name = impatient(kinds.INFRASTRUCTURE), Key(NAMESPACE, "stuck")
     await place.objects.deploy(kind, infrastructure("stuck"))
-    await place.answer(kind, "stuck", state="Error", error=ERROR)
+    await place.answer(kind, "stuck")
     await place.objects.delete(kind, name)
+    await place.answer(kind, "stuck", state="Error", error=ERROR, at=utc_now() + timedelta(seconds=2))
     with pytest.raises(
         ExtensionError, match=r"Failed to delete Infrastructure default/stuck: .*AccessDenied"
     ) as raised:
@@ -343,7 +437,7 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
         )
         await place.report(kind, await place.live(kind, "moved"), of="Migrate")
 
-    await while_waiting(place, place.objects.wait_until_migrated(asked), let_go)
+    await while_waiting(place, place.objects.wait_until_migrated(asked), ("has not let go yet", let_go))
     assert await place.objects.migrate(kind, Key(NAMESPACE, "never")) is None
 
     restored = infrastructure("restored")
@@ -354,6 +448,14 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
     meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
     await place.client.patch(kind.resource, "restored", meta, namespace=NAMESPACE)
     await place.objects.wait(asked)
+
+
+async def test_of_a_kind_that_does_not_exist_nothing_is_left(place: Place) -> None:
+    kind = impatient(Kind(resource=Resource("none.example.com", "v1", "None", "nones", namespaced=True)))
+    name = Key(NAMESPACE, "never")
+    assert await place.objects.migrate(kind, name) is None
+    await place.objects.delete(kind, name)
+    await place.objects.wait_until_gone(kind, name)
 
 
 async def test_what_is_gone_has_been_let_go(place: Place) -> None:

@@ -6,7 +6,7 @@
     await objects.delete(INFRASTRUCTURE, name)
     await objects.wait_until_gone(INFRASTRUCTURE, name)
 
-One function each for all kinds; what differs is in the table of `kinds.py`. Each of them can be repeated from the top:
-an object that is there and answered is not written again, a question that got lost is asked again. Waiting is by watch;
-that something does not exist is asked of the API server.
+One function each for all kinds; what differs is in the table of `kinds.py`, and whether an extension is asked in
+`questions.py`. Each of them can be repeated from the top: an object that is there and answered is not written again, a
+question that got lost is asked again. Waiting is by watch; that something does not exist is asked of the API server.
 """

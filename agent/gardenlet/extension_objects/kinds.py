@@ -7,7 +7,7 @@ from gardener.api import druid, extensions
 from gardener.error_codes import codes_in
 from gardener.extension_contract import Answer, Pending, Ready, Trouble, answer_of, observed_generation
 from gardener.keys import OPERATION, TIMESTAMP
-from kube.objects import Object, annotations, integer, mapping, mappings, metadata, spec, text
+from kube.objects import Object, annotations, integer, is_deleting, mapping, mappings, metadata, spec, text
 from kube.resources import Resource
 
 _MINUTE = 60.0
@@ -16,12 +16,14 @@ _MINUTE = 60.0
 def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
     """What etcd-druid says. It notes no time, so its answer belongs to a generation, and to a kick that it took."""
     status, wanted = mapping(etcd.get("status")), integer(spec(etcd).get("replicas"))
-    if said := text(status.get("lastError")):
-        return Trouble(said, tuple(codes_in(said)))
+    if is_deleting(etcd):
+        return Pending("it is being deleted")
     if operation := annotations(etcd).get(OPERATION):
         return Pending(f'gardener operation "{operation}" is not yet picked up by controller')
     if kicked and annotations(etcd).get(TIMESTAMP) != kicked:
         return Pending("somebody else has asked for something since")
+    if said := text(status.get("lastError")):
+        return Trouble(said, tuple(codes_in(said)))
     generation, observed = integer(metadata(etcd).get("generation")), observed_generation(etcd)
     if observed != generation:
         return Pending(f"observed generation outdated ({observed}/{generation})")

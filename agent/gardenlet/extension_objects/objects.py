@@ -1,27 +1,35 @@
 """Asks extensions, and waits for their answers; see the docstring of the package."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from agent.gardenlet.extension_mirror import ExtensionMirror
 from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.extension_objects.questions import Question, bounded
 from gardener import keys
-from gardener.extension_contract import Answer, Pending, Ready, Trouble, is_migrated, kick, needs_kick, trouble_of
+from gardener.extension_contract import (
+    Answer,
+    Pending,
+    Ready,
+    Trouble,
+    answered_error,
+    is_migrated,
+    kick,
+    pause_before_kick,
+    pending,
+)
 from kube.clock import format_duration
 from kube.errors import AlreadyExists, Conflict
-from kube.objects import Key, Object, annotations, held_by, is_deleting, key, labels, metadata, spec, uid
+from kube.objects import Key, Object, annotations, held_by, is_deleting, key, mapping, metadata, spec, uid
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError, TerminalError
 from kube.runtime.waiting import NotInTimeError, Waiting
 
-_MOST_BYTES = 1 << 20
-"""Of an object; etcd takes little more."""
+_ABSENT = "it does not exist"
 _ATTEMPTS = 5
 """To write an object whose status somebody writes at the same time."""
 
@@ -56,9 +64,11 @@ class ExtensionObjects:
         client: Client,
         waiting: Waiting,
         clock: Callable[[], datetime],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         report: Callable[[str, str], None] = lambda _name, _reason: None,
     ) -> None:
-        self._client, self._waiting, self._clock, self._report = client, waiting, clock, report
+        self._client, self._waiting, self._report = client, waiting, report
+        self._clock, self._sleep = clock, sleep
 
     # --- asking
 
@@ -69,38 +79,100 @@ class ExtensionObjects:
         *,
         is_demanded: bool = False,
         operation: str = keys.OPERATION_RECONCILE,
+        data_changed: str = "",
     ) -> Asked:
-        """Write the object, and ask its extension if anything is new.
-
-        Args:
-            kind: the kind of the object.
-            manifest: its name, labels, annotations, and spec.
-            is_demanded: whether it is asked although it was answered.
-            operation: what is asked.
+        """Write the object, and ask its extension if anything is new; for the arguments see `Question`.
 
         Raises:
             ReconcileError: it is too large, or others keep writing it.
+            ExtensionError: there is one that is being deleted, and does not go.
             KubeError: the API server does not answer.
         """
+        question = Question(
+            kind=kind, manifest=manifest, operation=operation, is_demanded=is_demanded, data_changed=data_changed
+        )
         name = key(manifest)
-        size = len(orjson.dumps(manifest))
-        if size > _MOST_BYTES:
-            raise ReconcileError(
-                f"{kind.resource.kind} {name} has {size} bytes, and may have {_MOST_BYTES}: make its spec smaller"
-            )
-        for _ in range(_ATTEMPTS):
-            live = await self._live(kind, name)
-            if live is not None and not self._is_to_be_asked(kind, live, manifest, is_demanded=is_demanded):
-                return Asked(kind, name, annotations(live).get(keys.TIMESTAMP, ""))
-            asked = kick(operation, now=self._clock())
-            try:
-                await self._write(kind, live, manifest, asked)
-            except (Conflict, AlreadyExists):
-                continue
-            return Asked(kind, name, asked[keys.TIMESTAMP])
-        raise ReconcileError(f"{kind.resource.kind} {name} was changed by others in each of {_ATTEMPTS} attempts")
 
-    async def _live(self, kind: Kind, name: Key) -> Object | None:
+        async def ask() -> Asked:
+            live = await self._living(kind, name)
+            if live is None:
+                asked = kick(operation, now=self._clock())
+                await self._client.create(kind.resource, question.body(None, asked))
+            elif question.is_open(live):
+                await self._let_pass(live)
+                asked = kick(operation, now=self._clock(), live=live)
+                await self._client.replace(kind.resource, question.body(live, asked))
+            else:
+                asked = annotations(live)
+            return Asked(kind, name, asked.get(keys.TIMESTAMP, ""))
+
+        return await self._although_others_write(kind, name, ask)
+
+    async def scale(self, asked: Asked, replicas: int) -> Asked:
+        """Change how many members it has, and nothing else. Args: asked: what was asked before, and is answered.
+
+        Raises: ReconcileError: somebody has asked for something else since; KubeError.
+        """
+        kind, name = asked.kind, asked.name
+
+        async def ask() -> Asked:
+            live = await self._client.get(kind.resource, name.name, namespace=name.namespace)
+            if operation := annotations(live).get(keys.OPERATION):
+                raise ReconcileError(f'{asked} can\'t be scaled: gardener operation "{operation}" is not picked up yet')
+            if (noted := annotations(live).get(keys.TIMESTAMP, "")) != asked.timestamp:
+                raise ReconcileError(
+                    f'{asked} can\'t be scaled: annotation "{keys.TIMESTAMP}" is {noted or "missing"}, and not'
+                    f" {asked.timestamp}, so somebody else has asked for something"
+                )
+            if spec(live).get("replicas") == replicas:
+                return asked
+            again = kick(keys.OPERATION_RECONCILE, now=self._clock(), live=live)
+            meta = {**metadata(live), "annotations": {**annotations(live), **again}}
+            scaled = {**live, "metadata": meta, "spec": {**spec(live), "replicas": replicas}}
+            await self._client.replace(kind.resource, bounded(scaled))
+            return Asked(kind, name, again[keys.TIMESTAMP])
+
+        return await self._although_others_write(kind, name, ask)
+
+    async def restore(
+        self, kind: Kind, manifest: Object, *, state: Any = None, resources: list[Object] | None = None
+    ) -> Asked:
+        """Ask to go on with what an extension on another seed has left; without a state, with nothing.
+
+        Args:
+            kind: the kind of the object.
+            manifest: as of `deploy`.
+            state: what the extension on the other seed had as state.
+            resources: what its status referred to; the caller has made these objects before.
+
+        Raises: ReconcileError, ExtensionError, KubeError.
+        """
+        deployed = await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE)
+        live = await self._client.get(kind.resource, deployed.name.name, namespace=deployed.name.namespace)
+        left = {name: value for name, value in (("state", state), ("resources", resources)) if value}
+        if left:
+            bounded({**live, "status": {**mapping(live.get("status")), **left}})
+            await self._mirror(kind).write_status(live, left)
+        return await self._annotate(kind, live, keys.OPERATION_RESTORE)
+
+    async def migrate(self, kind: Kind, name: Key) -> Asked | None:
+        """Ask to let go of what belongs to the object; None: there is none. Raises KubeError."""
+        live = await self._waiting.find(kind.resource, name)
+        return None if live is None else await self._annotate(kind, live, keys.OPERATION_MIGRATE)
+
+    async def delete(self, kind: Kind, name: Key) -> None:
+        """Confirm the deletion, and ask for it. Raises KubeError."""
+        live = await self._waiting.find(kind.resource, name)
+        if live is not None:
+            await self._mirror(kind).confirm_and_delete(live)
+
+    async def _annotate(self, kind: Kind, live: Object, operation: str) -> Asked:
+        await self._let_pass(live)
+        asked = kick(operation, now=self._clock(), live=live)
+        await self._mirror(kind).annotate(live, asked)
+        return Asked(kind, key(live), asked[keys.TIMESTAMP])
+
+    async def _living(self, kind: Kind, name: Key) -> Object | None:
         """An object that is being deleted is waited for: the next one is another."""
         live = await self._client.find(kind.resource, name.name, namespace=name.namespace)
         if live is not None and is_deleting(live):
@@ -108,58 +180,18 @@ class ExtensionObjects:
             return None
         return live
 
-    def _is_to_be_asked(self, kind: Kind, live: Object, manifest: Object, *, is_demanded: bool) -> bool:
-        is_new = (
-            spec(live) != spec(manifest)
-            or not labels(manifest).items() <= labels(live).items()
-            or not annotations(manifest).items() <= annotations(live).items()
-        )
-        return kind.is_always_asked or is_demanded or needs_kick(live, spec_changed=is_new)
+    async def _let_pass(self, live: Object) -> None:
+        """Have the second pass in which the object was answered."""
+        if pause := pause_before_kick(live, now=self._clock()):
+            await self._sleep(pause)
 
-    async def _write(self, kind: Kind, live: Object | None, manifest: Object, asked: Mapping[str, str]) -> None:
-        meta = metadata(manifest)
-        if live is None:
-            made = {**meta, "annotations": {**annotations(manifest), **asked}}
-            await self._client.create(kind.resource, {**kind.resource.type_meta, **manifest, "metadata": made})
-            return
-        kept = {
-            **metadata(live),
-            "labels": {**labels(live), **labels(manifest)},
-            "annotations": {**annotations(live), **annotations(manifest), **asked},
-        }
-        await self._client.replace(kind.resource, {**live, "metadata": kept, "spec": spec(manifest)})
-
-    async def restore(
-        self, kind: Kind, manifest: Object, *, state: Any = None, resources: list[Object] | None = None
-    ) -> Asked:
-        """Ask to go on with what an extension on another seed has left; without a state, with nothing.
-
-        Raises: ReconcileError, KubeError.
-        """
-        deployed = await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE)
-        live = await self._client.get(kind.resource, deployed.name.name, namespace=deployed.name.namespace)
-        left = {name: value for name, value in (("state", state), ("resources", resources)) if value}
-        mirror = self._mirror(kind)
-        if left:
-            await mirror.write_status(live, left)
-        asked = kick(keys.OPERATION_RESTORE, now=self._clock())
-        await mirror.annotate(live, asked)
-        return Asked(kind, deployed.name, asked[keys.TIMESTAMP])
-
-    async def migrate(self, kind: Kind, name: Key) -> Asked | None:
-        """Ask to let go of what belongs to the object; None: there is none. Raises KubeError."""
-        live = await self._client.find(kind.resource, name.name, namespace=name.namespace)
-        if live is None:
-            return None
-        asked = kick(keys.OPERATION_MIGRATE, now=self._clock())
-        await self._mirror(kind).annotate(live, asked)
-        return Asked(kind, name, asked[keys.TIMESTAMP])
-
-    async def delete(self, kind: Kind, name: Key) -> None:
-        """Confirm the deletion, and ask for it. Raises KubeError."""
-        live = await self._client.find(kind.resource, name.name, namespace=name.namespace)
-        if live is not None:
-            await self._mirror(kind).confirm_and_delete(live)
+    async def _although_others_write(self, kind: Kind, name: Key, ask: Callable[[], Awaitable[Asked]]) -> Asked:
+        for _ in range(_ATTEMPTS):
+            try:
+                return await ask()
+            except (Conflict, AlreadyExists):
+                continue
+        raise ReconcileError(f"{kind.resource.kind} {name} was changed by others in each of {_ATTEMPTS} attempts")
 
     def _mirror(self, kind: Kind) -> ExtensionMirror:
         return ExtensionMirror(client=self._client, resource=kind.resource, clock=self._clock)
@@ -170,7 +202,7 @@ class ExtensionObjects:
         """The object, once its extension has answered. Raises ExtensionError, KubeError."""
 
         def answer(live: Object | None) -> Answer:
-            return asked.kind.answer(live or {}, kicked=asked.timestamp)
+            return Pending(_ABSENT) if live is None else asked.kind.answer(live, kicked=asked.timestamp)
 
         async with self._patience(asked, f"Error while waiting for {asked} to become ready") as patience:
             return await self._waiting.until_ready(
@@ -187,7 +219,7 @@ class ExtensionObjects:
         def answer(live: Object | None) -> Answer:
             if live is None or is_migrated(live):
                 return Ready()
-            return trouble_of(live) or Pending("its extension has not let go yet")
+            return answered_error(live, kicked=asked.timestamp) or pending(live, "its extension has not let go yet")
 
         async with self._patience(asked, f"Error while waiting for {asked} to be migrated") as patience:
             await self._waiting.until_ready(
@@ -200,14 +232,14 @@ class ExtensionObjects:
             )
 
     async def wait_until_gone(self, kind: Kind, name: Key) -> None:
-        """Raises ExtensionError, KubeError."""
-        live = await self._client.find(kind.resource, name.name, namespace=name.namespace)
+        """Return as well if there is no such kind. Raises ExtensionError, KubeError."""
+        live = await self._waiting.find(kind.resource, name)
         if live is None:
             return
         asked = Asked(kind, name, "")
 
         def held(live: Object) -> str:
-            return patience.reason(trouble_of(live) or Pending(held_by(live)))
+            return patience.reason(answered_error(live) or pending(live, held_by(live)))
 
         async with self._patience(asked, f"Failed to delete {asked}") as patience:
             await self._waiting.until_gone(

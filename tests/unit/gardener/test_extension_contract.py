@@ -15,6 +15,7 @@ from gardener.extension_contract import (
     is_unanswered,
     kick,
     needs_kick,
+    pause_before_kick,
     standing_of,
 )
 from gardener.keys import OPERATION, TIMESTAMP
@@ -34,6 +35,7 @@ def extension(
     kind: str = "Reconcile",
     updated: str = LATER,
     error: Object | None = None,
+    deleting: bool = False,
 ) -> Object:
     annotations = {OPERATION: operation} if operation else {}
     annotations |= {TIMESTAMP: timestamp} if timestamp else {}
@@ -42,7 +44,12 @@ def extension(
         status["lastOperation"] = {"type": kind, "state": state, "lastUpdateTime": updated}
     if error is not None:
         status["lastError"] = error
-    return {"metadata": {"generation": generation, "annotations": annotations}, "status": status}
+    meta: dict[str, Any] = {"generation": generation, "annotations": annotations}
+    return {"metadata": meta | ({"deletionTimestamp": EARLIER} if deleting else {}), "status": status}
+
+
+def error(updated: str = "") -> Object:
+    return {"description": "e"} | ({"lastUpdateTime": updated} if updated else {})
 
 
 QUOTA = {"description": "cloud: Quota exceeded for vCPUs", "codes": ["ERR_X"]}
@@ -73,6 +80,32 @@ QUOTA = {"description": "cloud: Quota exceeded for vCPUs", "codes": ["ERR_X"]}
                 ("ERR_INFRA_QUOTA_EXCEEDED", "ERR_X"),
             ),
         ),
+        (extension(deleting=True), Pending("it is being deleted")),
+        (extension(kind="Migrate"), Pending("the extension has let go of it, and has done nothing since")),
+        # An error is an answer if it is of this question.
+        (extension(state="Error", error=error(LATER)), Trouble("error during reconciliation: e")),
+        (extension(state="Error", error=error(SAME_SECOND)), Trouble("error during reconciliation: e")),
+        (extension(state="Error", error=error()), Trouble("error during reconciliation: e")),
+        (extension(state="", error=error()), Trouble("error during reconciliation: e")),
+        (extension(error=error(EARLIER)), Trouble("error during reconciliation: e")),
+        (
+            extension(state="Processing", error=error(EARLIER)),
+            Pending("extension state is not Succeeded but Processing; before it was asked, it reported: e"),
+        ),
+        (
+            extension(state="Error", updated=EARLIER, error=error()),
+            Pending("extension state is not Succeeded but Error; before it was asked, it reported: e"),
+        ),
+        (
+            extension(operation="reconcile", state="Error", error=error(LATER)),
+            Pending(
+                'gardener operation "reconcile" is not yet picked up by controller; before it was asked, it reported: e'
+            ),
+        ),
+        (
+            extension(timestamp=LATER, state="Error", error=error(LATER)),
+            Pending("extension state is not Succeeded but Error; before it was asked, it reported: e"),
+        ),
     ],
 )
 def test_an_answer_belongs_to_what_was_asked_last(obj: Object, answer: Answer) -> None:
@@ -91,10 +124,19 @@ def test_an_answer_belongs_to_what_was_asked_last(obj: Object, answer: Answer) -
         (extension(observed=1, operation="reconcile", updated=LATER), False, False),
         (extension(state="", observed=2), False, True),
         (extension(state="", observed=2, operation="reconcile"), False, False),
+        (extension(state="", observed=2, operation="wait-for-state"), False, True),
+        (extension(operation="migrate"), False, True),
+        (extension(kind="Migrate"), False, True),
+        (extension(error=error(LATER)), False, True),
     ],
 )
 def test_an_unchanged_spec_that_is_answered_is_not_kicked_again(obj: Object, spec_changed: bool, needed: bool) -> None:
     assert needs_kick(obj, spec_changed=spec_changed) is needed
+
+
+@pytest.mark.parametrize(("changed", "needed"), [(EARLIER, False), (LATER, False), ("2026-01-01T10:00:08Z", True)])
+def test_data_that_changed_after_the_answer_are_asked_for(changed: str, needed: bool) -> None:
+    assert needs_kick(extension(), spec_changed=False, data_changed=changed) is needed
 
 
 def test_a_lost_kick_is_noticed() -> None:
@@ -109,6 +151,31 @@ def test_each_kick_is_a_change() -> None:
     )
     assert one == {OPERATION: "reconcile", TIMESTAMP: ASKED}
     assert one[TIMESTAMP] != other[TIMESTAMP]
+    again = {"metadata": {"annotations": one}}
+    assert kick("reconcile", now=datetime(2026, 1, 1, 10, 0, 0, 500000, tzinfo=UTC), live=again) == other
+
+
+@pytest.mark.parametrize(
+    ("obj", "asked", "pause"),
+    [
+        (extension(updated=EARLIER), ASKED, 0),
+        # The answer that is there may not look like the next one, in the precision that it has.
+        (extension(updated=SAME_SECOND), "2026-01-01T10:00:01.000000Z", 0.5),
+        (extension(updated="2026-01-01T10:00:00.500000Z"), "2026-01-01T10:00:00.500001Z", 0.000001),
+        (extension(updated=EARLIER, error=error(SAME_SECOND)), "2026-01-01T10:00:01.000000Z", 0.5),
+        # The clock of the extension is ahead; within a second it is a second further.
+        (extension(updated=LATER), "2026-01-01T10:00:08.000000Z", 1),
+        # That is no time of an answer.
+        (extension(updated="2999-01-01T00:00:00Z"), ASKED, 0),
+        ({}, ASKED, 0),
+    ],
+)
+def test_a_kick_is_later_than_the_answer_that_is_there(obj: Object, asked: str, pause: float) -> None:
+    now = datetime(2026, 1, 1, 10, 0, 0, 500000, tzinfo=UTC)
+    if annotations := obj.get("metadata", {}).get("annotations"):
+        annotations[TIMESTAMP] = EARLIER
+    assert kick("reconcile", now=now, live=obj)[TIMESTAMP] == asked
+    assert pause_before_kick(obj, now=now) == pause
 
 
 @pytest.mark.parametrize(

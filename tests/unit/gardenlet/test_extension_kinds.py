@@ -33,6 +33,10 @@ def members(*states: str) -> list[Object]:
         (etcd(readyReplicas=0), Pending("0 of 1 members are ready")),
         (etcd(updatedReplicas=0), Pending("0 of 1 members are updated")),
         (etcd(lastError="store: AccessDenied"), Trouble("store: AccessDenied", ("ERR_INFRA_UNAUTHORIZED",))),
+        (
+            etcd(operation="reconcile", lastError="of before"),
+            Pending('gardener operation "reconcile" is not yet picked up by controller'),
+        ),
         # Asleep: `ready` says nothing.
         (etcd(replicas=0), Ready()),
         (etcd(replicas=0, readyReplicas=1), Pending("1 of its members are still there")),

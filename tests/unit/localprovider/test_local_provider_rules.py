@@ -42,7 +42,12 @@ def extension(
         (extension("migrate", last=("Reconcile", "Succeeded")), "Migrate"),
         (extension(last=("Migrate", "Processing")), "Migrate"),
         (extension(last=("Migrate", "Succeeded")), ""),
-        (extension("migrate", deleting=True), "Delete"),
+        (extension("reconcile", last=("Migrate", "Error")), "Reconcile"),
+        (extension("reconcile", last=("Restore", "Error")), "Restore"),
+        (extension(last=("Reconcile", "Succeeded"), deleting=True), "Delete"),
+        (extension("reconcile", last=("Restore", "Error"), deleting=True), "Delete"),
+        (extension("migrate", deleting=True), "Migrate"),
+        (extension(last=("Migrate", "Processing"), deleting=True), "Migrate"),
     ],
 )
 def test_what_is_asked_or_was_begun_is_done(obj: Object, operation: str) -> None:

@@ -1,0 +1,66 @@
+"""Whether an extension is asked, and what is written then: pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from agent.gardenlet.extension_objects.kinds import Kind
+from gardener import keys
+from gardener.extension_contract import needs_kick
+from kube.objects import Object, annotations, key, labels, metadata, spec
+from kube.runtime.controller import ReconcileError
+
+MOST_BYTES = 1 << 20
+"""Of an object; etcd takes little more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Attributes:
+    kind: the kind of the object.
+    manifest: its name, labels, annotations, and spec.
+    operation: what is asked.
+    is_demanded: whether it is asked although it was answered.
+    data_changed: when the data changed last to which the spec refers, as of a Secret; empty: it refers to none.
+    """
+
+    kind: Kind
+    manifest: Object
+    operation: str = keys.OPERATION_RECONCILE
+    is_demanded: bool = False
+    data_changed: str = ""
+
+    def is_open(self, live: Object) -> bool:
+        """Whether it is to be asked, since the object has no answer to it."""
+        is_new = (
+            spec(live) != spec(self.manifest)
+            or not labels(self.manifest).items() <= labels(live).items()
+            or not annotations(self.manifest).items() <= annotations(live).items()
+        )
+        is_asked_anyway = self.kind.is_always_asked or self.is_demanded
+        return is_asked_anyway or needs_kick(
+            live, spec_changed=is_new, operation=self.operation, data_changed=self.data_changed
+        )
+
+    def body(self, live: Object | None, asked: Mapping[str, str]) -> Object:
+        """The object to write. Args: asked: the annotations of the kick. Raises ReconcileError: it is too large."""
+        meta = {**metadata(self.manifest), "annotations": {**annotations(self.manifest), **asked}}
+        if live is None:
+            return bounded({**self.kind.resource.type_meta, **self.manifest, "metadata": meta})
+        kept = {
+            **metadata(live),
+            "labels": {**labels(live), **labels(self.manifest)},
+            "annotations": {**annotations(live), **meta["annotations"]},
+        }
+        return bounded({**live, "metadata": kept, "spec": spec(self.manifest)})
+
+
+def bounded(obj: Object) -> Object:
+    """The object itself. Raises ReconcileError: it is larger than what is stored."""
+    size = len(orjson.dumps(obj))
+    if size <= MOST_BYTES:
+        return obj
+    raise ReconcileError(
+        f"{obj['kind']} {key(obj)} has {size} bytes, and may have {MOST_BYTES}: make its spec or its state smaller"
+    )
