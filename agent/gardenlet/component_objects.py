@@ -57,12 +57,14 @@ class ComponentObjects:
             marks=MARKS,
             on_change=lambda _: None,  # what others change is corrected with the next reconciliation
         )
+        self._gone = set[str]()
 
     async def close(self) -> None:
         await self._sets.close()
 
     async def deploy(self, component: str, objects: Iterable[Object]) -> None:
         """Make these the objects of a component. Raises ComponentError."""
+        self._gone.discard(component)
         managed, others = list[Object](), list[Object]()
         for obj in objects:
             (managed if _is_managed_resource(obj) else others).append(obj)
@@ -78,6 +80,8 @@ class ComponentObjects:
 
         Raises: ComponentError: they are not gone in time; KubeError.
         """
+        if self.is_gone(component):
+            return
         kinds = {(obj["apiVersion"], obj["kind"]) for obj in objects}
         resources = [each for kind in sorted(kinds) if (each := await self._served(*kind)) is not None]
         managed = [each for each in resources if each == MANAGED_RESOURCES]
@@ -85,6 +89,11 @@ class ComponentObjects:
         until = asyncio.get_running_loop().time() + seconds
         for owner, previous in ((self._owner(component) + _MANAGED, managed), (self._owner(component), others)):
             await self._remove(owner, previous, until=until)
+        self._gone.add(component)
+
+    def is_gone(self, component: str) -> bool:
+        """Whether this process has removed it, or has found that there is nothing to remove."""
+        return component in self._gone
 
     async def _remove(self, owner: str, previous: Sequence[Resource], *, until: float) -> None:
         while not (changes := await self._sets.apply([], owner=owner, previous=previous)).is_complete:

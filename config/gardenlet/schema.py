@@ -216,13 +216,16 @@ RESOURCE_MANAGER = "gardener-resource-manager"
 GARDENLET_AUTOSCALING = "gardenlet-autoscaling"
 COMPONENTS_WITH_IMAGES: Mapping[str, Sequence[str]] = {
     "etcd-druid": ("etcd_druid",),
+    "istio": ("istio_discovery", "istio_proxy"),
     "kube-state-metrics-seed": ("kube_state_metrics",),
+    "nginx-ingress": ("nginx_ingress_controller", "ingress_default_backend"),
     "plutono": ("plutono", "dashboard_refresher"),
     "prometheus-aggregate": ("prometheus",),
     "prometheus-cache": ("prometheus",),
     "prometheus-operator": ("prometheus_operator", "config_reloader"),
     "prometheus-seed": ("prometheus",),
     "vpa": ("vpa_admission_controller", "vpa_recommender", "vpa_updater"),
+    "vpn-authorization-server": ("vpn_authorization_server",),
 }
 """Components of a seed that are left out unless all of these images are named."""
 COMPONENTS = (
@@ -250,7 +253,17 @@ class Images:
     ] = ""
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
     etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
+    ingress_default_backend: Annotated[
+        str, setting("Image of what the ingress controller sends to where nothing else is.")
+    ] = ""
+    istio_discovery: Annotated[
+        str, setting("Image of what configures the ingress gateway; without both of Istio's, there is none.")
+    ] = ""
+    istio_proxy: Annotated[str, setting("Image of the ingress gateway.")] = ""
     kube_state_metrics: Annotated[str, setting("Image of kube-state-metrics; without it, there is none.")] = ""
+    nginx_ingress_controller: Annotated[
+        str, setting("Image of the ingress controller; without it and its default backend, there is none.")
+    ] = ""
     prometheus_operator: Annotated[
         str, setting("Image of the Prometheus operator; without it and the next one, there is none.")
     ] = ""
@@ -263,6 +276,9 @@ class Images:
     ] = ""
     vpa_recommender: Annotated[str, setting("Image of the vertical pod autoscaler's recommender.")] = ""
     vpa_updater: Annotated[str, setting("Image of the vertical pod autoscaler's updater.")] = ""
+    vpn_authorization_server: Annotated[
+        str, setting("Image of what lets tunnels to Shoots in; without it, there is none.")
+    ] = ""
 
 
 def _known_features(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:

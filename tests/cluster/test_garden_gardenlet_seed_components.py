@@ -2,8 +2,8 @@
 
 import asyncio
 import base64
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, suppress
 
 import pytest
 
@@ -12,6 +12,7 @@ from agent.gardenlet.seed.main.controller import declare
 from config.gardenlet.schema import Images, LocalProfile
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
+from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.api.kinds import (
     MANAGED_RESOURCES,
@@ -26,17 +27,33 @@ from kit.garden import Garden
 from kit.gardenlet_seeds import GARDEN, SeedPlace
 from kit.kinds import definition
 from kit.world import WRITES
-from kube.errors import NotFound
-from kube.objects import Object, annotations, labels, metadata
-from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, INGRESSES, SECRETS, Resource
+from kube.clock import format_time, utc_now
+from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.objects import Object, annotations, is_deleting, labels, metadata
+from kube.paths import at
+from kube.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    INGRESSES,
+    NAMESPACES,
+    SECRETS,
+    SERVICES,
+    Resource,
+)
 from kube.x509 import load_certificates, profile_of
 
 pytestmark = pytest.mark.timeout(900)
 
 NAMES = {each.name for each in optional.COMPONENTS}
+WITHOUT_MANAGED_RESOURCE = {"vpn-authorization-server"}
 IMAGES = Images(
     etcd_druid="druid",
+    ingress_default_backend="backend",
+    istio_discovery="discovery",
+    istio_proxy="proxy",
     kube_state_metrics="metrics",
+    nginx_ingress_controller="nginx",
     prometheus_operator="operator",
     config_reloader="reloader",
     prometheus="prometheus:v2.54.1",
@@ -45,6 +62,7 @@ IMAGES = Images(
     vpa_admission_controller="admission",
     vpa_recommender="recommender",
     vpa_updater="updater",
+    vpn_authorization_server="authorization",
 )
 WITH_ALL = {"images": IMAGES, "local_profile": LocalProfile(deploy=tuple(NAMES))}
 USED = {
@@ -80,9 +98,9 @@ def deployed(place: SeedPlace) -> set[str]:
     return {metadata(each)["name"] for each in listed} & NAMES
 
 
-def images(place: SeedPlace) -> dict[str, str]:
+def images(place: SeedPlace, namespace: str = GARDEN) -> dict[str, str]:
     """Of the first container of each Deployment."""
-    listed = place.cluster.api.get(DEPLOYMENTS.path(namespace=GARDEN))["items"]
+    listed = place.cluster.api.get(DEPLOYMENTS.path(namespace=namespace))["items"]
     return {metadata(each)["name"]: each["spec"]["template"]["spec"]["containers"][0]["image"] for each in listed}
 
 
@@ -128,12 +146,15 @@ def defined_by_gardenlet(place: SeedPlace) -> set[str]:
 async def test_components_are_deployed_kept_and_removed(place: SeedPlace) -> None:
     async with place.gardenlet(declare, **WITH_ALL):
         await asyncio.to_thread(place.finished)
-        assert deployed(place) == NAMES
+        assert deployed(place) == NAMES - WITHOUT_MANAGED_RESOURCE
         expected = {
             "etcd-druid": "druid",
             "kube-state-metrics-seed": "metrics",
+            "nginx-ingress-controller": "nginx",
+            "nginx-ingress-k8s-backend": "backend",
             "plutono": "plutono",
             "prometheus-operator": "operator",
+            "reversed-vpn-auth-server": "authorization",
             "vpa-admission-controller": "admission",
             "vpa-recommender": "recommender",
             "vpa-updater": "updater",
@@ -208,3 +229,103 @@ def is_gone(place: SeedPlace) -> bool:
         return not place.seed
     except NotFound:
         return True
+
+
+# --- Istio
+
+
+WITH_ISTIO = {"images": IMAGES, "local_profile": LocalProfile(deploy=("istio",))}
+ISTIO_SYSTEM, ISTIO_INGRESS, GATEWAY = "istio-system", "istio-ingress", "istio-ingressgateway"
+RECORD = DNS_RECORDS.path(namespace=GARDEN, name="seed-ingress")
+
+
+@asynccontextmanager
+async def others_at_work(place: SeedPlace) -> AsyncIterator[None]:
+    """The gateway gets an address, and the DNSRecord an answer."""
+    service = SERVICES.path(namespace=ISTIO_INGRESS, name=GATEWAY)
+
+    def play() -> None:
+        if (found := place.find(service)) and not at(found, "status", "loadBalancer", "ingress"):
+            address = {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}
+            place.cluster.api.patch(f"{service}/status", {"status": address})
+        if (found := place.find(RECORD)) and "gardener.cloud/operation" in annotations(found):
+            place.cluster.api.patch(RECORD, {"metadata": {"annotations": {"gardener.cloud/operation": None}}})
+            operation = {
+                "type": "Create",
+                "state": "Succeeded",
+                "progress": 100,
+                "lastUpdateTime": format_time(utc_now()),
+                "description": "Done.",
+            }
+            status = {"lastOperation": operation, "observedGeneration": metadata(found)["generation"]}
+            place.cluster.api.patch(f"{RECORD}/status", {"status": status})
+
+    async def play_on() -> None:
+        while True:
+            with suppress(NotFound, Conflict):
+                await asyncio.to_thread(play)
+            await asyncio.sleep(0.2)
+
+    playing = asyncio.create_task(play_on())
+    try:
+        yield
+    finally:
+        playing.cancel()
+
+
+@pytest.fixture
+def credentials(place: SeedPlace) -> Object:
+    """Of the DNS provider, in the garden."""
+    name = at(place.seed, "spec", "dns", "provider", "secretRef", "name")
+    with suppress(AlreadyExists):
+        place.garden.create(SECRETS, name, namespace=GARDEN, stringData={"token": "secret"})
+    return place.garden.get(SECRETS, name, namespace=GARDEN)
+
+
+def gateway_images(place: SeedPlace) -> dict[str, str]:
+    return images(place, ISTIO_SYSTEM) | images(place, ISTIO_INGRESS)
+
+
+async def test_the_way_in_is_deployed_kept_and_removed(place: SeedPlace, credentials: Object) -> None:
+    domain = f"*.ingress.{place.name}.example.com"
+    async with others_at_work(place), place.gardenlet(declare, **WITH_ISTIO):
+        await asyncio.to_thread(place.finished)
+        assert gateway_images(place) == {"istiod": "discovery", GATEWAY: "proxy"}
+        record = place.cluster.api.get(RECORD)["spec"]
+        assert (record["name"], record["recordType"], record["values"]) == (domain, "A", ["192.0.2.7"])
+        copy = place.cluster.api.get(SECRETS.path(namespace=GARDEN, name="seed-ingress"))
+        assert copy["data"] == credentials["data"]
+        namespace = labels(place.cluster.api.get(NAMESPACES.path(name=ISTIO_INGRESS)))
+        assert namespace["gardener.cloud/role"] == "istio-ingress"
+        with closing(place.cluster.audit()) as audit:
+            await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
+            assert not audit.calls(user_agent=f"gardenlet/seed-of-{place.name}", verbs=WRITES)
+
+    async with place.gardenlet(declare):
+        await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
+        assert place.find(RECORD) is None
+        assert place.find(SECRETS.path(namespace=GARDEN, name="seed-ingress")) is None
+        await asyncio.to_thread(
+            eventually,
+            lambda: place.find(NAMESPACES.path(name=ISTIO_INGRESS)) is None,
+            "the namespace to go",
+            state=lambda: place.find(NAMESPACES.path(name=ISTIO_INGRESS)),
+        )
+        with closing(place.cluster.audit()) as audit:
+            await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
+            calls = audit.calls(user_agent=f"gardenlet/seed-of-{place.name}")
+            assert not [each for each in calls if "istio" in each.uri or "dnsrecords" in each.uri]
+
+
+async def test_namespaces_of_others_stay(place: SeedPlace, credentials: Object) -> None:
+    path = NAMESPACES.path(name=ISTIO_SYSTEM)
+    await asyncio.to_thread(eventually, lambda: place.find(path) is None, "an older namespace to go")
+    place.cluster.api.create(NAMESPACES.path(), {"metadata": {"name": ISTIO_SYSTEM, "labels": {"theirs": "true"}}})
+    async with others_at_work(place), place.gardenlet(declare, **WITH_ISTIO):
+        await asyncio.to_thread(place.finished)
+        expected = {"theirs": "true", "gardener.cloud/role": "istio-system"}
+        assert labels(place.cluster.api.get(path)).items() >= expected.items()
+    async with place.gardenlet(declare):
+        await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
+        assert not is_deleting(place.cluster.api.get(path))
+    place.cluster.api.delete(path)

@@ -18,7 +18,7 @@ from kube.objects import Object
 
 _FILE = Path(__file__).parent / "gardenlet/seed-objects.json.gz"
 _HASH = re.compile(r"-(?:<hash(?:-\d+)?>|[0-9a-f]{8})$")
-_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip|lb-ip|host|key)\b")
+_PLACEHOLDER = re.compile(r"<(?:certificate|uid|cluster-ip|lb-ip|host|key|sha256)\b")
 _COUNTED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 MISSING = "-"
 """What a side has that does not have a field."""
@@ -61,7 +61,8 @@ def valid(obj: Object, *, ca_bundle: str) -> Object:
     text = re.sub(r"<hash(?:-(\d+))?>", lambda found: f"{found[1] or 0:0>8}", json.dumps(obj))
     filled: Object = json.loads(text)
     for webhook in filled.get("webhooks") or []:
-        webhook["clientConfig"]["caBundle"] = base64.b64encode(ca_bundle.encode()).decode()
+        if "caBundle" in webhook["clientConfig"]:
+            webhook["clientConfig"]["caBundle"] = base64.b64encode(ca_bundle.encode()).decode()
     if filled["kind"] == "Secret":
         filled["data"] = {name: base64.b64encode(text.encode()).decode() for name, text in filled["data"].items()}
     return {name: value for name, value in filled.items() if name != "status"}

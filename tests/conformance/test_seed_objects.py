@@ -18,6 +18,9 @@ from agent.gardenlet.components import (
     dashboards,
     etcd_druid,
     gardenlet_autoscaling,
+    ingress_gateway,
+    istio,
+    istiod,
     kube_state_metrics,
     namespaces,
     nginx_ingress,
@@ -32,7 +35,7 @@ from agent.gardenlet.components import (
 )
 from agent.gardenlet.components.entrances import Entrance
 from agent.gardenlet.components.monitors import AGGREGATE, CACHE
-from agent.gardenlet.seed.main import monitoring
+from agent.gardenlet.seed.main import ingress, monitoring
 from config.resource_manager import decode
 from conformance.seed_objects import (
     Name,
@@ -49,12 +52,15 @@ from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
 from kit.world import Place
 from kube.objects import Object, group_of, metadata
+from kube.paths import at
 from kube.resources import BUILT_IN_GROUPS
 from localprocesses.pki import Authority
 
 ZONES = ("0",)
 BUNDLE = Authority.create("ca-seed").bundle.decode()
 IMAGES = {
+    ingress_gateway.NAME: "gcr.io/istio-release/proxyv2:1.21.5-distroless",
+    istiod.NAME: "gcr.io/istio-release/pilot:1.21.5-distroless",
     etcd_druid.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/etcd-druid:v0.22.7",
     kube_state_metrics.NAME: "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.13.0",
     nginx_ingress.BACKEND: "europe-docker.pkg.dev/gardener-project/releases/gardener/ingress-default-backend:0.19.0",
@@ -72,6 +78,9 @@ IMAGES = {
     "vpa-updater": "registry.k8s.io/autoscaling/vpa-updater:1.2.1",
     vpn_authorization_server.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/ext-authz-server:0.10.0",
 }
+SEED: Object = {
+    "spec": {"ingress": {"domain": "ingress.local.seed.example.com"}, "dns": {"provider": {"type": "local"}}}
+}
 Stored = Callable[[Object], Object]
 
 _NAME = resource_manager.NAME
@@ -79,12 +88,16 @@ _CONFIG = Name("ConfigMap", f"{_NAME}-<hash>")
 _CHECKSUM = "a digest of the pod template, which is computed in another way"
 _IMAGE = "the image is this project's"
 _MADE = "the API server sets it when the Namespace is made; only labels and annotations of it are written"
-_NO_ISTIO = "no ingress gateway is deployed: API servers of Shoots are reached otherwise"
 _EMPTY = "empty there"
 _PROTECTED = "the original has no reference there, so its garbage collector may remove the ConfigMap of a running pod"
 _REVISION = "the controller of Deployments sets it"
 _YAML = "the same in another notation"
 _VOLUME = "called as the ConfigMap without its hash"
+_VERSION = "the image says which version it is"
+_SCRAPED, _FROM_WORLD = (
+    f"metadata/annotations/networking.resources.gardener.cloud/{name}"
+    for name in ("from-all-seed-scrape-targets-allowed-ports", "from-world-to-ports")
+)
 _MEMORY = "what a process of this project uses"
 _OF_SERVERS = {
     "spec/arbitraryFSAccessThroughSMs": _EMPTY,
@@ -98,6 +111,12 @@ ONLY_METADATA = ("PodMonitor", "PrometheusRule", "ScrapeConfig", "ServiceMonitor
 
 DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
     Name("Namespace", "garden"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
+    Name("Namespace", "istio-ingress"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
+    Name("Namespace", "istio-system"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
+    Name("DNSRecord", "seed-ingress"): {
+        "metadata/annotations/gardener.cloud/timestamp": "set with what is asked of the extension",
+        "metadata/finalizers": "the extension's",
+    },
     Name("Namespace", "kube-system"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
     _CONFIG: {"data/config.yaml": "what has its default is left out: both are the same configuration, see below"},
     Name("Deployment", _NAME): {
@@ -115,6 +134,22 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
         "spec/template/metadata/annotations": _PROTECTED,
         "spec/template/spec/containers/0/volumeMounts/0/name": _VOLUME,
         "spec/template/spec/volumes/0/name": _VOLUME,
+    },
+    Name("ConfigMap", "istio"): {"data/mesh": _YAML},
+    Name("Service", istiod.NAME): {_SCRAPED: _YAML, _FROM_WORLD: _YAML},
+    Name("Deployment", ingress_gateway.NAME): {
+        "metadata/labels/app.kubernetes.io/version": _VERSION,
+        "spec/template/metadata/annotations/proxy.istio.io/config": _YAML,
+    },
+    Name("HorizontalPodAutoscaler", ingress_gateway.NAME): {"metadata/labels/app.kubernetes.io/version": _VERSION},
+    Name("RoleBinding", f"{ingress_gateway.NAME}-sds"): {"subjects/0/namespace": "the namespace of the binding"},
+    Name("Service", ingress_gateway.NAME): {
+        "metadata/labels/app.kubernetes.io/version": _VERSION,
+        _SCRAPED: _YAML,
+        _FROM_WORLD: _YAML,
+    },
+    Name("ServiceAccount", f"{ingress_gateway.NAME}-service-account"): {
+        "metadata/labels/app.kubernetes.io/version": _VERSION
     },
     Name("ConfigMap", "plutono-dashboard-providers-<hash>"): {"data/default.yaml": _YAML},
     Name("ConfigMap", "plutono-dashboards"): {
@@ -143,17 +178,12 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
 
 NOT_WRITTEN: Mapping[Name, str] = {
     Name("Namespace", "extension-provider-local-qvf5f"): "the controller of ControllerInstallations makes it",
-    Name("Namespace", "istio-ingress"): _NO_ISTIO,
-    Name("Namespace", "istio-system"): _NO_ISTIO,
     Name("ConfigMap", "kube-root-ca.crt"): "a controller of Kubernetes makes it",
     Name("ServiceAccount", "default"): "a controller of Kubernetes makes it",
-    Name("DNSRecord", "seed-ingress"): "without an ingress gateway there is no address",
 }
 """Of what the original writes itself."""
 
 NOT_BUILT: Mapping[str, str] = {
-    "istio": _NO_ISTIO,
-    "istio-system": _NO_ISTIO,
     "provider-local-qvf5f": "the controller of ControllerInstallations makes it",
 }
 """ManagedResources."""
@@ -188,6 +218,10 @@ COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
     kube_state_metrics.NAME: lambda: kube_state_metrics.objects(
         kube_state_metrics.Values(image=IMAGES[kube_state_metrics.NAME])
     ),
+    ingress_gateway.MANAGED_RESOURCE: lambda: ingress_gateway.objects(
+        ingress_gateway.Values(image=IMAGES[ingress_gateway.NAME])
+    ),
+    istiod.MANAGED_RESOURCE: lambda: istiod.objects(istiod.Values(image=IMAGES[istiod.NAME])),
     nginx_ingress.NAME: lambda: nginx_ingress.objects(
         nginx_ingress.Values(
             image=IMAGES[nginx_ingress.CONTROLLER],
@@ -228,6 +262,11 @@ COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
 def written() -> Iterator[Object]:
     """What the gardenlet writes itself."""
     yield from namespaces.objects(zones=ZONES)
+    yield from namespaces.of_istio(
+        system="istio-system", gateway="istio-ingress", gateway_labels=istio.GATEWAY, zones=ZONES
+    )
+    if record := ingress.record(SEED, address="192.0.2.1"):
+        yield record
     yield from gardenlet_autoscaling.objects()
     values = resource_manager.Values(
         image="resource-manager", server_secret=f"{_NAME}-server-12345678", ca_bundle=BUNDLE, zones=ZONES
@@ -289,13 +328,29 @@ def test_the_resource_manager_is_configured_alike() -> None:
     assert paths == ["controllers/csr_approver/machine_namespace"]
 
 
-@pytest.mark.parametrize("name", ["plutono-dashboard-providers-<hash>", "plutono-datasources-<hash>"])
-def test_files_of_dashboards_say_the_same(name: str) -> None:
+@pytest.mark.parametrize(
+    ("component", "name", "path"),
+    [
+        (plutono.NAME, Name("ConfigMap", "plutono-dashboard-providers-<hash>"), ("data", "default.yaml")),
+        (plutono.NAME, Name("ConfigMap", "plutono-datasources-<hash>"), ("data", "datasources.yaml")),
+        (istiod.MANAGED_RESOURCE, Name("ConfigMap", "istio"), ("data", "mesh")),
+        (istiod.MANAGED_RESOURCE, Name("Service", istiod.NAME), _SCRAPED.split("/", 2)),
+        (istiod.MANAGED_RESOURCE, Name("Service", istiod.NAME), _FROM_WORLD.split("/", 2)),
+        (ingress_gateway.MANAGED_RESOURCE, Name("Service", ingress_gateway.NAME), _SCRAPED.split("/", 2)),
+        (ingress_gateway.MANAGED_RESOURCE, Name("Service", ingress_gateway.NAME), _FROM_WORLD.split("/", 2)),
+        (
+            ingress_gateway.MANAGED_RESOURCE,
+            Name("Deployment", ingress_gateway.NAME),
+            ("spec", "template", "metadata", "annotations", "proxy.istio.io/config"),
+        ),
+    ],
+)
+def test_texts_in_another_notation_say_the_same(component: str, name: Name, path: Sequence[str]) -> None:
     ours, recorded = (
-        next(iter(by_name(objects)[Name("ConfigMap", name)]["data"].values()))
-        for objects in (_contents(COMPONENTS[plutono.NAME]()), recorded_managed_resources()[plutono.NAME]["objects"])
+        yaml.safe_load(at(by_name(objects)[name], *path))
+        for objects in (_contents(COMPONENTS[component]()), recorded_managed_resources()[component]["objects"])
     )
-    assert yaml.safe_load(ours) == yaml.safe_load(recorded)
+    assert ours == recorded
 
 
 def test_nodes_are_scraped_as_the_original_does() -> None:

@@ -8,7 +8,7 @@ knows. The others are ManagedResources, which the resource manager of the seed a
 makes one. A component that is not wanted any more has no objects: with an owner of its own (`kube.apply.object_sets`)
 what it had goes.
 
-    namespaces               labels of `garden` and `kube-system`
+    namespaces               labels of `garden` and `kube-system`, and the namespaces of Istio
     resource_manager         the resource manager of the seed, with its webhooks
     gardenlet_autoscaling    requests of the gardenlet itself
     system                   PriorityClasses, and pods that keep room for control planes
@@ -16,6 +16,7 @@ what it had goes.
     worker_roles             what controllers of worker nodes may do
     vertical_pod_autoscaler  requests of pods by what they use
     etcd_druid               the operator of etcd clusters
+    istiod, ingress_gateway  the way into the seed
     vpn_authorization_server   who may open tunnels to Shoots
     kube_state_metrics, prometheus_operator, plutono   monitoring, as far as it is built
     nginx_ingress            what operators look at, from outside

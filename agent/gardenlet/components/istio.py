@@ -1,8 +1,9 @@
-"""How a Service of the seed is reached through the ingress gateway."""
+"""How a Service of the seed is reached through the ingress gateway, and what Istio's own components share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from agent.gardenlet.components.parts import GARDEN, made
+from gardener import keys
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, VIRTUAL_SERVICES
 from kube.objects import Object
 
@@ -11,6 +12,11 @@ GATEWAY = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 EVERYWHERE = ["*"]
 EXPORT = "networking.istio.io/exportTo"
 """An annotation of Services: in which namespaces they are known."""
+IN_GATEWAYS = (
+    {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
+    {"matchExpressions": [{"key": keys.EXPOSURE_CLASS_HANDLER, "operator": "Exists"}]},
+)
+"""Selectors of the namespaces of ingress gateways."""
 
 
 def host_of(service: str) -> str:
@@ -52,3 +58,34 @@ def passed_through(
     }
     virtual_service = made(VIRTUAL_SERVICES, f"{service}-0", namespace=GARDEN, labels=labels, spec=routes)
     return [gateways, virtual_service, destination_rule(service, labels=labels)]
+
+
+# --- Deployments of Istio
+
+WRITE = ("get", "watch", "list", "update", "patch", "create", "delete")
+
+
+def texts(**variables: str) -> Iterator[Object]:
+    """Environment variables."""
+    for name, value in variables.items():
+        yield {"name": name, "value": value}
+
+
+def fields(**variables: str) -> Iterator[Object]:
+    """Those that say what the pod is."""
+    for name, path in variables.items():
+        yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def limits(**variables: str) -> Iterator[Object]:
+    """Those that say how much the container may use."""
+    for name, resource in variables.items():
+        yield {"name": name, "valueFrom": {"resourceFieldRef": {"resource": f"limits.{resource}"}}}
+
+
+def apart(labels: Mapping[str, str]) -> Object:
+    """An affinity: pods with these labels are on several nodes, if they can be."""
+    selected = [{"key": name, "operator": "In", "values": [value]} for name, value in labels.items()]
+    term = {"labelSelector": {"matchExpressions": selected}, "topologyKey": "kubernetes.io/hostname"}
+    preferred = {"podAffinityTerm": term, "weight": 100}
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}

@@ -1,9 +1,9 @@
-"""Labels of Namespaces that are there before the gardenlet: by them pods and policies find the namespaces.
+"""Namespaces, and their labels: by them pods and policies find the namespaces.
 
-Nothing else of these Namespaces is the gardenlet's; see `kube.apply.shared_objects`.
+Of those that are there before the gardenlet nothing else is the gardenlet's; see `kube.apply.shared_objects`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.gardenlet.components.parts import GARDEN, made
 from gardener import keys
@@ -24,3 +24,24 @@ def objects(*, zones: Sequence[str]) -> list[Object]:
         annotations={keys.HIGH_AVAILABILITY_ZONES: ",".join(zones)},
     )
     return [garden, made(NAMESPACES, KUBE_SYSTEM, labels={_ROLE: KUBE_SYSTEM})]
+
+
+def of_istio(*, system: str, gateway: str, gateway_labels: Mapping[str, str], zones: Sequence[str]) -> list[Object]:
+    """Args: system, gateway: names. gateway_labels: of the pods of the gateway. zones: of the Seed's provider."""
+    labels = {
+        _POD_SECURITY: "baseline",
+        keys.HIGH_AVAILABILITY_CONSIDER: "true",
+        "istio-injection": "disabled",
+        "istio-operator-managed": "Reconcile",
+    }
+    notes = {keys.HIGH_AVAILABILITY_ZONES: ",".join(zones)}
+    by_gateway = {name: text for name, text in gateway_labels.items() if name == "istio"}
+    return [
+        made(NAMESPACES, system, labels={**labels, keys.ROLE: keys.ROLE_ISTIO_SYSTEM}, annotations=notes),
+        made(
+            NAMESPACES,
+            gateway,
+            labels={**labels, keys.ROLE: keys.ROLE_ISTIO_INGRESS, **by_gateway},
+            annotations={**notes, keys.HIGH_AVAILABILITY_ZONE_PINNING: "true"},
+        ),
+    ]

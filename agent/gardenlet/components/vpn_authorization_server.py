@@ -1,6 +1,6 @@
 """Who may open a tunnel to a Shoot: the ingress gateway asks this server for each of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import orjson
@@ -9,19 +9,25 @@ from agent.gardenlet.components import istio
 from agent.gardenlet.components.parts import GARDEN, autoscaler, deployment_unready, disruption_budget, made
 from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, container, deployment, port, service
 from gardener import keys
-from gardener.api.kinds import VIRTUAL_SERVICES
+from gardener.api.kinds import DESTINATION_RULES, VERTICAL_POD_AUTOSCALERS, VIRTUAL_SERVICES
 from kube.objects import Object
+from kube.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, SERVICES
 
 NAME = "reversed-vpn-auth-server"
 HOST = istio.host_of(NAME)
+KINDS = (
+    DEPLOYMENTS,
+    DESTINATION_RULES,
+    POD_DISRUPTION_BUDGETS,
+    SERVICES,
+    VERTICAL_POD_AUTOSCALERS,
+    VIRTUAL_SERVICES,
+)
+"""Of its objects."""
 unready = deployment_unready
 """Of its Deployment."""
 _LABELS = {"app": NAME}
-_PORT = 9001
-_GATEWAYS = (
-    {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
-    {"matchExpressions": [{"key": "handler.exposureclass.gardener.cloud/name", "operator": "Exists"}]},
-)
+PORT = 9001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +43,18 @@ def objects(values: Values) -> list[Object]:
 
 def _contents(values: Values) -> Iterator[Object]:
     yield _deployment(values)
-    yield _service(_GATEWAYS)
+    yield _service()
     yield disruption_budget(f"{NAME}-pdb", GARDEN, labels=_LABELS)
     policy = {"containerName": NAME, "minAllowed": {"memory": "100Mi"}}
     yield autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy)
-    destination = {"host": HOST, "port": {"number": _PORT}}
+    destination = {"host": HOST, "port": {"number": PORT}}
     spec: Object = {"exportTo": istio.EVERYWHERE, "hosts": [HOST], "http": [{"route": [{"destination": destination}]}]}
     yield made(VIRTUAL_SERVICES, NAME, namespace=GARDEN, spec=spec)
     yield istio.destination_rule(NAME)
 
 
 def _deployment(values: Values) -> Object:
-    ports = [{"name": "grpc-authz", "containerPort": _PORT, "protocol": "TCP"}]
+    ports = [{"name": "grpc-authz", "containerPort": PORT, "protocol": "TCP"}]
     pod = {
         "containers": [container(NAME, values.image, cpu="100m", memory="100Mi", ports=ports)],
         "automountServiceAccountToken": False,
@@ -65,9 +71,9 @@ def _deployment(values: Values) -> Object:
     )
 
 
-def _service(gateways: Sequence[Object]) -> Object:
+def _service() -> Object:
     reached = {
         istio.EXPORT: "*",
-        keys.NAMESPACE_SELECTORS: orjson.dumps(list(gateways)).decode(),
+        keys.NAMESPACE_SELECTORS: orjson.dumps(istio.IN_GATEWAYS).decode(),
     }
-    return service(NAME, ports=[port("grpc-authz", _PORT)], selects=_LABELS, annotations=reached)
+    return service(NAME, ports=[port("grpc-authz", PORT)], selects=_LABELS, annotations=reached)

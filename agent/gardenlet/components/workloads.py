@@ -21,9 +21,10 @@ def deployment(
     *,
     labels: Mapping[str, str],
     pod: Object,
+    namespace: str = GARDEN,
     selects: Mapping[str, str] | None = None,
     pod_labels: Mapping[str, str] | None = None,
-    namespace: str = GARDEN,
+    pod_annotations: Mapping[str, str] | None = None,
     replicas: int = 1,
     **fields: Any,
 ) -> Object:
@@ -33,18 +34,22 @@ def deployment(
         name: of the Deployment.
         labels: of the Deployment.
         pod: the spec of its pods.
+        namespace: of the Deployment.
         selects: labels of its pods by which they are found; None: `labels`.
         pod_labels: further ones.
-        namespace: of the Deployment.
+        pod_annotations: of its pods.
         replicas: how many pods.
         fields: of the spec.
     """
     selects = dict(selects or labels)
+    meta: Object = {"labels": {**selects, **(pod_labels or {})}}
+    if pod_annotations:
+        meta["annotations"] = dict(pod_annotations)
     spec = {
         "replicas": replicas,
         "revisionHistoryLimit": MOST_REVISIONS,
         "selector": {"matchLabels": selects},
-        "template": {"metadata": {"labels": {**selects, **(pod_labels or {})}}, "spec": pod},
+        "template": {"metadata": meta, "spec": pod},
         **fields,
     }
     return made(DEPLOYMENTS, name, namespace=namespace, labels=labels, spec=spec)
@@ -66,12 +71,12 @@ def service(
     *,
     ports: Sequence[Object],
     selects: Mapping[str, str],
+    namespace: str = GARDEN,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
-    namespace: str = GARDEN,
     **fields: Any,
 ) -> Object:
-    """Args: fields: of the spec."""
+    """A Service. Args: fields: of the spec."""
     spec = {"selector": dict(selects), "ports": list(ports), **({"type": "ClusterIP"} | fields)}
     return made(SERVICES, name, namespace=namespace, labels=labels, annotations=annotations, spec=spec)
 

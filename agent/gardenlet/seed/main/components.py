@@ -11,11 +11,8 @@ from config.gardenlet.schema import COMPONENTS, COMPONENTS_WITH_IMAGES, Gardenle
 NOT_BUILT = (
     "dependency-watchdog",
     "fluent-operator",
-    "istio",
     "kube-apiserver-ingress",
-    "nginx-ingress",
     "vali",
-    "vpn-authorization-server",
 )
 """What Shoots with workers, or on a cluster that is no computer of one's own, need besides."""
 

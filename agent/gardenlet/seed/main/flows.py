@@ -10,7 +10,7 @@ from functools import partial
 
 from agent.gardenlet.components import cluster_identity, gardenlet_autoscaling, system
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
-from agent.gardenlet.seed.main import definitions, optional, renewals, required, resource_manager
+from agent.gardenlet.seed.main import definitions, ingress, optional, renewals, required, resource_manager
 from agent.gardenlet.seed.main.operation import SeedOperation
 from config.gardenlet.schema import GARDENLET_AUTOSCALING
 from gardener import keys
@@ -174,9 +174,22 @@ RECONCILE: Graph[SeedOperation] = Graph(
             after=["extensions"],
             unless=_has_own_identity,
         ),
+        Task("istio", "Deploying Istio", ingress.reconcile, after=["cluster-identity"]),
+        Task(
+            "ingress-address",
+            "Waiting until istio LoadBalancer is ready and managed ingress DNS record is reconciled",
+            ingress.until_reachable,
+            after=["istio"],
+            unless=_is_left_out("istio"),
+            retry=ONCE,
+        ),
         *(
             Task(
-                each.name, f"Deploying {each.what}", each.reconcile, after=["cluster-identity"], unless=each.is_brought
+                each.name,
+                f"Deploying {each.what}",
+                each.reconcile,
+                after=["cluster-identity", *each.after],
+                unless=each.is_brought,
             )
             for each in optional.COMPONENTS
         ),
@@ -243,10 +256,17 @@ DELETE: Graph[SeedOperation] = Graph(
             for each in optional.COMPONENTS
         ),
         Task(
+            "istio",
+            "Destroying Istio",
+            ingress.destroy,
+            after=[each.name for each in optional.COMPONENTS if "istio" in each.after],
+            retry=ONCE,
+        ),
+        Task(
             "managed-resources",
             "Ensuring all ManagedResources are gone",
             required.until_managed_resources_are_gone,
-            after=["system", *(each.name for each in optional.COMPONENTS)],
+            after=["system", "istio", *(each.name for each in optional.COMPONENTS)],
             unless=_is_garden,
             retry=ONCE,
         ),

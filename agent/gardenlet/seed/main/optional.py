@@ -10,10 +10,12 @@ from functools import partial
 from agent.gardenlet.components import (
     etcd_druid,
     kube_state_metrics,
+    nginx_ingress,
     plutono,
     prometheus,
     prometheus_operator,
     vertical_pod_autoscaler,
+    vpn_authorization_server,
     worker_roles,
 )
 from agent.gardenlet.components.parts import in_seed
@@ -34,12 +36,13 @@ _GONE_SECONDS = 300.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """Attributes:
-    name: of its ManagedResource.
+    name: in the configuration, and of its ManagedResource.
     what: as people know it.
     kinds: of objects that it has outside its ManagedResource.
     is_of_garden: whether a garden in the same cluster brings it.
     is_wanted: what else has to be so.
     needs: definitions, of those that not every seed has.
+    after: tasks of the flow.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Component:
     is_of_garden: bool = False
     is_wanted: Callable[[SeedOperation], bool] = lambda _: True
     needs: Collection[Stage] = ()
+    after: Collection[str] = ()
 
     def is_brought(self, operation: SeedOperation) -> bool:
         """By the garden: then it is not touched."""
@@ -80,6 +84,22 @@ async def _kube_state_metrics(operation: SeedOperation) -> list[Object]:
         image=operation.config.images.kube_state_metrics, monitored=await are_served(operation, SCRAPE_CONFIGS)
     )
     return kube_state_metrics.objects(values)
+
+
+async def _nginx_ingress(operation: SeedOperation) -> list[Object]:
+    images = operation.config.images
+    values = nginx_ingress.Values(
+        image=images.nginx_ingress_controller,
+        backend_image=images.ingress_default_backend,
+        domain=operation.ingress_domain,
+        gateway=operation.config.sni.ingress.labels,
+    )
+    return nginx_ingress.objects(values)
+
+
+async def _vpn_authorization_server(operation: SeedOperation) -> list[Object]:
+    image = operation.config.images.vpn_authorization_server
+    return vpn_authorization_server.objects(vpn_authorization_server.Values(image=image))
 
 
 async def _etcd_druid(operation: SeedOperation) -> list[Object]:
@@ -156,9 +176,27 @@ COMPONENTS = (
         is_of_garden=True,
         is_wanted=monitoring.has_domain,
     ),
+    Component(
+        name=nginx_ingress.NAME,
+        what="nginx-ingress",
+        objects=_nginx_ingress,
+        is_of_garden=True,
+        is_wanted=lambda operation: bool(operation.ingress_domain),
+        needs=[Stage.ISTIO],
+        after=["istio"],
+    ),
+    Component(
+        name="vpn-authorization-server",
+        what="VPN authorization server",
+        objects=_vpn_authorization_server,
+        kinds=vpn_authorization_server.KINDS,
+        needs=[Stage.ISTIO],
+        after=["istio"],
+    ),
 )
 
 
 def is_needed(stage: Stage, operation: SeedOperation) -> bool:
     """Whether a component that is deployed needs these definitions."""
-    return any(stage in each.needs and each.name in operation.components for each in COMPONENTS)
+    needing = {each.name for each in COMPONENTS if stage in each.needs} | ({"istio"} if stage is Stage.ISTIO else set())
+    return not needing.isdisjoint(operation.components)

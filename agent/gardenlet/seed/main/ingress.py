@@ -1,0 +1,192 @@
+"""The way into a seed: Istio with its ingress gateway, and the DNS record of what operators look at.
+
+Namespaces that are there already are only labelled, and stay. Where the garden runs in the same cluster, it brings what
+configures gateways.
+"""
+
+from ipaddress import ip_address
+
+from agent.gardenlet.components import ingress_gateway, istiod, namespaces
+from agent.gardenlet.components.parts import GARDEN, in_seed, made
+from agent.gardenlet.extension_objects.kinds import DNS_RECORD
+from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.seed.main.definitions import are_served
+from agent.gardenlet.seed.main.operation import SeedOperation
+from gardener import keys
+from gardener.api.extensions import DNS_RECORDS
+from gardener.api.kinds import SERVICE_MONITORS
+from kube.apply.shared_objects import share
+from kube.errors import KindNotServed, NotFound
+from kube.objects import Key, Object, annotations, key, mapping, mappings, metadata, spec, text, texts
+from kube.paths import at
+from kube.resources import NAMESPACES, SECRETS, SERVICES
+from kube.runtime.controller import ReconcileError
+
+NAME = "istio"
+_DISCOVERY = f"{NAME}-discovery"
+_NAMESPACES = f"{NAME}-namespaces"
+_RECORD = "seed-ingress"
+_ADDRESS_SECONDS = 300.0
+_GONE_SECONDS = 300.0
+_IP_STACK = "dns.gardener.cloud/ip-stack"
+
+
+async def reconcile(operation: SeedOperation) -> None:
+    """Deploy it, or remove it. Raises ReconcileError, KubeError."""
+    if NAME not in operation.components:
+        await destroy(operation)
+        return
+    monitored = await are_served(operation, SERVICE_MONITORS)
+    await _deploy_namespaces(operation)
+    if not operation.is_garden:
+        values = istiod.Values(image=operation.config.images.istio_discovery, monitored=monitored)
+        await operation.objects.deploy(_DISCOVERY, istiod.objects(values))
+    await operation.objects.deploy(NAME, ingress_gateway.objects(_gateway(operation, monitored=monitored)))
+
+
+async def destroy(operation: SeedOperation) -> None:
+    """The record first: nothing leads to an address that is given back. Raises ReconcileError, KubeError."""
+    await _destroy_record(operation)
+    managed = in_seed("", [])
+    for component, kinds in ((NAME, managed), (_DISCOVERY, managed), (_NAMESPACES, [NAMESPACES.type_meta])):
+        await operation.objects.destroy(component, kinds, seconds=_GONE_SECONDS)
+
+
+async def _deploy_namespaces(operation: SeedOperation) -> None:
+    gateway = operation.config.sni.ingress
+    own = []
+    for each in namespaces.of_istio(
+        system=istiod.NAMESPACE, gateway=gateway.namespace, gateway_labels=gateway.labels, zones=operation.zones
+    ):
+        live = await operation.cluster.client.find(NAMESPACES, key(each).name)
+        if live is None or keys.GARDENLET_COMPONENT in annotations(live):
+            own.append(each)
+        else:
+            await share(operation.cluster.client, NAMESPACES, each)
+    await operation.objects.deploy(_NAMESPACES, own)
+
+
+def _gateway(operation: SeedOperation, *, monitored: bool) -> ingress_gateway.Values:
+    gateway = operation.config.sni.ingress
+    settings = mapping(at(operation.seed, "spec", "settings", "loadBalancerServices"))
+    return ingress_gateway.Values(
+        image=operation.config.images.istio_proxy,
+        namespace=gateway.namespace,
+        labels=gateway.labels,
+        annotations=mapping(settings.get("annotations")),
+        address=gateway.service_external_ip,
+        traffic_policy=text(settings.get("externalTrafficPolicy")),
+        monitored=monitored,
+    )
+
+
+# --- its address
+
+
+async def until_reachable(operation: SeedOperation) -> None:
+    """Returns when the gateway has an address, and the record says so. Raises ReconcileError, KubeError."""
+    gateway = operation.config.sni.ingress
+    name = Key(gateway.namespace, gateway.service_name)
+    live = await operation.waiting.until_ready(
+        SERVICES, name, without_address, seconds=_ADDRESS_SECONDS, report=waits_for
+    )
+    wanted = record(operation.seed, address=address_of(live))
+    if wanted is None:
+        await _destroy_record(operation)
+        return
+    secret = await _credentials(operation)
+    await operation.objects.deploy(_RECORD, [secret])
+    present = await _own_record(operation)
+    if present is not None and any(spec(present).get(each) != spec(wanted)[each] for each in ("name", "recordType")):
+        await _delete_record(operation)  # these can't be changed
+    metadata(wanted)["annotations"][keys.GARDENLET_COMPONENT] = _RECORD
+    objects = _extension_objects(operation)
+    await objects.wait(await objects.deploy(DNS_RECORD, wanted))
+
+
+def without_address(service: Object | None) -> str:
+    """What is missing until a Service has an address; empty: nothing."""
+    if service is None:
+        return "it does not exist yet: the resource manager makes it"
+    return "" if address_of(service) else "it has no address: does a controller of load balancers run?"
+
+
+def address_of(service: Object) -> str:
+    """An address, or a name; empty: none."""
+    entries = mappings(at(service, "status", "loadBalancer", "ingress"))
+    return next((found for each in entries if (found := text(each.get("ip")) or text(each.get("hostname")))), "")
+
+
+def record(seed: Object, *, address: str) -> Object | None:
+    """By which names below the ingress domain lead to the gateway; None: there is no domain, or no DNS provider."""
+    domain = text(at(seed, "spec", "ingress", "domain"))
+    provider = text(at(seed, "spec", "dns", "provider", "type"))
+    if not domain or not provider:
+        return None
+    families = texts(at(seed, "spec", "networks", "ipFamilies")) or ["IPv4"]
+    stack = "dual-stack" if len(families) > 1 else families[0].lower()
+    return made(
+        DNS_RECORDS,
+        _RECORD,
+        namespace=GARDEN,
+        annotations={_IP_STACK: stack},
+        spec={
+            "type": provider,
+            "name": f"*.{domain}",
+            "recordType": _record_type(address),
+            "secretRef": {"name": _RECORD, "namespace": GARDEN},
+            "values": [address],
+        },
+    )
+
+
+def _record_type(address: str) -> str:
+    try:
+        return "A" if ip_address(address).version == 4 else "AAAA"
+    except ValueError:
+        return "CNAME"
+
+
+async def _credentials(operation: SeedOperation) -> Object:
+    """Of the DNS provider, as in the garden. Raises ReconcileError, KubeError."""
+    reference = mapping(at(operation.seed, "spec", "dns", "provider", "secretRef"))
+    name, namespace = text(reference.get("name")), text(reference.get("namespace"))
+    try:
+        secret = await operation.garden.client.get(SECRETS, name, namespace=namespace)
+    except NotFound as error:
+        raise ReconcileError(f"the Secret of spec.dns.provider.secretRef is not in the garden: {error}") from error
+    return made(SECRETS, _RECORD, namespace=GARDEN, type="Opaque", data=mapping(secret.get("data")))
+
+
+async def _own_record(operation: SeedOperation) -> Object | None:
+    """Not one that another gardenlet has made."""
+    try:
+        live = await operation.cluster.client.find(DNS_RECORDS, _RECORD, namespace=GARDEN)
+    except KindNotServed:
+        await operation.cluster.discovery.require_gone(DNS_RECORDS.api_version, DNS_RECORDS.kind)
+        return None
+    return live if live is not None and keys.GARDENLET_COMPONENT in annotations(live) else None
+
+
+async def _destroy_record(operation: SeedOperation) -> None:
+    if operation.objects.is_gone(_RECORD):
+        return
+    if await _own_record(operation) is not None:
+        await _delete_record(operation)
+    await operation.objects.destroy(_RECORD, [SECRETS.type_meta], seconds=_GONE_SECONDS)
+
+
+async def _delete_record(operation: SeedOperation) -> None:
+    objects, name = _extension_objects(operation), Key(GARDEN, _RECORD)
+    await objects.delete(DNS_RECORD, name)
+    await objects.wait_until_gone(DNS_RECORD, name)
+
+
+def _extension_objects(operation: SeedOperation) -> ExtensionObjects:
+    return ExtensionObjects(
+        client=operation.cluster.client,
+        waiting=operation.waiting,
+        clock=operation.cluster.clock,
+        report=lambda _, reason: waits_for(reason),
+    )
