@@ -10,15 +10,14 @@ into the status of the Bastion.
 import base64
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_mirror import ExtensionMirror, Pauses, answers
-from gardener import operations
+from agent.gardenlet.extension_mirror import ExtensionMirror, answers
 from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS
 from gardener.api.garden import BASTIONS, SHOOTS
-from gardener.extension_contract import Pending, Trouble, has_succeeded, last_operation, standing_of
+from gardener.extension_contract import Pending, Trouble, has_succeeded, standing_of
 from gardener.keys import CONFIRM_FORCE_DELETION, GARDENER_FINALIZER
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
@@ -129,12 +128,11 @@ class Reconciler:
     bastions: Store[Object]
     statuses: StatusWriter
     clock: Callable[[], datetime]
-    _pauses: Pauses = field(default_factory=Pauses)
 
     async def reconcile(self, name: Key) -> Result:
         bastion = self.bastions.get(name)
         if bastion is None:
-            self._pauses.forget(name)
+            self.mirror.forget_pauses(name)
             return Done()
         return await (self._delete(bastion) if is_deleting(bastion) else self._reconcile(bastion))
 
@@ -154,21 +152,16 @@ class Reconciler:
         if self.mirror.is_to_be_asked(extension, wanted):
             return await self._ask(bastion, place, wanted, extension)
         if extension is not None and has_succeeded(extension):
-            self._pauses.forget(name)
+            self.mirror.forget_pauses(name)
             await self._succeed(bastion, extension)
         return Done()
 
     async def _ask(self, bastion: Object, place: Key, wanted: Object, extension: Object | None) -> Result:
-        """An extension that fails at once is not asked again at once."""
-        has_failed = extension is not None and last_operation(extension).get("state") == operations.FAILED
-        if has_failed and (pause := self._pauses.next(key(bastion), now=self.clock())):
-            return RequeueAfter(pause)
         try:
-            await self.mirror.ask(place, wanted, extension)
+            return await self.mirror.ask_unless_paused(key(bastion), place, wanted, extension)
         except KubeError as error:
             await self._fail(bastion, str(error))
             raise
-        return Done()
 
     async def _succeed(self, bastion: Object, extension: Object) -> None:
         generation = integer(metadata(bastion).get("generation"))

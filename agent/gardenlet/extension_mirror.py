@@ -3,7 +3,7 @@
     async with the pass of the garden object:
         copy = await mirror.copy_secret("bucket-a", data)
         if mirror.is_to_be_asked(extension, spec, copy):
-            await mirror.ask(name, spec, extension)      # the answer brings the next pass
+            return await mirror.ask_unless_paused(owner, name, spec, extension)      # the answer brings the next pass
         else:
             match standing_of(extension): ...
 
@@ -11,7 +11,7 @@ Nothing is waited for. `answers` lets only those changes of extension objects th
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from kube.objects import Key, Object, annotations, is_deleting, key, mapping, me
 from kube.resources import SECRETS, Resource
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
 
 NAMESPACE = "garden"
@@ -137,6 +138,7 @@ class ExtensionMirror:
     client: Client
     resource: Resource
     clock: Callable[[], datetime]
+    _pauses: Pauses = field(default_factory=Pauses)
 
     async def find(self, name: Key) -> Object | None:
         return await self.client.find(self.resource, name.name, namespace=name.namespace)
@@ -169,6 +171,18 @@ class ExtensionMirror:
         if not operation and keys.OPERATION not in annotations(live):
             return True
         return operation.get("state") == FAILED or (copy is not None and _is_newer(copy, operation))
+
+    async def ask_unless_paused(self, owner: Key, name: Key, wanted: Object, live: Object | None) -> Result:
+        """`ask` for a garden object; an extension that fails at once is not asked again at once. Raises KubeError."""
+        has_failed = last_operation(live or {}).get("state") == FAILED
+        if has_failed and (pause := self._pauses.next(owner, now=self.clock())):
+            return RequeueAfter(pause)
+        await self.ask(name, wanted, live)
+        return Done()
+
+    def forget_pauses(self, owner: Key) -> None:
+        """Of a garden object that is fine, or gone."""
+        self._pauses.forget(owner)
 
     async def ask(
         self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE

@@ -9,10 +9,10 @@ API server says that it is gone, the Secrets that its extension needed.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
-from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, Pauses, error_of
+from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
 from agent.gardenlet.views import BY_BUCKET
 from gardener import operations
 from gardener.api.garden import BACKUP_BUCKETS
@@ -22,7 +22,6 @@ from gardener.extension_contract import (
     Trouble,
     has_succeeded,
     last_error,
-    last_operation,
     standing_of,
     trouble_of,
 )
@@ -91,12 +90,11 @@ class Reconciler:
     status: OperationStatus
     recorder: EventRecorder
     clock: Callable[[], datetime]
-    _pauses: Pauses = field(default_factory=Pauses)
 
     async def reconcile(self, name: Key) -> Result:
         bucket = self.buckets.get(name)
         if bucket is None:
-            self._pauses.forget(name)
+            self.mirror.forget_pauses(name)
             return Done()
         return await (self._delete(bucket) if is_deleting(bucket) else self._reconcile(bucket))
 
@@ -115,11 +113,11 @@ class Reconciler:
             self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)
         if self.mirror.is_to_be_asked(extension, wanted, copy):
             await self._report(bucket, kind, standing)
-            return await self._ask(name, wanted, extension)
+            return await self.mirror.ask_unless_paused(name, name, wanted, extension)
         if extension is None or not has_succeeded(extension):
             await self._report(bucket, kind, standing)
             return Done()  # the answer brings the next pass
-        self._pauses.forget(name)
+        self.mirror.forget_pauses(name)
         await self._succeed(bucket, kind, extension)
         return Done()
 
@@ -134,14 +132,6 @@ class Reconciler:
             await self.status.failed(bucket, kind, reason, error={"description": reason})
             raise ReconcileError(reason) from error
         return await ensure_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
-
-    async def _ask(self, name: Key, wanted: Object, extension: Object | None) -> Result:
-        """An extension that fails at once is not asked again at once."""
-        has_failed = extension is not None and last_operation(extension).get("state") == operations.FAILED
-        if has_failed and (pause := self._pauses.next(name, now=self.clock())):
-            return RequeueAfter(pause)
-        await self.mirror.ask(name, wanted, extension)
-        return Done()
 
     async def _report(self, bucket: Object, kind: str, standing: Answer) -> None:
         if isinstance(standing, Trouble):

@@ -7,11 +7,11 @@ the extension let go, and from then on the next Seed is responsible.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.backup_entry import rules
-from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, Pauses, error_of
+from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
 from config.gardenlet.controllers import BackupEntry as Settings
 from gardener import operations
 from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SHOOT_STATES
@@ -64,13 +64,12 @@ class Reconciler:
     status: OperationStatus
     recorder: EventRecorder
     clock: Callable[[], datetime]
-    _pauses: Pauses = field(default_factory=Pauses)
 
     async def reconcile(self, name: Key) -> Result:
         entry = self.entries.get(name)
         kind = rules.operation_on(entry, seed=self.seed_name) if entry is not None else ""
         if entry is None or not kind:
-            self._pauses.forget(name)
+            self.mirror.forget_pauses(name)
             return Done()
         match kind:
             case operations.DELETE:
@@ -105,8 +104,10 @@ class Reconciler:
             self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
         if not has_answered:
             await self._report(entry, kind, standing)
-            return await self._ask(key(entry), place, wanted, extension) if is_to_be_asked else Done()
-        self._pauses.forget(key(entry))
+            if is_to_be_asked:
+                return await self.mirror.ask_unless_paused(key(entry), place, wanted, extension)
+            return Done()
+        self.mirror.forget_pauses(key(entry))
         entry = await self.status.succeeded(entry, kind, succeeded, seedName=self.seed_name)
         await self._restored(entry)
         return Done()
@@ -116,14 +117,6 @@ class Reconciler:
             await self.status.failed(entry, kind, standing.reason, error=error_of(standing))
         else:
             await self.status.processing(entry, kind, _TEXTS.get(kind, _OTHERS)[0], seedName=self.seed_name)
-
-    async def _ask(self, name: Key, place: Key, wanted: Object, extension: Object | None) -> Result:
-        """An extension that fails at once is not asked again at once."""
-        has_failed = extension is not None and last_operation(extension).get("state") == operations.FAILED
-        if has_failed and (pause := self._pauses.next(name, now=self.clock())):
-            return RequeueAfter(pause)
-        await self.mirror.ask(place, wanted, extension)
-        return Done()
 
     # --- what an entry needs
 
