@@ -7,6 +7,11 @@
 #
 #   docker build --build-arg BASE=python:3.13-slim@sha256:... .
 #
+# The target `gardenlet` has the program `helm` in addition, with which gardenlets render charts, built from Go modules that
+# are pinned by hashes:
+#
+#   docker build --build-arg BASE=... --build-arg GO=golang:1.26@sha256:... --target gardenlet .
+#
 # The target `sbom` has a bill of materials of the image instead, in CycloneDX:
 #
 #   docker build --build-arg BASE=... --target sbom --output . .
@@ -14,6 +19,7 @@
 # What is built from the same files on the same base is the same to the byte, if the builder sets timestamps
 # (SOURCE_DATE_EPOCH with BuildKit's rewrite-timestamp, or buildah's --timestamp).
 ARG BASE
+ARG GO
 
 # Without BASE the name is one that no image can have, so that the builder tells it.
 FROM ${BASE:-Give-BASE-with-a-digest-see-docs/install.md} AS build
@@ -61,7 +67,20 @@ RUN python3 -m venv /sbom \
 FROM scratch AS sbom
 COPY --from=write-sbom /resource-manager.cdx.json /
 
-FROM ${BASE}
+# Without GO it is a base without Go, of which the first step says what is missing. Other targets leave this stage out.
+FROM ${GO:-${BASE}} AS helm
+ARG GO
+RUN echo "${GO}" | grep -Eq '@sha256:[0-9a-f]{64}$' \
+    || { echo "GO is '${GO}': name an image with Go 1.26 or newer by its digest, NAME@sha256:..." >&2; exit 1; }
+WORKDIR /src
+COPY localprocesses/helm ./
+ENV CGO_ENABLED=0 GOWORK=off GOTOOLCHAIN=local
+# The flags are those with which `python -m devcluster build` makes it, too.
+RUN version=$(go list -m -f '{{.Version}}' helm.sh/helm/v3) \
+    && go build -trimpath "-ldflags=-s -w -X helm.sh/helm/v3/internal/version.version=${version}" -o /helm \
+        helm.sh/helm/v3/cmd/helm
+
+FROM ${BASE} AS programs
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="resource-manager" \
@@ -79,3 +98,9 @@ USER 65532:65532
 EXPOSE 8080 8081 10250
 # SIGTERM is kept while Python starts: process 1 would never get it.
 ENTRYPOINT ["env", "--block-signal=TERM", "python", "-m", "image"]
+
+FROM programs AS gardenlet
+COPY --from=helm /helm /app/bin/
+
+# The default.
+FROM programs

@@ -98,14 +98,14 @@ audit: setup ## Look for known vulnerabilities of all that is locked; INDEX=URL 
 	$(BIN)/python -m tests.vulnerability_audit $(if $(INDEX),--index $(INDEX)) $(if $(DATA),--data $(DATA)) \
 		$(sort $(wildcard requirements*.txt))
 
-release: setup build/sbom/.complete ## Make a release in dist/ (docs/releases.md); BASE=IMAGE@DIGEST: with the image.
+release: setup build/sbom/.complete ## Make a release in dist/ (docs/releases.md); BASE=IMAGE@DIGEST: with the image; GO: and helm.
 	$(release)
 
 publish: setup build/sbom/.complete ## Make a release and publish it: REGISTRY=REGISTRY/TEAM BASE=IMAGE@DIGEST.
 	$(release) --publish
 
 release = $(BIN)/python -m release $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(BASE),--base $(BASE)) \
-	$(if $(TAG),--tag $(TAG)) $(if $(DOWNLOAD),--download $(DOWNLOAD)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+	$(if $(GO),--go $(GO)) $(if $(TAG),--tag $(TAG)) $(if $(DOWNLOAD),--download $(DOWNLOAD)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
 build/sbom/.complete: requirements-sbom.txt
 	$(PYTHON) -m venv --clear build/sbom

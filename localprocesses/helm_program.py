@@ -36,10 +36,15 @@ def find_or_build() -> Path:
     return target
 
 
+def version() -> str:
+    found = _VERSION.search((MODULE / "go.mod").read_text())
+    assert found
+    return found[1]
+
+
 def flags() -> tuple[str, ...]:
-    version = _VERSION.search((MODULE / "go.mod").read_text())
-    assert version
-    return "-trimpath", f"-ldflags=-s -w -X helm.sh/helm/v3/internal/version.version={version[1]}"
+    """Those of the Dockerfile, too: the same Go makes the same bytes."""
+    return "-trimpath", f"-ldflags=-s -w -X helm.sh/helm/v3/internal/version.version={version()}"
 
 
 def _fingerprint() -> str:

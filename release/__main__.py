@@ -50,6 +50,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--base", default="", metavar="IMAGE@DIGEST", help="what the image is built on; else there is none"
     )
+    parser.add_argument(
+        "--go", default="", metavar="IMAGE@DIGEST", help="an image with Go; else the image has no helm for gardenlets"
+    )
     parser.add_argument("--registry", default="", help="where the image will be; manifests and chart name it there")
     parser.add_argument("--publish", action="store_true", help="push to the registry, and sign")
     parser.add_argument("--tag", default="", help="the tag that is released; must fit the version in pyproject.toml")
@@ -77,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
         plugins.pack(source, output, release=release.tag, download=options.download, homepage=options.homepage)
         digest = image(release, builder, source, output) if builder else ""
         manifests_and_chart(release, source / "manifests", output, digest=digest)
-        left_out = {} if builder else {"image": "it needs a base; give one: make release BASE=IMAGE@sha256:DIGEST"}
+        left_out = _left_out(release)
         changelog = (source / "CHANGELOG.md").read_text()
         text = notes(release, [path.name for path in output.iterdir()], left_out=left_out, changelog=changelog)
         (output / NOTES).write_text(text)
@@ -103,12 +106,23 @@ def _release(options: argparse.Namespace) -> Release:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     if options.tag and options.tag != f"v{version}":
         raise ReleaseError(f"the tag {options.tag} is not the version {version} in pyproject.toml; change one of them")
-    if options.base and "@sha256:" not in options.base:
-        raise ReleaseError(f"BASE is {options.base}: name it by its digest; see 'The image' in docs/install.md")
+    for name, given in (("BASE", options.base), ("GO", options.go)):
+        if given and "@sha256:" not in given:
+            raise ReleaseError(f"{name} is {given}: name it by its digest; see 'The image' in docs/install.md")
     if shutil.which("kubectl") is None:
         raise ReleaseError("kubectl is missing, which makes the objects of the chart; install it")
     revision = _output("git", "rev-parse", "HEAD")
-    return Release(version=version, revision=revision, registry=options.registry.rstrip("/"), base=options.base)
+    registry = options.registry.rstrip("/")
+    return Release(version=version, revision=revision, registry=registry, base=options.base, go=options.go)
+
+
+def _left_out(release: Release) -> dict[str, str]:
+    """What, and why."""
+    if not release.base:
+        return {"image": "it needs a base; give one: make release BASE=IMAGE@sha256:DIGEST"}
+    if not release.go:
+        return {"helm in the image": "gardenlets need it for extensions; give Go: make release GO=IMAGE@sha256:DIGEST"}
+    return {}
 
 
 def _builder() -> str:

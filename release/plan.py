@@ -16,12 +16,14 @@ class Release:
         revision: the commit.
         registry: where repositories are, such as `registry.example.com/team`; empty: none is named.
         base: the image to build on, with its digest; empty: no image is built.
+        go: an image with Go, with its digest, so that the image has `helm`, too; empty: it has not.
     """
 
     version: str
     revision: str
     registry: str
     base: str
+    go: str = ""
 
     @property
     def tag(self) -> str:
@@ -60,6 +62,8 @@ class Release:
 
 
 PUBLISHERS = ("cosign", "oras")
+WITH_HELM = "gardenlet"
+"""The target in the Dockerfile."""
 
 
 def build_image(release: Release, builder: str, *, context: Path, archive: Path) -> tuple[Command, ...]:
@@ -72,15 +76,18 @@ def build_image(release: Release, builder: str, *, context: Path, archive: Path)
         archive: what is written.
     """
     given = {"BASE": release.base, "VERSION": release.tag, "REVISION": release.revision}
+    target: Command = ()
+    if release.go:
+        given, target = {**given, "GO": release.go}, ("--target", WITH_HELM)
     name = f"{release.image}:{release.tag}"
     if builder == "buildah":
         return (
-            ("buildah", "bud", *_arguments(given), "--timestamp", "0", "--tag", name, str(context)),
+            ("buildah", "bud", *_arguments(given), *target, "--timestamp", "0", "--tag", name, str(context)),
             ("buildah", "push", name, f"oci-archive:{archive}:{release.tag}"),
         )
     output = f"type=oci,dest={archive},name={name},rewrite-timestamp=true"
     of_epoch = _arguments({**given, "SOURCE_DATE_EPOCH": "0"})
-    return (("docker", "buildx", "build", *of_epoch, "--output", output, str(context)),)
+    return (("docker", "buildx", "build", *of_epoch, *target, "--output", output, str(context)),)
 
 
 def _arguments(given: dict[str, str]) -> Iterable[str]:

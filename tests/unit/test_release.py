@@ -105,11 +105,23 @@ def test_each_builder_writes_the_archive_of_an_image_on_the_base_that_is_named()
         assert "image.oci.tar" in " ".join(further[0] if further else build)
 
 
+@pytest.mark.parametrize("builder", ["buildah", "docker"])
+def test_an_image_has_helm_if_there_is_go_to_build_it(builder: str) -> None:
+    given = {"context": Path("source"), "archive": Path("image.oci.tar")}
+    plain, *_ = plan.build_image(RELEASE, builder, **given)
+    build, *_ = plan.build_image(replace(RELEASE, go=f"golang@{DIGEST}"), builder, **given)
+    assert "--target" not in plain
+    assert ("--target", plan.WITH_HELM) in pairwise(build)
+    assert ("--build-arg", f"GO=golang@{DIGEST}") in pairwise(build)
+    assert f"AS {plan.WITH_HELM}\n" in (PROJECT / "Dockerfile").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--tag", "v9.9.9"], "error: the tag v9.9.9 is not the version"),
         (["--base", "python:3.13"], "error: BASE is python:3.13: name it by its digest"),
+        (["--base", f"python@{DIGEST}", "--go", "golang:1.26"], "error: GO is golang:1.26: name it by its digest"),
         (["--base", f"python@{DIGEST}"], "error: install buildah, or docker with buildx; or leave out BASE"),
         (["--publish"], "error: publishing needs both: make publish REGISTRY="),
         (["--publish", "--registry", "registry.example.com"], "error: publishing needs both: make publish REGISTRY="),
@@ -293,7 +305,7 @@ def test_the_workflow_runs_the_same_command_and_no_program_of_others_by_a_name_t
     assert not [step for step in steps if "uses" in step]
     (command,) = (step["run"] for step in steps if "make publish" in step["run"])
     variables = set(re.findall(r"\b([A-Z]+)=", command))
-    assert variables == {"BASE", "DOWNLOAD", "HOMEPAGE", "REGISTRY", "TAG"}
+    assert variables == {"BASE", "DOWNLOAD", "GO", "HOMEPAGE", "REGISTRY", "TAG"}
     makefile = (PROJECT / "Makefile").read_text()
     assert all(f"$(if $({variable})," in makefile for variable in variables)
     for tool in ("COSIGN", "ORAS"):

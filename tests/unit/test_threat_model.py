@@ -1,7 +1,10 @@
 """What `docs/security.md` says of threats: its tests exist, and what is true of the source and the manifests themselves."""
 
 import ast
+import os
 import re
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from localprocesses import helm_program
 from vulnerability_audit import locked
 
 PROJECT = Path(__file__).parents[2]
@@ -129,12 +133,20 @@ def test_the_image_installs_nothing_without_a_hash() -> None:
 
 def test_the_image_is_built_on_a_digest_or_not_at_all() -> None:
     text = (PROJECT / "Dockerfile").read_text().replace("\\\n", " ")
-    assert re.findall(r"^ARG BASE\b.*$", text, re.MULTILINE) == ["ARG BASE", "ARG BASE"], "there is no default"
+    arguments = re.findall(r"^ARG (?:BASE|GO)\b.*$", text, re.MULTILINE)
+    assert set(arguments) == {"ARG BASE", "ARG GO"}, "there is no default"
     first, *others = re.findall(r"^FROM (.*)$", text, re.MULTILINE)
     assert first == "${BASE:-Give-BASE-with-a-digest-see-docs/install.md} AS build", "not a name that an image can have"
-    assert others == ["build AS write-sbom", "scratch AS sbom", "${BASE}"]
-    (check,) = re.findall(r"^RUN (echo .*)$", text, re.MULTILINE)
-    assert text.index(check) < text.index("COPY"), "before anything is made of it"
+    further = ["build AS write-sbom", "scratch AS sbom", "${GO:-${BASE}} AS helm", "${BASE} AS programs"]
+    assert others == [*further, "programs AS gardenlet", "programs"]
+    for name in ("BASE", "GO"):
+        (check,) = re.findall(rf'^RUN (echo "\${{{name}}}" .*)$', text, re.MULTILINE)
+        stage = text.index(f"FROM ${{{name}:-")
+        assert stage < text.index(check) < text.index("COPY", stage), "before anything is made of it"
+        _check_of_a_digest(name, check)
+
+
+def _check_of_a_digest(name: str, check: str) -> None:
     digest = "@sha256:" + "0123456789abcdef" * 4
     for base, is_good in (
         (f"python:3.13-slim{digest}", True),
@@ -145,9 +157,24 @@ def test_the_image_is_built_on_a_digest_or_not_at_all() -> None:
         (f"python{digest.upper()}", False),
         ("", False),
     ):
-        done = subprocess.run(["sh", "-c", check], check=False, capture_output=True, text=True, env={"BASE": base})
+        done = subprocess.run(["sh", "-c", check], check=False, capture_output=True, text=True, env={name: base})
         assert (done.returncode == 0) is is_good, base
-        assert ("name it by its digest" in done.stderr) is not is_good
+        assert ("by its digest" in done.stderr) is not is_good
+
+
+def test_the_image_has_the_helm_of_development() -> None:
+    """Built from the same modules with the same flags, and found beside Python."""
+    text = (PROJECT / "Dockerfile").read_text().replace("\\\n", " ")
+    (build,) = re.findall(r"go build (.*)$", text, re.MULTILINE)
+    version = helm_program.version()
+    assert shlex.split(build.replace("${version}", version))[:2] == list(helm_program.flags())
+    (listed,) = re.findall(r"version=\$\((go list .*?)\)", text)
+    environment = {**os.environ, "GOWORK": "off", "GOPROXY": "off"}
+    if shutil.which("go"):
+        found = subprocess.check_output(shlex.split(listed), cwd=helm_program.MODULE, text=True, env=environment)
+        assert found.strip() == version
+    assert "COPY --from=helm /helm /app/bin/\n" in text
+    assert "python3 -m venv --without-pip /app " in text
 
 
 # --- what pods are given
