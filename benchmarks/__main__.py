@@ -20,6 +20,7 @@ from benchmarks import (
     gardenlet,
     handover,
     health,
+    installations,
     machine,
     network_policies,
     nodes,
@@ -175,7 +176,10 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
                 shoots=100 if quick else 1000, seeds=20 if quick else 100, rest=min(options.rest, 60.0)
             )
         ],
-        "gardenlet": [lambda: gardenlet.measure(rest=min(options.rest, 60.0))],
+        "gardenlet": [
+            lambda: gardenlet.measure(rest=min(options.rest, 60.0)),
+            lambda: installations.measure(count=20 if quick else 200, rest=min(options.rest, 60.0)),
+        ],
         "seed-autoscaling": [_seed_autoscaling(options)],
         "controlling": [_controlling(count, options) for count in ((50,) if quick else (500, 5000))],
         "policies": [

@@ -7,7 +7,7 @@ server out; what it changes is counted in the audit logs.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.measuring import QUIET_SECONDS, writes
@@ -23,18 +23,17 @@ from kube.objects import metadata
 from kube.paths import at
 from localprocesses.local import wait_until
 
-_NAME = "meadow"
+NAME = "meadow"
 _USER_AGENT = "gardenlet/"
 _PATIENCE_SECONDS = 60.0
-_COLUMNS = ("what", "s", "garden: calls, changes", "seed: calls, changes", "CPU s", "RSS (peak) MiB", "the original")
+COLUMNS = ("what", "s", "garden: calls, changes", "seed: calls, changes", "CPU s", "RSS (peak) MiB", "the original")
 _ORIGINALS = {
-    "start": "",
     "steady state": "in 60 s 64 and 93 calls, 0.40 s CPU, 138 MiB, with a Shoot",
     "reconcile": "48 and 187 calls",
 }
 
 
-class _Gardenlet(Process):
+class Gardenlet(Process):
     """That of a box, which has started it."""
 
     def __init__(self, box: SeedBox, seed: Cluster) -> None:
@@ -57,18 +56,18 @@ class _Gardenlet(Process):
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class Side:
     """A cluster, as the gardenlet asks it."""
 
     cluster: Cluster
     audit: Audit
 
 
-class _Phases:
+class Phases:
     """Measures one after the other, as `benchmarks.measuring.Meter`, in two clusters."""
 
-    def __init__(self, gardenlet: _Gardenlet, *sides: _Side) -> None:
-        self._gardenlet, self._sides = gardenlet, sides
+    def __init__(self, gardenlet: Gardenlet, *sides: Side, originals: Mapping[str, str]) -> None:
+        self._gardenlet, self._sides, self._originals = gardenlet, sides, originals
         self.rows: list[Sequence[str]] = []
 
     def whole_start(self, seconds: float, marks: Sequence[int]) -> None:
@@ -93,7 +92,7 @@ class _Phases:
             for side, mark, before in zip(self._sides, marks, requests, strict=True)
         ]
         used = number(process.cpu_seconds() - cpu, 2)
-        self.rows.append((name, number(seconds, 1), *counted, used, memory, _ORIGINALS[name]))
+        self.rows.append((name, number(seconds, 1), *counted, used, memory, self._originals.get(name, "")))
 
     @staticmethod
     def _changes(audit: Audit, since: int) -> dict[tuple[str, str], int]:
@@ -103,12 +102,12 @@ class _Phases:
 async def measure(*, rest: float) -> Table:
     """Args: rest: seconds."""
     async with Cluster() as garden, Cluster(nodes=1) as seed:
-        await asyncio.to_thread(_make_garden, garden)
+        await asyncio.to_thread(make_garden, garden)
         with contextlib.closing(garden.audit()) as in_garden, contextlib.closing(seed.audit()) as in_seed:
             marks, began = [in_garden.mark(), in_seed.mark()], time.monotonic()
-            box = SeedBox(garden, seed, _NAME)
+            box = SeedBox(garden, seed, NAME)
             await asyncio.to_thread(box.install)
-            phases = _Phases(_Gardenlet(box, seed), _Side(garden, in_garden), _Side(seed, in_seed))
+            phases = Phases(Gardenlet(box, seed), Side(garden, in_garden), Side(seed, in_seed), originals=_ORIGINALS)
             phases.whole_start(time.monotonic() - began, marks)
             await asyncio.sleep(QUIET_SECONDS)
             async with phases.phase("reconcile", quiet=0.0):
@@ -120,10 +119,10 @@ async def measure(*, rest: float) -> Table:
         "*reconcile*: of the Seed, which changes nothing. One is in each minute of the *steady state*, too.",
         "*changes*: writes, without Leases and Events. The original's Seed has more components.",
     ]
-    return Table("Gardenlet: a seed without Shoots", _COLUMNS, phases.rows, notes)
+    return Table("Gardenlet: a seed without Shoots", COLUMNS, phases.rows, notes)
 
 
-def _make_garden(cluster: Cluster) -> None:
+def make_garden(cluster: Cluster) -> None:
     box = GardenBox(cluster)
     box.install()
     box.add_demo_data()
@@ -132,10 +131,10 @@ def _make_garden(cluster: Cluster) -> None:
 
 def _reconcile(garden: Cluster) -> None:
     body = {"metadata": {"annotations": {keys.OPERATION: "reconcile"}}}
-    asked = metadata(garden.api.patch(SEEDS.path(name=_NAME), body))["generation"]
+    asked = metadata(garden.api.patch(SEEDS.path(name=NAME), body))["generation"]
 
     def is_done() -> bool:
-        status = garden.api.get(SEEDS.path(name=_NAME))["status"]
+        status = garden.api.get(SEEDS.path(name=NAME))["status"]
         return bool(status["observedGeneration"] >= asked and at(status, "lastOperation", "state") == "Succeeded")
 
     wait_until(is_done, what="the Seed to be reconciled", within=_PATIENCE_SECONDS, pause=0.05)
