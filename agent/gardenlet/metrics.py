@@ -34,8 +34,8 @@ gardenlet_flow_task_duration_seconds = Histogram(
 )
 gardenlet_chart_rendering_duration_seconds = Histogram(
     "gardenlet_chart_rendering_duration_seconds",
-    "How long helm took to render a chart of an extension, or to fail at it, without waiting for its turn.",
-    buckets=(0.1, 0.2, 0.5, 1, 2, 5, 10, 30),
+    "How long helm took to render a chart of an extension, or to fail at it, waiting for its turn included.",
+    buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300),
 )
 
 

@@ -1,6 +1,7 @@
 """Charts are rendered by helm, which can do no harm, and fetched from registries that may give anything."""
 
 import asyncio
+import base64
 import hashlib
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -11,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from agent.gardenlet.charts import helm as rendering
+from agent.gardenlet.charts import registry as fetching
 from agent.gardenlet.charts.helm import ChartError, Helm, HelmError, Limits, Release
 from agent.gardenlet.charts.registry import Registry
 from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
@@ -103,9 +105,19 @@ async def test_a_helm_that_crashes_is_no_broken_chart(tmp_path: Path) -> None:
 
 
 class FakeRegistry:
-    """Speaks the protocol; what it has may be changed. A token is wanted if there is one."""
+    """Speaks the protocol; what it has may be changed. A token is wanted if there is one.
+
+    Attributes:
+        password: wanted for the token, or else for everything; empty: anybody may ask.
+        elsewhere: where blobs are.
+        sent: host and credentials of each request.
+    """
 
     def __init__(self) -> None:
+        self.password = self.elsewhere = ""
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.sent: list[tuple[str, str]] = []
         self.archive = packed()
         self.blobs: dict[str, bytes] = {}
         self.tags: dict[str, bytes] = {}
@@ -124,9 +136,20 @@ class FakeRegistry:
 
     async def answer(self, request: web.Request) -> web.Response:
         self.requests.append(request.path)
+        await self.answers.wait()
+        given = request.headers.get("Authorization", "")
+        self.sent.append((request.host, given))
+        if self.password and (request.path == "/token" or not self.token) and given != _basic(self.password):
+            return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="r"'})
         if request.path == "/token":
             return web.json_response({"token": self.token})
-        if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
+        if self.elsewhere and "blobs" in request.path and not request.host.startswith("localhost"):
+            return web.Response(status=307, headers={"Location": f"{self.elsewhere}{request.path}"})
+        if (
+            self.token
+            and not request.host.startswith("localhost")
+            and request.headers.get("Authorization") != f"Bearer {self.token}"
+        ):
             asked = f'Bearer realm="{self.url}/token",service="r"'
             return web.Response(status=401, headers={"WWW-Authenticate": asked})
         kind, name = request.path.split("/")[-2:]
@@ -136,6 +159,10 @@ class FakeRegistry:
     def reference(self, version: str) -> Reference:
         host = self.url.removeprefix("http://")
         return reference({"ref": f"{host}/charts/c{'@' if version.startswith('sha256') else ':'}{version}"})
+
+
+def _basic(password: str) -> str:
+    return f"Basic {base64.b64encode(f'me:{password}'.encode()).decode()}"
 
 
 def _digest(content: bytes) -> str:
@@ -153,6 +180,7 @@ async def fake() -> AsyncIterator[FakeRegistry]:
     await site.start()
     fake.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     yield fake
+    fake.answers.set()
     await runner.cleanup()
 
 
@@ -193,6 +221,77 @@ async def test_what_has_another_digest_or_size_is_refused(fake: FakeRegistry) ->
     fake.tags[digest] = fake.tags["1"]
     with pytest.raises(RegistryError, match="instead of"):
         await Registry().chart(fake.reference(digest))
+
+
+@pytest.fixture
+def credentials(tmp_path: Path, fake: FakeRegistry) -> Path:
+    """For the registry, and for another host."""
+    auths = {
+        fake.url.removeprefix("http://"): {"auth": _basic("good").removeprefix("Basic ")},
+        "registry.example.com": {"auth": _basic("other").removeprefix("Basic ")},
+    }
+    (tmp_path / "config.json").write_bytes(orjson.dumps({"auths": auths}))
+    return tmp_path
+
+
+@pytest.mark.parametrize("token", ["", "t"], ids=["password", "token for a password"])
+async def test_credentials_are_given_if_they_are_asked_for(fake: FakeRegistry, credentials: Path, token: str) -> None:
+    fake.tag("1", fake.archive)
+    fake.password, fake.token = "good", token
+    registry = Registry(credentials=credentials)
+    assert (await registry.chart(fake.reference("1"))).archive == fake.archive
+    assert fake.sent[0][1] == "", "not before the registry has asked"
+    with pytest.raises(RegistryError, match=r"give credentials for 127\.0\.0\.1:\d+ in config\.json .* DOCKER_CONFIG"):
+        await Registry().chart(fake.reference("1"))
+    fake.password = "renewed"
+    with pytest.raises(RegistryError, match="its credentials do not suffice") as raised:
+        await registry.chart(fake.reference("1"))
+    assert not any(secret in str(raised.value) for secret in ("good", _basic("good")[6:]))
+
+
+async def test_credentials_are_read_when_they_are_needed(fake: FakeRegistry, credentials: Path) -> None:
+    fake.tag("1", fake.archive)
+    fake.password, registry = "good", Registry(credentials=credentials)
+    file = credentials / "config.json"
+    content = file.read_bytes()
+    for broken, said in ((b'{"auths', "has no credentials: it is no JSON"), (None, "can't be read")):
+        file.unlink() if broken is None else file.write_bytes(broken)
+        with pytest.raises(RegistryError, match=said):
+            await registry.chart(fake.reference("1"))
+    file.write_bytes(content)
+    assert (await registry.chart(fake.reference("1"))).archive == fake.archive
+
+
+@pytest.mark.parametrize("token", ["", "t"], ids=["password", "token"])
+async def test_credentials_do_not_follow_to_another_host(fake: FakeRegistry, credentials: Path, token: str) -> None:
+    fake.tag("1", fake.archive)
+    fake.password, fake.token = "" if token else "good", token
+    fake.elsewhere = fake.url.replace("127.0.0.1", "localhost")
+    elsewhere = fake.elsewhere.removeprefix("http://")
+    registry = Registry(credentials=credentials)
+    if token:
+        assert (await registry.chart(fake.reference("1"))).archive == fake.archive
+    else:  # the other host wants the password, too, and does not get it
+        with pytest.raises(RegistryError, match="HTTP 401"):
+            await registry.chart(fake.reference("1"))
+    sent = {given for host, given in fake.sent if host == elsewhere}
+    assert sent == {""}
+    assert {given for host, given in fake.sent if host != elsewhere} > {""}
+
+
+async def test_a_registry_that_refers_in_circles_is_left(fake: FakeRegistry) -> None:
+    fake.tag("1", fake.archive)
+    fake.elsewhere = fake.url
+    with pytest.raises(RegistryError, match="refers elsewhere more than 5 times"):
+        await Registry().chart(fake.reference("1"))
+
+
+async def test_a_registry_that_hangs_is_left(fake: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "_SECONDS", 0.2)
+    fake.tag("1", fake.archive)
+    fake.answers.clear()
+    with pytest.raises(RegistryError, match=r"does not answer within 0\.2 s"):
+        await Registry().chart(fake.reference("1"))
 
 
 async def test_what_is_not_there_is_said(fake: FakeRegistry) -> None:

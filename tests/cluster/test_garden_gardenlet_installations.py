@@ -249,3 +249,21 @@ async def test_without_a_change_nothing_is_rendered_or_written(world: Extensions
         await world.until_said("last", conditions.VALID, "True", "RegistrationValid")
         assert world.helm.renderings == len(names) + 1
         assert world.place.get(CONTROLLER_INSTALLATIONS, world.called(names[0]))["status"] == before["status"]
+
+
+async def test_versions_from_the_controller_manager_stand_in_for_watches(world: Extensions) -> None:
+    world.install("e", {"rawChart": raw_chart()})
+    where = CONTROLLER_INSTALLATIONS, world.called("e")
+    world.place.patch(*where, {"spec": {"deploymentRef": {"resourceVersion": "1"}}})
+    async with at_work(world):
+        await world.until_said("e", conditions.VALID, "True", "RegistrationValid")
+        world.place.patch(CONTROLLER_DEPLOYMENTS, world.called("e"), {"helm": {"values": {"word": "new"}}})
+        world.install("other", {"rawChart": raw_chart()})
+        await world.until_said("other", conditions.VALID, "True", "RegistrationValid")
+        assert world.helm.renderings == 2
+        world.place.patch(*where, {"spec": {"deploymentRef": {"resourceVersion": "2"}}})
+
+        async def is_new() -> bool:
+            return [each.get("data") for each in await world.objects("e")] == [{"word": "new"}]
+
+        await soon(is_new, "the changed value")

@@ -24,7 +24,6 @@ import orjson
 
 from agent.gardenlet.charts.confined import REFUSED
 from agent.gardenlet.charts.rules.output import Manifest, error_text, manifests, not_loadable
-from agent.gardenlet.metrics import gardenlet_chart_rendering_duration_seconds
 from process.programs import built_programs
 
 PROGRAM = "helm"
@@ -88,8 +87,7 @@ class Helm:
         lock = self._charts.setdefault(chart, asyncio.Lock())
         try:
             async with lock, self._places:
-                with gardenlet_chart_rendering_duration_seconds.time():
-                    return await self._render(program, archive, release)
+                return await self._render(program, archive, release)
         finally:
             if not lock.locked():
                 self._charts.pop(chart, None)

@@ -3,13 +3,15 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import orjson
 
+from agent.gardenlet.charts.rules.credentials import DIRECTORY
 from kube.objects import mapping, mappings, text
 
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -101,15 +103,59 @@ def chart_layer(manifest: bytes) -> tuple[str, int]:
     raise RegistryError("the manifest in the registry names no chart of helm")
 
 
-def token_url(challenge: str) -> str:
-    """Where anybody gets a token, by the header `WWW-Authenticate`; empty: nowhere. Raises RegistryError."""
+def token_url(challenge: str, asked: str) -> str:
+    """Where a token is given, by the header `WWW-Authenticate` of an answer; empty: nowhere. Raises RegistryError."""
     scheme, _, rest = challenge.partition(" ")
     if scheme.lower() != "bearer":
         return ""
     found = dict(_PARAMETER.findall(rest))
     realm = found.pop("realm", "")
-    parts = urlsplit(realm)
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_computer(parts.netloc)):
+    try:
+        is_safe = _is_safe(realm, asked)
+    except ValueError:
+        is_safe = False
+    if not is_safe:
         raise RegistryError("the registry asks for a token that is not given over TLS")
     query = urlencode({name: found[name] for name in ("service", "scope") if name in found})
-    return f"{realm}{'&' if parts.query else '?'}{query}" if query else realm
+    return f"{realm}{'&' if urlsplit(realm).query else '?'}{query}" if query else realm
+
+
+def asks_for_password(challenge: str) -> bool:
+    return challenge.partition(" ")[0].lower() == "basic"
+
+
+def redirected(asked: str, location: str) -> str:
+    """Where an answer refers to. Raises RegistryError: that is not to be followed."""
+    with suppress(ValueError):
+        target = urljoin(asked, location)
+        if location and _is_safe(target, asked):
+            return target
+    raise RegistryError("the registry refers to a place without TLS")
+
+
+def _is_safe(url: str, asked: str) -> bool:
+    """Whether TLS protects what is sent there. Only what is on this computer may refer to this computer without.
+
+    Raises ValueError.
+    """
+    parts, before = urlsplit(url), urlsplit(asked)
+    if not parts.hostname:
+        return False
+    return parts.scheme == "https" or (parts.scheme == before.scheme == "http" and _is_this_computer(parts.netloc))
+
+
+def is_same_origin(one: str, other: str) -> bool:
+    """Whether what is sent to one may be sent to the other, too."""
+    return urlsplit(one)[:2] == urlsplit(other)[:2]
+
+
+def refusal(status: int, host: str, *, is_known: bool) -> str:
+    """What an answer means, and what to do. Args: is_known: whether there are credentials for the registry."""
+    said = f"the registry answered with HTTP {status}"
+    if status == 404:
+        return f"{said}: there is no such chart; correct repository, tag or digest"
+    if status not in (401, 403):
+        return said
+    if is_known:
+        return f"{said}: its credentials do not suffice; renew those for {host}, or let them pull this repository"
+    return f"{said}: give credentials for {host} in config.json of the directory that {DIRECTORY} names"

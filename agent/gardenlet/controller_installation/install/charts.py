@@ -9,9 +9,10 @@ import binascii
 from dataclasses import dataclass, field
 
 from agent.gardenlet.charts.helm import ChartError, Helm, HelmError, Release
-from agent.gardenlet.charts.registry import Registry
+from agent.gardenlet.charts.registry import Registry, with_credentials
 from agent.gardenlet.charts.rules.output import Manifest
 from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
+from agent.gardenlet.metrics import gardenlet_chart_rendering_duration_seconds
 from kube.objects import Object, mapping, text
 from kube.paths import at
 
@@ -70,7 +71,7 @@ class Charts:
     """Attributes: helm: what renders them. registry: what fetches them."""
 
     helm: Helm = field(default_factory=Helm)
-    registry: Registry = field(default_factory=Registry)
+    registry: Registry = field(default_factory=with_credentials)
 
     async def version(self, source: Source) -> str:
         """What a chart in a registry is now; empty if that can't change. Raises ChartProblem."""
@@ -85,7 +86,8 @@ class Charts:
         """Raises ChartProblem."""
         archive = await self._archive(source)
         try:
-            return await self.helm.render(archive, release, chart=deployment)
+            with gardenlet_chart_rendering_duration_seconds.time():
+                return await self.helm.render(archive, release, chart=deployment)
         except (ChartError, HelmError) as error:
             message = f"chart rendering process failed: {error}"
             raise ChartProblem(CANNOT_BE_RENDERED, message, is_final=isinstance(error, ChartError)) from error

@@ -1,7 +1,8 @@
-"""Watches of ControllerDeployments: each by its name, since a gardenlet may see only those that its Seed uses.
+"""How changes of ControllerDeployments are noticed.
 
-A pass reads the ControllerDeployment; the watch brings another pass when it differs from what was read then. Without
-the right to watch, the controller manager still brings passes, as it writes versions into ControllerInstallations.
+The controller manager writes the version of a ControllerDeployment into its installations, which brings a pass. Where
+there is no version, or no ControllerDeployment yet, a watch does: one for each name, since a gardenlet may see only
+those that its Seed uses. It brings a pass when the ControllerDeployment differs from what the last pass has read.
 """
 
 from typing import Any
@@ -24,6 +25,10 @@ def name_of(installation: Object) -> str:
     return text(at(installation, "spec", "deploymentRef", "name"))
 
 
+def _has_version(installation: Object) -> bool:
+    return bool(at(installation, "spec", "deploymentRef", "resourceVersion"))
+
+
 class Deployments:
     """Args: installations: whose ControllerDeployments are followed."""
 
@@ -36,6 +41,9 @@ class Deployments:
 
     def follow(self, name: str, read: Object | None) -> None:
         """From now on. Args: read: the ControllerDeployment, as a pass has read it; None: it does not exist."""
+        if read is not None and all(_has_version(each) for each in self._using(name)):
+            self._forget(name)
+            return
         self._read[name] = None if read is None else content(read)
         if name not in self._stores:
             view = View(CONTROLLER_DEPLOYMENTS, content, field_selector=f"metadata.name={name}")
@@ -46,11 +54,18 @@ class Deployments:
     def forget_unused(self) -> None:
         used = {name_of(each) for each in self._installations.values()}
         for name in self._stores.keys() - used:
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        if name in self._stores:
             self._loop.unwatch(self._stores.pop(name))
-            self._read.pop(name, None)
+            del self._read[name]
+
+    def _using(self, name: str) -> list[Object]:
+        return [each for each in self._installations.values() if name_of(each) == name]
 
     def _is_news(self, change: Change[Any]) -> bool:
         return change.new is not None and change.new != self._read.get(change.key.name)
 
     def _affected(self, change: Change[Any]) -> list[Key]:
-        return [key(each) for each in self._installations.values() if name_of(each) == change.key.name]
+        return [key(each) for each in self._using(change.key.name)]
