@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from kube import errors
-from kube.clock import utc_now
+from kube.clock import format_time, utc_now
 from kube.runtime import metrics, tracing
 from kube.runtime.client import Timeout
 from kube.runtime.connection import Connection, Rotation
@@ -28,6 +28,8 @@ from kube.runtime.http import aiohttp
 from kube.runtime.kubeconfig import ConfigurationError
 
 TOLERANCE = timedelta(seconds=10)
+_NOT_VALID_NOW = (9, 10)
+"""What OpenSSL says of a certificate that is not valid yet, or no more."""
 """An answer may have been on its way for some seconds, and a `Date` is a whole second."""
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
@@ -191,13 +193,20 @@ class Transport:
 def _reason(error: Exception) -> str:
     """Aiohttp's own text of a failed connection has the address of a Python object."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not accepted: {error.certificate_error}"
+        return f"its certificate is not accepted: {error.certificate_error}{_clock_remedy(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
         is_of_system = cause.errno is not None and cause.errno > 0 and not isinstance(cause, ssl.SSLError)
         text = os.strerror(cause.errno) if is_of_system and cause.errno else str(cause)
         return f"cannot connect: {text or type(cause).__name__}"
     return str(error) or type(error).__name__
+
+
+def _clock_remedy(error: Exception) -> str:
+    """Certificates are verified by the own clock: without an answer, nothing else says what time it is."""
+    if getattr(error, "verify_code", None) not in _NOT_VALID_NOW:
+        return ""
+    return f"; by the clock of this machine it is {format_time(utc_now())}: correct it, or else the certificate"
 
 
 class ServerClock:
