@@ -74,9 +74,8 @@ class Reconciler:
         now, failed_at, pause = self.clock(), failure_time(shoot), pause_after(retries, period=self.period)
         when = failed_at and self.failed.of(key, failed_at, now=now) + pause
         if when is not None and when >= now:
-            return RequeueAfter(
-                seconds_until(when, now, longest=pause.total_seconds()) + random.uniform(0, self.jitter)
-            )  # noqa: S311
+            left, jitter = seconds_until(when, now, longest=pause.total_seconds()), random.uniform(0, self.jitter)  # noqa: S311
+            return RequeueAfter(left + jitter)
         if annotations(shoot).get(keys.OPERATION) != keys.OPERATION_RETRY:
             await self._retry(key, shoot)
             self.retries[key] = retries + 1
