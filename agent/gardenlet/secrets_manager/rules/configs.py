@@ -286,22 +286,42 @@ class TokenKubeconfig(Config):
         return data.get(KUBECONFIG) == self._text()
 
     def _text(self) -> bytes:
-        bundle = base64.b64encode(self.ca_bundle).decode()
-        config = {
-            "apiVersion": "v1",
-            "clusters": [
-                {
-                    "cluster": {"certificate-authority-data": bundle, "server": self.server},
-                    "name": self.context,
-                }
-            ],
-            "contexts": [{"context": {"cluster": self.context, "user": self.context}, "name": self.context}],
-            "current-context": self.context,
-            "kind": "Config",
-            "preferences": {},
-            "users": [{"name": self.context, "user": {"tokenFile": self.token_file}}],
+        return _kubeconfig(self.context, self.server, self.ca_bundle, {"tokenFile": self.token_file})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientKubeconfig(SignedCertificate):
+    """A kubeconfig with a certificate in it."""
+
+    context: str
+    server: str
+    ca_bundle: bytes
+
+    def make(self, given: Given, /) -> Made:
+        made = SignedCertificate.make(self, given)
+        user = {
+            "client-certificate-data": base64.b64encode(made.data[CERTIFICATE]).decode(),
+            "client-key-data": base64.b64encode(made.data[KEY]).decode(),
         }
-        return yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()
+        return Made({KUBECONFIG: _kubeconfig(self.context, self.server, self.ca_bundle, user)}, made.valid_until)
+
+    def fits(self, _: Data, __: Certificate | None, /) -> bool:
+        """Never: it lives for minutes, so that nothing is gained by one that somebody else has made."""
+        return False
+
+
+def _kubeconfig(context: str, server: str, ca_bundle: bytes, user: Mapping[str, str]) -> bytes:
+    bundle = base64.b64encode(ca_bundle).decode()
+    config = {
+        "apiVersion": "v1",
+        "clusters": [{"cluster": {"certificate-authority-data": bundle, "server": server}, "name": context}],
+        "contexts": [{"context": {"cluster": context, "user": context}, "name": context}],
+        "current-context": context,
+        "kind": "Config",
+        "preferences": {},
+        "users": [{"name": context, "user": dict(user)}],
+    }
+    return yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
