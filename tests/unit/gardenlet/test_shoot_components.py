@@ -359,10 +359,17 @@ def test_nothing_that_a_version_does_not_know_is_passed_to_it(minor: int) -> Non
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_the_usual_plugins_and_apis_are_known_to_all_versions(minor: int) -> None:
+def test_the_usual_plugins_are_known_to_all_versions(minor: int) -> None:
     usual, now = flags("enable-admission-plugins"), flags("enable-admission-plugins", version=f"1.{minor}.3")
     assert usual == now
-    assert flags("runtime-config") == flags("runtime-config", version=f"1.{minor}.3")
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("given", [{}, {"storage.k8s.io/v1/csidrivers": False}], ids=["usual", "asked"])
+def test_an_api_that_the_api_server_waits_for_is_never_off(minor: int, given: Object) -> None:
+    apis = kube_apiserver.runtime_config(api_server(version=f"1.{minor}.0", settings={"runtimeConfig": given}))
+    assert ("storage.k8s.io/v1/csidrivers" in apis) == (minor < 32)
+    assert apis["storage.k8s.io/v1/csinodes"] is False
 
 
 @pytest.mark.parametrize(
@@ -372,6 +379,7 @@ def test_the_usual_plugins_and_apis_are_known_to_all_versions(minor: int) -> Non
         ("batch/v1", 36, {"cronjob", "job", "ttl-after-finished"}),
         ("policy/v1", 30, {"disruption"}),
         ("policy/v1/poddisruptionbudgets", 30, set()),
+        ("policy/v1/poddisruptionbudgets", 31, {"disruption"}),
         ("networking.k8s.io/v1beta1", 30, set()),
         ("networking.k8s.io/v1beta1", 31, {"service-cidr-controller"}),
         ("networking.k8s.io/v1", 32, set()),
