@@ -247,6 +247,23 @@ async def test_an_entry_waits_for_a_bucket_whatever_of_it_is_missing(place: Mirr
         await made_entry(place)
 
 
+async def test_what_an_entry_takes_from_its_bucket_is_passed_on(place: MirrorPlace) -> None:
+    async with place.gardenlet(entries):
+        place.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        status = {"providerStatus": {"id": "7"}}
+        place.garden.patch(BACKUP_BUCKETS, place.name, {"status": status}, status=True)
+        asked = await place.asked(EXTENSION_ENTRIES, place.entry_name)
+        assert asked["spec"]["backupBucketProviderStatus"] == {"id": "7"}
+        assert last_state(place.find_entry()) == ("Reconcile", "Processing")
+        # It is about to be done, so who asks for the same has the former answer until then.
+        place.change_entry(_asking("reconcile"))
+        await until_state(place.find_entry, "Reconcile", "Succeeded")
+        place.answer(EXTENSION_ENTRIES, place.entry_name, state="Error", error=ERROR)
+        await until_state(place.find_entry, "Reconcile", "Error")
+
+
 async def test_an_entry_of_a_deleted_shoot_is_kept_and_its_namesake_left_alone(place: MirrorPlace) -> None:
     backup = place.create(SECRETS, "etcd-backup", namespace=place.technical_id, stringData={"key": "namesake"})
     async with place.gardenlet(entries, controllers=_with_grace()):
