@@ -8,6 +8,7 @@ import contextlib
 import heapq
 import io
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,7 @@ _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _OF_WATCHES = 0
 _PIECE = 128 << 10
+_CERTIFICATE = re.compile("CERTIFICATE|UNKNOWN_CA")
 """Bytes of a body from which on it is encrypted and sent in pieces, as aiohttp does with files."""
 
 
@@ -174,7 +176,7 @@ class Transport:
                 if watch is not None and watch not in self._watches:
                     return  # this is its end
                 text = f'{method} "{connection.server}{path}": {_reason(error)}'
-                raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
+                raise _kind_of(error)(text) from error
             finally:
                 if number is not None:
                     heapq.heappush(self._free, number)
@@ -188,6 +190,16 @@ class Transport:
         except ConfigurationError as error:
             # At work it is one more reason why nothing comes through; it may be mended meanwhile.
             raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {error}') from error
+
+
+def _kind_of(error: Exception) -> type[errors.Unreachable]:
+    if isinstance(error, TimeoutError):
+        return errors.TimedOut
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
+    # Servers refuse a certificate of ours by an alert that names what is wrong with it.
+    refused = [each for each in (error, cause) if isinstance(each, ssl.SSLError) and _CERTIFICATE.search(str(each))]
+    is_untrusted = isinstance(error, aiohttp.ClientConnectorCertificateError) or refused
+    return errors.Untrusted if is_untrusted else errors.Unreachable
 
 
 def _reason(error: Exception) -> str:
