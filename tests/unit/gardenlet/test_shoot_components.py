@@ -18,7 +18,7 @@ from agent.gardenlet.components import (
     shoot_extensions,
     shoot_namespace,
 )
-from agent.gardenlet.components.control_plane import Running
+from agent.gardenlet.components.control_plane import Running, etcd_members, least_api_servers
 from agent.gardenlet.components.etcd_schedules import Schedules, schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_apis, known_features, version_of
@@ -274,6 +274,14 @@ def test_what_runs_is_what_is_asked_for(running: Running, expected: list[int]) -
         etcd_of(running=running),
     ]
     assert [each["spec"]["replicas"] for each in found] == expected
+
+
+@pytest.mark.parametrize(("tolerance", "expected"), [("", (2, 1)), ("node", (3, 3)), ("zone", (3, 3))])
+def test_a_control_plane_that_survives_failures_has_more_of_each(tolerance: str, expected: tuple[int, int]) -> None:
+    own = shoot(tolerance)
+    assert (least_api_servers(own), etcd_members(own)) == expected
+    found = named(kube_apiserver.objects(api_server(least_replicas=least_api_servers(own))), "HorizontalPodAutoscaler")
+    assert found["spec"]["minReplicas"] == expected[0]
 
 
 def test_an_etcd_of_several_members_has_certificates_between_them() -> None:
