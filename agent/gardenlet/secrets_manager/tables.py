@@ -11,7 +11,6 @@ from datetime import timedelta
 
 from agent.gardenlet.secrets_manager.rules.configs import (
     Authority,
-    ClientKubeconfig,
     EncryptionKey,
     RSAKey,
     SignedCertificate,
@@ -24,7 +23,6 @@ from kube.x509 import Profile
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """Names of servers that run as processes on this computer."""
-_BOOTSTRAP = timedelta(minutes=10)
 _TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
 
 # --- authorities
@@ -72,22 +70,6 @@ def generic_token_kubeconfig(namespace: str, ca_bundle: bytes, *, server: str = 
         server=f"https://{server}",
         ca_bundle=ca_bundle,
         token_file=_TOKEN_FILE,
-    )
-
-
-def resource_manager_bootstrap(namespace: str, ca_bundle: bytes, *, server: str = "kube-apiserver") -> ClientKubeconfig:
-    """For the resource manager of a Shoot as long as it has no token: it may do everything, for minutes."""
-    name = "gardener-resource-manager"
-    profile = Profile(common_name=f"gardener.cloud:system:{name}", organizations=("system:masters",), is_client=True)
-    return ClientKubeconfig(
-        name=f"shoot-access-{name}-bootstrap",
-        authority=CA_CLIENT.name,
-        profile=profile,
-        signer=Signer.CURRENT,
-        lifetime=_BOOTSTRAP,
-        context=namespace,
-        server=f"https://{server}",
-        ca_bundle=ca_bundle,
     )
 
 

@@ -1,13 +1,11 @@
 """What a Shoot's status says about rotations of its Secrets, and what its users find in the garden."""
 
-import base64
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import yaml
 
-from agent.gardenlet.secrets_manager.rules.configs import Config, Given
+from agent.gardenlet.secrets_manager.rules.configs import Config
 from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
 from agent.gardenlet.secrets_manager.rules.published import certificate_authority, client_authority, ssh_keypairs
 from agent.gardenlet.secrets_manager.rules.rotation import Old
@@ -20,12 +18,9 @@ from agent.gardenlet.secrets_manager.tables import (
     SERVICE_ACCOUNT_KEY,
     SSH_KEY,
     generic_token_kubeconfig,
-    resource_manager_bootstrap,
     static_tokens,
 )
-from kube.x509 import is_signed_by, load_certificates, make_ca, profile_of
 
-NOW = datetime(2026, 6, 1, tzinfo=UTC)
 TOKENS = static_tokens(has_cluster_admin=False)
 KUBECONFIG = generic_token_kubeconfig("shoot--a--b", b"")
 OWNER = {
@@ -149,15 +144,3 @@ def test_only_what_persists_moves_and_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize("state", [{}, {"spec": None}, {"spec": {"gardener": [None, {}, {"type": "secret"}]}}])
 def test_a_state_without_secrets_restores_none(state: dict[str, Any]) -> None:
     assert secrets(state, "new") == []
-
-
-def test_a_resource_manager_without_a_token_may_do_everything_for_minutes() -> None:
-    config = resource_manager_bootstrap("shoot--a--b", b"bundle")
-    ca = make_ca("ca-client", now=NOW, lifetime=timedelta(days=1))
-    made = config.make(Given("name", ca, NOW))
-    (user,) = yaml.safe_load(made.data["kubeconfig"])["users"]
-    (certificate,) = load_certificates(base64.b64decode(user["user"]["client-certificate-data"]))
-    assert profile_of(certificate).organizations == ("system:masters",)
-    assert is_signed_by(certificate, ca.certificate)
-    assert made.valid_until == NOW + timedelta(minutes=10)
-    assert not config.fits(made.data, ca.certificate)

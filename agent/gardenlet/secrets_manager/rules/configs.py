@@ -16,9 +16,8 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any
 
-import yaml
-
 from gardener.basic_auth import lets_in, line_of, new_password
+from kube.kubeconfigs import kubeconfig
 from kube.x509 import (
     Certificate,
     Pair,
@@ -35,7 +34,6 @@ from kube.x509 import (
     rsa_key_pem,
     ssh_public_key,
 )
-from kube.yaml import Dumper
 
 Data = Mapping[str, bytes]
 
@@ -286,42 +284,8 @@ class TokenKubeconfig(Config):
         return data.get(KUBECONFIG) == self._text()
 
     def _text(self) -> bytes:
-        return _kubeconfig(self.context, self.server, self.ca_bundle, {"tokenFile": self.token_file})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientKubeconfig(SignedCertificate):
-    """A kubeconfig with a certificate in it."""
-
-    context: str
-    server: str
-    ca_bundle: bytes
-
-    def make(self, given: Given, /) -> Made:
-        made = SignedCertificate.make(self, given)
-        user = {
-            "client-certificate-data": base64.b64encode(made.data[CERTIFICATE]).decode(),
-            "client-key-data": base64.b64encode(made.data[KEY]).decode(),
-        }
-        return Made({KUBECONFIG: _kubeconfig(self.context, self.server, self.ca_bundle, user)}, made.valid_until)
-
-    def fits(self, _: Data, __: Certificate | None, /) -> bool:
-        """Never: it lives for minutes, so that nothing is gained by one that somebody else has made."""
-        return False
-
-
-def _kubeconfig(context: str, server: str, ca_bundle: bytes, user: Mapping[str, str]) -> bytes:
-    bundle = base64.b64encode(ca_bundle).decode()
-    config = {
-        "apiVersion": "v1",
-        "clusters": [{"cluster": {"certificate-authority-data": bundle, "server": server}, "name": context}],
-        "contexts": [{"context": {"cluster": context, "user": context}, "name": context}],
-        "current-context": context,
-        "kind": "Config",
-        "preferences": {},
-        "users": [{"name": context, "user": dict(user)}],
-    }
-    return yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()
+        user = {"tokenFile": self.token_file}
+        return kubeconfig(self.context, server=self.server, ca_bundle=self.ca_bundle, user=user)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
