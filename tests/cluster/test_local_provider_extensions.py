@@ -5,6 +5,7 @@ import re
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,11 +14,12 @@ import pytest
 
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.extension_objects.kinds import Kind
-from agent.gardenlet.extension_objects.objects import ExtensionError, ExtensionObjects
+from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
 from devcluster.cluster import Cluster
-from gardener.api.extensions import CLUSTERS
+from gardener.api.extensions import BACKUP_BUCKETS, BASTIONS, CLUSTERS
 from gardener.keys import OPERATION
 from kit.controllers import cluster_of, loops_at_work
+from kit.eventually import soon
 from kit.processes.agent import PROJECT, AgentProcess
 from kit.seed_kinds import install_seed_kinds
 from kit.world import connected
@@ -86,21 +88,35 @@ def infrastructure(namespace: str, **simulate: Any) -> Object:
     return made
 
 
-async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
-    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
-) -> None:
+def of_a_shoot(place: str) -> list[tuple[Kind, Object]]:
+    """An object of each kind in its namespace."""
     secret = {"name": "s", "namespace": place}
-    record = f"{place}.example.com"
-    asked: list[tuple[Kind, Object]] = [
+    return [
         (kinds.INFRASTRUCTURE, infrastructure(place)),
         (kinds.CONTROL_PLANE, manifest(place, region="r", secretRef=secret)),
         (kinds.NETWORK, manifest(place, podCIDR="10.1.0.0/16", serviceCIDR="10.2.0.0/16")),
         (kinds.CONTAINER_RUNTIME, manifest(place, binaryPath="/bin", workerPool={"name": "w", "selector": {}})),
         (kinds.EXTENSION, manifest(place)),
-        (kinds.DNS_RECORD, dns_record(place, record)),
+        (kinds.DNS_RECORD, dns_record(place, f"{place}.example.com")),
         (kinds.OPERATING_SYSTEM_CONFIG, manifest(place, purpose="provision", units=[{"name": "x.service"}])),
         (kinds.WORKER, manifest(place, region="r", secretRef=secret, pools=[pool("w", 1, 3)])),
+        (Kind(resource=BASTIONS), manifest(place, userData="", ingress=[{"ipBlock": {"cidr": "1.2.3.4/32"}}])),
     ]
+
+
+def of_a_seed(place: str) -> list[tuple[Kind, Object]]:
+    """A bucket and an entry, with the Secret of the Shoot."""
+    secret = {"name": "s", "namespace": place}
+    return [
+        (Kind(resource=BACKUP_BUCKETS), manifest("", f"b-{place}", region="r", secretRef=secret)),
+        (kinds.BACKUP_ENTRY, manifest("", f"{place}--u", region="r", bucketName=f"b-{place}", secretRef=secret)),
+    ]
+
+
+async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
+    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    record, asked = f"{place}.example.com", of_a_shoot(place)
     async with provider(cluster, tmp_path):
         found = {}
         for kind, each in asked:
@@ -134,7 +150,7 @@ def pool(name: str, minimum: int, maximum: int) -> Object:
 
 
 async def test_simulated_errors_come_as_often_as_asked(
-    objects: ExtensionObjects, cluster: Cluster, place: str, tmp_path: Path
+    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
     async with provider(cluster, tmp_path):
         asked = await objects.deploy(
@@ -147,16 +163,53 @@ async def test_simulated_errors_come_as_often_as_asked(
             await objects.wait(asked)
         assert raised.value.codes == ("ERR_X",)
         await objects.delete(severe, asked.name)
+        with pytest.raises(ExtensionError, match="Failed to delete .*: no quota left$"):
+            await objects.wait_until_gone(severe, asked.name)
+        # Without the fault it goes.
+        body = {"spec": {"providerConfig": None}}
+        await client.patch(severe.resource, asked.name.name, body, namespace=asked.name.namespace)
+        await objects.wait_until_gone(kinds.INFRASTRUCTURE, asked.name)
 
 
-async def test_what_is_stuck_never_answers(
-    objects: ExtensionObjects, cluster: Cluster, place: str, tmp_path: Path
+async def test_every_kind_has_every_fault(
+    objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
-    short = Kind(resource=kinds.INFRASTRUCTURE.resource, longest=1.0)
-    async with provider(cluster, tmp_path):
-        asked = await objects.deploy(short, infrastructure(place, stuck=True))
-        with pytest.raises(ExtensionError, match="extension state is not Succeeded but Processing"):
-            await objects.wait(asked)
+    await client.create(SECRETS, {**SECRETS.type_meta, "metadata": {"name": "s", "namespace": place}})
+    faulty = [*of_a_shoot(place), *of_a_seed(place)]
+    assert {kind.resource for kind, _ in faulty} == {each.resource for each in ACTUATORS}
+    fails = {"errorText": "no", "errorCode": "ERR_X"}
+
+    async def has_faults(kind: Kind, obj: Object) -> None:
+        name = key(obj)
+
+        async def asked(kind: Kind, **simulate: Any) -> Asked:
+            wanted = {**obj["spec"], "providerConfig": {"simulate": simulate}}
+            return await objects.deploy(kind, {**obj, "spec": wanted})
+
+        async def state() -> Any:
+            live = await client.get(kind.resource, name.name, namespace=name.namespace)
+            return at(live, "status", "lastOperation", "state")
+
+        async def is_begun() -> bool:
+            return bool(await state() == "Processing")
+
+        stuck = await asked(replace(kind, longest=0.5), stuck=True)
+        await soon(is_begun, f"{stuck} to be begun")
+        with pytest.raises(ExtensionError, match="to become ready: .*, still after 500ms"):
+            await objects.wait(stuck)
+        assert await is_begun()
+        failing = await asked(replace(kind, severe=0.1), **fails)
+        with pytest.raises(ExtensionError, match=f"{kind.resource.kind} .* error during reconciliation: no$") as raised:
+            await objects.wait(failing)
+        assert raised.value.codes == ("ERR_X",)
+        answered = await objects.wait(await asked(kind, delay="100ms", times=1, **fails))
+        assert at(answered, "status", "lastError") is None
+        await objects.delete(kind, name)
+        await objects.wait_until_gone(kind, name)
+
+    async with provider(cluster, tmp_path), asyncio.TaskGroup() as group:
+        for kind, obj in faulty:
+            group.create_task(has_faults(kind, obj))
 
 
 async def test_a_shoot_that_has_failed_is_left_alone_until_it_is_tried_again(
