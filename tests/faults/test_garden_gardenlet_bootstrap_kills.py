@@ -13,7 +13,9 @@ import pytest
 from agent.controller_manager.certificate_signing_request import declare
 from agent.gardenlet.bootstrap import self_upgrade
 from agent.gardenlet.bootstrap.entrance import enter
+from agent.gardenlet.bootstrap.rules.certificate import Life, said_of
 from gardener.api.garden import GARDENLETS, SEEDS, SHOOTS
+from gardener.conditions import GARDENLET_CERTIFICATE
 from kit.crash.lives import Killed, begin, moments
 from kit.crash.sweep import Moment
 from kit.eventually import soon
@@ -23,7 +25,8 @@ from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_bootstrap import BOOTSTRAP, KUBECONFIG, QUICK, Entry
 from kit.world import connected
-from kube.clock import utc_now
+from kube.clock import format_time, utc_now
+from kube.conditions import with_conditions
 from kube.objects import Object, annotations, condition, labels
 from kube.paths import at
 
@@ -62,10 +65,13 @@ class Bootstrap:
     def __init__(self, garden: Garden) -> None:
         self.entry = Entry(garden, garden.cluster)
         self.token = self.entry.token_id
-        self.entry.put(BOOTSTRAP, self.entry.with_token(self.token))
+        self.put()
         gardenlet = {**garden_object(GARDENLETS), **GARDENLETS.type_meta, "metadata": {"name": self.entry.name}}
         gardenlet["spec"]["config"]["seedConfig"] = {"spec": self.entry.seed_config["spec"]}
         self.entry.put_config_map(self_upgrade.NAME, **{self_upgrade.KEY: json.dumps(gardenlet)})
+
+    def put(self) -> None:
+        self.entry.put(BOOTSTRAP, self.entry.with_token(self.token))
 
     async def live(self) -> None:
         async with self.entry.access(pace=QUICK) as access:
@@ -118,6 +124,68 @@ async def test_a_bootstrap_is_finished_wherever_it_ended(
         assert len(again) <= len(writes) + 3, (moment, again)
 
 
+# --- in other ways
+
+
+class BootstrapByAccount(Bootstrap):
+    """The kubeconfig has the token of a ServiceAccount."""
+
+    def put(self) -> None:
+        self.entry.put(BOOTSTRAP, self.entry.with_account())
+
+    def state(self) -> Object:
+        return super().state() | {"bootstrap": [self.entry.exists(BOOTSTRAP), self.entry.has_account()]}
+
+
+class BootstrapAnew(Bootstrap):
+    """A certificate that has expired is replaced."""
+
+    def put(self) -> None:
+        super().put()
+        long_ago = utc_now() - timedelta(hours=2)
+        self.entry.put(KUBECONFIG, self.entry.with_certificate(since=long_ago, lifetime=timedelta(hours=1)))
+
+
+@pytest.mark.parametrize(
+    ("scene", "entered"),
+    [
+        (
+            BootstrapByAccount,
+            [
+                "create certificatesigningrequests.certificates.k8s.io",
+                "create secrets",
+                "delete secrets",
+                "delete serviceaccounts",
+                "delete clusterrolebindings.rbac.authorization.k8s.io",
+                "patch secrets",
+            ],
+        ),
+        (
+            BootstrapAnew,
+            [
+                "create certificatesigningrequests.certificates.k8s.io",
+                "patch secrets",
+                "delete secrets",
+                "delete secrets",
+                "patch secrets",
+            ],
+        ),
+    ],
+)
+async def test_other_bootstraps_are_finished_wherever_they_ended(
+    scene: type[Bootstrap], entered: list[str], garden: Garden, approving: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ShootPlace(garden, is_garden=True)
+    whole = scene(garden)
+    writes = await lived(whole.live, monkeypatch, None)
+    assert whole.state() == BOOTSTRAPPED
+    assert writes[: len(entered)] == entered
+    for moment in moments(len(entered)):
+        interrupted = scene(garden)
+        await lived(interrupted.live, monkeypatch, moment)
+        assert interrupted.state() == BOOTSTRAPPED, moment
+
+
 # --- a Seed that is there, and an operation that was left
 
 
@@ -163,17 +231,41 @@ async def test_a_seed_is_registered_and_operations_are_aborted_wherever_that_end
 
 
 class Renewal:
+    """It is asked for; the Seed says how long the present certificate is valid."""
+
+    age = timedelta(0)
+
     def __init__(self, garden: Garden) -> None:
         self.entry = Entry(garden, garden.cluster)
-        self.entry.put(KUBECONFIG, self.entry.with_certificate(since=utc_now(), lifetime=timedelta(hours=1)))
+        since = utc_now() - self.age
+        self.entry.put(KUBECONFIG, self.entry.with_certificate(since=since, lifetime=timedelta(hours=1)))
         self.first = self.entry.stored().content
         self.entry.register()
+        life = self.life()
+        status = {
+            "conditions": with_conditions([], [said_of(life, now=utc_now())], now=since),
+            "clientCertificateExpirationTimestamp": format_time(life.until),
+        }
+        garden.patch(SEEDS, self.entry.name, {"status": status}, status=True)
+        self.ask()
+
+    def ask(self) -> None:
         self.entry.patch(KUBECONFIG, {"metadata": {"annotations": {"gardener.cloud/operation": "renew"}}})
 
+    def life(self) -> Life:
+        life = self.entry.stored().life
+        assert life is not None
+        return life
+
     def is_done(self) -> bool:
-        found = condition(self.entry.registered(), "GardenletCertificate")
-        is_renewed = self.entry.stored().content != self.first
-        return is_renewed and not annotations(self.entry.secret(KUBECONFIG)) and found is not None
+        seed, life = self.entry.registered(), self.life()
+        is_renewed = self.entry.stored().content != self.first and not annotations(self.entry.secret(KUBECONFIG))
+        said = (condition(seed, GARDENLET_CERTIFICATE) or {})["message"] == said_of(life, now=utc_now()).message
+        return (
+            is_renewed
+            and said
+            and at(seed, "status", "clientCertificateExpirationTimestamp") == format_time(life.until)
+        )
 
     async def live(self) -> None:
         async with self.entry.access(pace=QUICK) as access:
@@ -189,30 +281,28 @@ class Renewal:
                 await rotation.stop()
 
 
+class RenewalInTime(Renewal):
+    """Nobody asks: most of its life is over."""
+
+    age = timedelta(minutes=55)
+
+    def ask(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("scene", [Renewal, RenewalInTime])
 async def test_a_certificate_is_renewed_once_wherever_that_ended(
-    garden: Garden, approving: None, monkeypatch: pytest.MonkeyPatch
+    scene: type[Renewal], garden: Garden, approving: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Renewal(garden)
-    writes = await lived(whole.live, monkeypatch, None)
+    writes = await lived(scene(garden).live, monkeypatch, None)
     assert writes == [
         "create certificatesigningrequests.certificates.k8s.io",
         "patch secrets",
         "patch seeds/status.core.gardener.cloud",
     ]
-    # After the last but one the certificate is new, so there is nothing to say any more.
-    for moment in moments(2):
-        scene = Renewal(garden)
-        again = await renewed_in_lives(scene, monkeypatch, moment)
-        asked = again.count("create certificatesigningrequests.certificates.k8s.io")
-        assert asked == (1 if moment == Moment(number=2, carried_out=True) else 2), (moment, again)
-
-
-async def renewed_in_lives(scene: Renewal, monkeypatch: pytest.MonkeyPatch, moment: Moment) -> list[str]:
-    first = begin(monkeypatch, moment)
-    with pytest.raises(Killed):
-        await scene.live()
-    if scene.entry.stored().content != scene.first:
-        return first.writes
-    second = begin(monkeypatch)
-    await scene.live()
-    return [*first.writes, *second.writes]
+    for moment in moments(len(writes)):
+        again = await lived(scene(garden).live, monkeypatch, moment)
+        asked = again.count(writes[0])
+        # Once the new one is stored, none is asked for any more.
+        is_stored = moment.number > 2 or moment == Moment(number=2, carried_out=True)
+        assert asked == (1 if is_stored else 2), (moment, again)
