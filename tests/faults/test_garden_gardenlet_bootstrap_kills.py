@@ -282,7 +282,7 @@ class Renewal:
 
 
 class RenewalInTime(Renewal):
-    """Nobody asks: most of its life is over."""
+    """Not asked for: most of the lifetime is over."""
 
     age = timedelta(minutes=55)
 
