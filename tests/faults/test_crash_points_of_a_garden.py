@@ -11,6 +11,7 @@ from kit.crash import (
     scenes_of_a_garden,
     scenes_of_a_gardenlet,
     scenes_of_backups,
+    scenes_of_installations,
     scenes_of_projects,
     scenes_of_seed_autoscalers,
     scenes_of_seed_sets,
@@ -32,6 +33,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_the_scheduler.SCENES,
     *scenes_of_a_gardenlet.SCENES,
     *scenes_of_backups.SCENES,
+    *scenes_of_installations.SCENES,
 ]
 _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""
