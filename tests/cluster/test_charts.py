@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -29,6 +30,12 @@ GREEDY = {"templates/a.yaml": "{{ range until 50000 }}{{ range until 1000 }}aaaa
 LONG = {
     "templates/a.yaml": 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: "{{ repeat 300000 "aaaa" }}"\n'
 }
+BOMB = {f"big/{number}": "\0" * (9 << 19) for number in range(24)}
+DEPENDENT = {
+    "Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\ndependencies: [{name: d, version: 1.0.0, repository: 'https://127.0.0.1:1'}]\n"
+}
+RECURSIVE = {"templates/a.yaml": '{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}'}
+SCHEMA = {"values.schema.json": '{"properties": {"password": {"pattern": "^y"}}}', "templates/a.yaml": "a: b\n"}
 REMOTE = {"values.schema.json": '{"$ref": "http://127.0.0.1:1/x"}', "templates/a.yaml": "a: b\n"}
 
 
@@ -50,12 +57,72 @@ async def test_a_chart_is_rendered_without_anything_on_a_disk(program: Path) -> 
         ({"templates/a.yaml": "a: [b\n"}, "failed to sort manifests: YAML parse error on c/templates/a.yaml"),
         ({"Chart.yaml": "name: c\n", "templates/a.yaml": "a: b\n"}, "chart"),
         (REMOTE, "permission denied"),
+        ({"templates/a.yaml": '{{ env "HOME" }}'}, 'function "env" not defined'),
+        ({"big": "x" * (6 << 20)}, "larger than the maximum file size"),
+        (BOMB, "decompressed chart is larger than the maximum"),
+        (DEPENDENT, "missing in charts/ directory: d"),
+        (RECURSIVE, "nested reference name"),
+        ({"../../etc/x": "x"}, "chart illegally"),
     ],
-    ids=["fails", "no YAML", "no chart", "wants the network"],
+    ids=[
+        *("fails", "no YAML", "no chart", "wants the network", "wants the environment", "large file", "bomb"),
+        *("dependency elsewhere", "recursion", "file elsewhere"),
+    ],
 )
 async def test_what_helm_says_is_reported(program: Path, files: Mapping[str, str], said: str) -> None:
     with pytest.raises(ChartError, match=said):
         await Helm(program=program).render(packed(files), RELEASE)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '{{ .Files.Get "/etc/passwd" }}{{ .Files.Get "../../../../etc/passwd" }}{{ .Files.Get "linked" }}',
+        '{{ range (lookup "v1" "Secret" "" "").items }}{{ .metadata.name }}{{ end }}',
+        '{{ getHostByName "localhost" }}',
+        '{{ .Files.Get "/proc/self/environ" }}',
+    ],
+    ids=["files", "cluster", "names", "environment"],
+)
+async def test_a_chart_reads_nothing_but_itself(program: Path, template: str) -> None:
+    files = {"templates/a.yaml": f"a: x{template}x\n"}
+    archive = packed(files, links={"linked": "/etc/passwd", "templates/linked.yaml": "/etc/passwd"})
+    (found,) = await Helm(program=program).render(archive, RELEASE)
+    assert found.text == "a: xx\n"
+
+
+async def test_helm_gets_nothing_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELM_PLUGINS", str(tmp_path))
+    monkeypatch.setenv("GARDENLET_SECRET", "secret")
+    program = tmp_path / "helm"
+    program.write_text("#!/bin/sh\nprintf -- '---\\n# Source: env\\n'; env\n")
+    program.chmod(0o755)
+    (found,) = await Helm(program=program).render(packed(), RELEASE)
+    assert {line.partition("=")[0] for line in found.text.splitlines()} <= {
+        *("GOMAXPROCS", "GOMEMLIMIT", "HOME", "LC_CTYPE", "PWD", "OLDPWD", "SHLVL", "_"),
+        *("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_PLUGINS"),
+    }
+    assert str(tmp_path) not in found.text.replace(str(program), "")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        SCHEMA,
+        {"templates/a.yaml": "{{ fail .Values.password }}"},
+        {"templates/a.yaml": 'kind: Secret\nstringData: {a: {{ .Values.password }}: b: "{{ .Values.password }}"}\n'},
+        {"templates/a.yaml": '{{ fail (printf "%s%s" (repeat 2040 "x") .Values.password) }}'},
+        {"templates/a.yaml": '{{ fail (repeat 200000 "word") }}'},
+    ],
+    ids=["schema", "message", "manifest", "cut", "long"],
+)
+async def test_errors_are_short_and_hold_no_secrets(program: Path, files: Mapping[str, str]) -> None:
+    values = {"password": "xy-zzy", "word": "over"}
+    release = Release(name="e", namespace="extension-e", values=values, kubernetes="v1.33.1")
+    with pytest.raises(ChartError) as raised:
+        await Helm(program=program).render(packed(files), release)
+    assert not re.search("xy-?z", str(raised.value))
+    assert 20 < len(str(raised.value)) < 2100
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ data:
 _ABOUT = {"Chart.yaml": "apiVersion: v1\nname: c\nversion: 0.1.0\n", "values.yaml": "word: hello\n"}
 
 
-def packed(files: Mapping[str, str] | None = None) -> bytes:
-    """Args: files: of the chart `c`, beside what every chart has; none: a ConfigMap."""
+def packed(files: Mapping[str, str] | None = None, *, links: Mapping[str, str] | None = None) -> bytes:
+    """Args: files: of the chart `c`, beside what every chart has; none: a ConfigMap. links: symbolic ones."""
     content = {**_ABOUT, **({"templates/a.yaml": CONFIG_MAP} if files is None else files)}
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
@@ -26,6 +26,10 @@ def packed(files: Mapping[str, str] | None = None) -> bytes:
             entry = tarfile.TarInfo(f"c/{name}")
             entry.size = len(text.encode())
             tar.addfile(entry, io.BytesIO(text.encode()))
+        for name, target in (links or {}).items():
+            link = tarfile.TarInfo(f"c/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
     return archive.getvalue()
 
 

@@ -107,7 +107,7 @@ class Helm:
             return await asyncio.to_thread(_manifests, done.output)
         said = done.errors.decode(errors="replace")
         if done.code == 1:
-            raise ChartError(error_text(said))
+            raise ChartError(error_text(said, release.values))
         if done.code == REFUSED:
             raise HelmError(f"{program} can't be run confined on this computer: {said.strip()}")
         raise HelmError(_why(done.code, self._limits))

@@ -143,11 +143,25 @@ def test_the_level_of_pod_security_goes_with_its_annotation() -> None:
         ("Error: YAML parse error on c/a.yaml: x\n", "failed to sort manifests: YAML parse error on c/a.yaml: x"),
         ("Error: Chart.yaml file is missing\n", "can't load chart from archive: Chart.yaml file is missing"),
         ("Error: no /proc/self/fd/12 there", "no chart there"),
-        ("x" * 3000, "x" * 2048 + "…"),
+        ("x" * 2000 + "y" * 1000, "x" * 1024 + " … " + "x" * 24 + "y" * 1000),
     ],
 )
 def test_errors_of_helm(printed: str, said: str) -> None:
-    assert error_text(printed) == said
+    assert error_text(printed, {}) == said
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"password": "pa55word"}, "Error: *** is no word"),
+        ({"a": [{"authData": {"b": ["pa55word", "pa55"]}}]}, "Error: *** is no word"),
+        ({"secret": "pa55"}, "Error: ***word is no word"),
+        ({"word": "pa55word"}, "Error: pa55word is no word"),
+        ({"token": "is", "key": 55, "secretRef": None}, "Error: pa55word is no word"),
+    ],
+)
+def test_errors_of_helm_without_secrets(values: Object, said: str) -> None:
+    assert f"Error: {error_text('Error: pa55word is no word', values)}" == said
 
 
 @pytest.mark.parametrize(
