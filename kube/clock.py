@@ -4,6 +4,9 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
 
 _DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 _USUAL_LENGTH = 16
@@ -108,6 +111,34 @@ def format_time(moment: datetime) -> str:
 def format_micro_time(moment: datetime) -> str:
     """RFC 3339 in UTC, to the microsecond, as metav1.MicroTime is written."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds_until(moment: datetime, now: datetime, *, longest: float) -> float:
+    """At least 0, and at most `longest`.
+
+    Clocks of different machines differ, by hours at times. What waits until a moment that another one has written may
+    wait for no longer than the period that the moment is the end of.
+    """
+    return min(max((moment - now).total_seconds(), 0.0), longest)
+
+
+class FirstSeen(Generic[K]):
+    """Moments that other machines have written, of each key the last one, and none later than it was first seen here.
+
+    So what is counted from there ends in time if their clocks are ahead.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[K, tuple[datetime, datetime]] = {}
+
+    def of(self, key: K, moment: datetime, *, now: datetime) -> datetime:
+        known = self._known.get(key)
+        if known is None or known[0] != moment:
+            known = self._known[key] = (moment, now)
+        return min(known)
+
+    def forget(self, key: K) -> None:
+        self._known.pop(key, None)
 
 
 def short_duration(seconds: float) -> str:

@@ -9,6 +9,7 @@
     │   ├── KindBusy             requests for this kind wait too long
     │   ├── AnswerTooLong        more than is read of one answer
     │   ├── TimedOut             nothing came for too long
+    │   ├── Untrusted            one side does not accept the certificate of the other
     │   ├── NotUnderstood        what came is not what was asked for
     │   └── NoStatus             a failure that is no Status: perhaps of a proxy
     ├── NotWritable              it is not sent: it can't be written as JSON, or was not read as a whole
@@ -100,6 +101,10 @@ class AnswerTooLong(Unreachable):
 
 class TimedOut(Unreachable):
     """Nothing came for longer than was to be waited."""
+
+
+class Untrusted(Unreachable):
+    """One side does not accept the certificate of the other: waiting does not change that."""
 
 
 class NotUnderstood(Unreachable):

@@ -7,7 +7,8 @@ A pass that reports one thing after another calls `begin`, and `is_new` for each
 new leader reports once more.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from kube.objects import Key
@@ -53,3 +54,24 @@ class Repeats(Generic[T]):
         """The object is gone, or as it should be."""
         self._before.pop(name, None)
         self._reported.pop(name, None)
+
+
+class Reminders:
+    """Which texts are logged of those that come again and again: each at once, and then once in a period.
+
+    Args:
+        period: seconds.
+        now: monotonic seconds.
+    """
+
+    def __init__(self, period: float, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._period, self._now = period, now
+        self._logged: dict[str, float] = {}
+
+    def is_due(self, text: str) -> bool:
+        """It counts as logged from now on if so."""
+        now = self._now()
+        self._logged = {each: at for each, at in self._logged.items() if now - at < self._period}
+        is_due = text not in self._logged
+        self._logged.setdefault(text, now)
+        return is_due

@@ -18,7 +18,7 @@ from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import BASTIONS, SHOOTS
-from kube.clock import format_time, time_or_none
+from kube.clock import format_time, seconds_until, time_or_none
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, annotations, integer, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
@@ -156,7 +156,7 @@ class Reconciler:
             return Done()
         if now > until:
             return await self._delete(key, bastion, "it has expired")
-        return RequeueAfter(max((until - now).total_seconds(), _SHORTEST_PAUSE))
+        return RequeueAfter(max(seconds_until(until, now, longest=self.max_lifetime.total_seconds()), _SHORTEST_PAUSE))
 
     async def _why_useless(self, bastion: Bastion) -> str:
         if not why_useless(bastion, self.shoots.get(bastion.shoot)):

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from agent.controller_manager.context import Context
 from config.controller_manager.controllers import Event
 from gardener.api.garden import CORE_GROUP, SHOOTS
-from kube.clock import time_or_none
+from kube.clock import seconds_until, time_or_none
 from kube.errors import NotFound
 from kube.objects import Key, Object, group_of, mapping, metadata, text
 from kube.paths import at
@@ -44,7 +44,7 @@ class Reconciler:
         seen = self.events.get(key)
         if seen is None:
             return Done()
-        left = (seen + self.lifetime - self.clock()).total_seconds()
+        left = seconds_until(seen + self.lifetime, self.clock(), longest=self.lifetime.total_seconds())
         if left > 0:
             return RequeueAfter(left)
         try:

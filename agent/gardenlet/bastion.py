@@ -88,9 +88,11 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("bastion", kind=BASTIONS, workers=settings.concurrent_syncs)
     is_asked = all_of(exists, any_of(listed, changed("metadata.generation", is_deleting, _is_forced)))
     bastions = loop.watch(garden.caches, own, enqueue(when=is_asked))
+    places: dict[Key, Key] = {}
 
     def answered(change: Change[Object]) -> list[Key]:
-        found = bastions.keys_by_index(_BY_NAME, change.key.name)
+        same_name = bastions.keys_by_index(_BY_NAME, change.key.name)
+        found = [name for name in same_name if places.get(name, change.key) == change.key]
         has_gone = change.new is None
         return [name for name in found if not has_gone or is_deleting(bastions.get(name) or {})]
 
@@ -107,6 +109,7 @@ def declare(context: Context) -> ControlLoop:
             garden=garden.client,
             mirror=ExtensionMirror(client=seed.client, resource=EXTENSION_BASTIONS, clock=context.clock),
             bastions=bastions,
+            places=places,
             statuses=StatusWriter(garden.client, bastions),
             clock=context.clock,
         )
@@ -126,6 +129,8 @@ class Reconciler:
     garden: Client
     mirror: ExtensionMirror
     bastions: Store[Object]
+    places: dict[Key, Key]
+    """Where the extension object of each Bastion is: there are others of its name, for other Shoots."""
     statuses: StatusWriter
     clock: Callable[[], datetime]
 
@@ -142,7 +147,7 @@ class Reconciler:
             raise ReconcileError(f"could not get shoot {_shoot_name(bastion)}")
         bastion = await ensure_finalizer(self.garden, BASTIONS, bastion, GARDENER_FINALIZER)
         self.bastions.observe(bastion)
-        place = Key(_namespace_of(shoot), name.name)
+        place = self.places[name] = Key(_namespace_of(shoot), name.name)
         extension, wanted = await self.mirror.find(place), desired(bastion)
         if extension is not None and is_deleting(extension):
             return RequeueAfter(_GOES_SECONDS)  # another one takes its place
@@ -186,6 +191,7 @@ class Reconciler:
             if await self.mirror.find(place) is not None:
                 return RequeueAfter(_GOES_SECONDS)
         await remove_finalizer(self.garden, BASTIONS, self.bastions.get(key(bastion)) or bastion, GARDENER_FINALIZER)
+        self.places.pop(key(bastion), None)
         return Done()
 
     async def _shoot_of(self, bastion: Object) -> Object | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from gardener import keys, operations
 from gardener.extension_contract import FAILED, Trouble, is_unanswered, kick, last_operation, timestamp
-from kube.clock import time_or_none
+from kube.clock import seconds_until, time_or_none
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, uid
 from kube.resources import SECRETS, Resource
@@ -60,7 +60,7 @@ class Pauses:
         """Seconds until it may be asked; 0: now, and the next time later."""
         until, pause = self._until.get(name, (now, _FIRST_PAUSE / 2))
         if until > now:
-            return (until - now).total_seconds()
+            return seconds_until(until, now, longest=pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
         self._until[name] = now + timedelta(seconds=pause), pause
         return 0.0

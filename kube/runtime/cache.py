@@ -361,6 +361,10 @@ class _Running:
     def tasks(self) -> list[asyncio.Task[None]]:
         return [self.resync, *(feed.task for feed in self.feeds)]
 
+    @property
+    def is_behind(self) -> bool:
+        return not self.store.synced.is_set() or any(watcher.failing for watcher in self.watchers)
+
 
 class Caches:
     """The stores of one cluster.
@@ -522,6 +526,11 @@ class Caches:
             async with asyncio.timeout(timeout):
                 await asyncio.gather(*(watcher.tried.wait() for watcher in watchers))
 
+    def is_behind(self, view: View[Any]) -> bool:
+        """Whether its store may lack what is in the cluster: it is not complete yet, or a watch fails."""
+        running = self._running.get(view)
+        return running is None or running.is_behind
+
     @contextlib.asynccontextmanager
     async def use(self, view: View[T]) -> AsyncIterator[Store[T]]:
         """A synced store for the length of a block."""
@@ -542,8 +551,7 @@ class Caches:
     def behind(self) -> Iterator[tuple[Resource, bool]]:
         """For each store whether it may lack what is in the cluster: it is not complete yet, or a watch fails."""
         for view, running in list(self._running.items()):
-            is_behind = not running.store.synced.is_set() or any(watcher.failing for watcher in running.watchers)
-            yield view.resource, is_behind
+            yield view.resource, running.is_behind
 
     def blind(self) -> list[Store[Any]]:
         """The stores whose watches can't go on with what the API server sends."""

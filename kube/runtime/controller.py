@@ -69,6 +69,10 @@ class TerminalError(ReconcileError):
     """A failure that will not go away by trying again, only by a change of the object."""
 
 
+class RepeatedError(ReconcileError):
+    """A failure that was logged not long ago, and is not logged again; it counts as any other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A reconciliation that raised: why, and what follows from it."""
@@ -79,6 +83,7 @@ class Failure:
     is_terminal: bool = False
     is_timeout: bool = False
     is_conflict: bool = False
+    is_repeated: bool = False
 
 
 def failure_of(error: Exception) -> Failure:
@@ -89,7 +94,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(error, f"panic: {type(bug).__name__}: {bug} [recovered]", is_panic=True)
     text = "; ".join(str(e) or type(e).__name__ for e in members)
     is_terminal = all(isinstance(e, TerminalError) for e in members)
-    return Failure(error, text, is_terminal=is_terminal, is_conflict=is_conflict(error))
+    is_repeated = all(isinstance(e, RepeatedError) for e in members)
+    return Failure(error, text, is_terminal=is_terminal, is_conflict=is_conflict(error), is_repeated=is_repeated)
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -274,7 +280,8 @@ class Controller:
             case Failure():
                 self._count(outcome)
                 traceback = {"exc_info": outcome.error} if outcome.is_panic else {}
-                log.error("Reconciler error", error=outcome.text, **traceback)
+                if not outcome.is_repeated:
+                    log.error("Reconciler error", error=outcome.text, **traceback)
                 if outcome.is_terminal:
                     self.queue.forget(key)
                 else:

@@ -8,6 +8,7 @@ import contextlib
 import heapq
 import io
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from kube import errors
-from kube.clock import utc_now
+from kube.clock import format_time, utc_now
 from kube.runtime import metrics, tracing
 from kube.runtime.client import Timeout
 from kube.runtime.connection import Connection, Rotation
@@ -28,11 +29,14 @@ from kube.runtime.http import aiohttp
 from kube.runtime.kubeconfig import ConfigurationError
 
 TOLERANCE = timedelta(seconds=10)
+_NOT_VALID_NOW = (9, 10)
+"""What OpenSSL says of a certificate that is not valid yet, or no more."""
 """An answer may have been on its way for some seconds, and a `Date` is a whole second."""
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _OF_WATCHES = 0
 _PIECE = 128 << 10
+_CERTIFICATE = re.compile("CERTIFICATE|UNKNOWN_CA")
 """Bytes of a body from which on it is encrypted and sent in pieces, as aiohttp does with files."""
 
 
@@ -172,7 +176,7 @@ class Transport:
                 if watch is not None and watch not in self._watches:
                     return  # this is its end
                 text = f'{method} "{connection.server}{path}": {_reason(error)}'
-                raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
+                raise _kind_of(error)(text) from error
             finally:
                 if number is not None:
                     heapq.heappush(self._free, number)
@@ -188,16 +192,33 @@ class Transport:
             raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {error}') from error
 
 
+def _kind_of(error: Exception) -> type[errors.Unreachable]:
+    if isinstance(error, TimeoutError):
+        return errors.TimedOut
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
+    # Servers refuse a certificate of ours by an alert that names what is wrong with it.
+    refused = [each for each in (error, cause) if isinstance(each, ssl.SSLError) and _CERTIFICATE.search(str(each))]
+    is_untrusted = isinstance(error, aiohttp.ClientConnectorCertificateError) or refused
+    return errors.Untrusted if is_untrusted else errors.Unreachable
+
+
 def _reason(error: Exception) -> str:
     """Aiohttp's own text of a failed connection has the address of a Python object."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not accepted: {error.certificate_error}"
+        return f"its certificate is not accepted: {error.certificate_error}{_clock_remedy(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
         is_of_system = cause.errno is not None and cause.errno > 0 and not isinstance(cause, ssl.SSLError)
         text = os.strerror(cause.errno) if is_of_system and cause.errno else str(cause)
         return f"cannot connect: {text or type(cause).__name__}"
     return str(error) or type(error).__name__
+
+
+def _clock_remedy(error: Exception) -> str:
+    """Certificates are verified by the own clock: without an answer, nothing else says what time it is."""
+    if getattr(error, "verify_code", None) not in _NOT_VALID_NOW:
+        return ""
+    return f"; by the clock of this machine it is {format_time(utc_now())}: correct it, or else the certificate"
 
 
 class ServerClock:

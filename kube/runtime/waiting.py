@@ -6,14 +6,15 @@
 
 The object is watched, alone, for as long as something waits for it. What is missing is a text, by which whoever waits
 can say for what (`report`). That an object is gone is asked of the API server: a watch may be behind. Where there is no
-such kind any more, all its objects are gone.
+such kind any more, all its objects are gone. While the watch fails, the object is read now and then: no certificate
+becomes a good one by waiting, so that ends it.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from kube.errors import KindGone, KindNotServed
+from kube.errors import KindGone, KindNotServed, KubeError, Untrusted
 from kube.objects import Key, Object, held_by, is_deleting, uid
 from kube.resources import Resource
 from kube.runtime.cache import Caches, Change, Store, View, without_managed_fields
@@ -26,6 +27,8 @@ Unready = Callable[[Object | None], str]
 Report = Callable[[str], None]
 
 _UNKNOWN = "nothing is known of it yet"
+_LOOK_SECONDS = 5.0
+"""Between two looks whether the watch fails."""
 _BEHIND_SECONDS = 1.0
 """Between two reads of an object that the watch says is gone, and the API server has."""
 
@@ -70,6 +73,7 @@ class Waiting:
 
         Raises:
             NotInTimeError: it is not ready in time.
+            Untrusted: a certificate is not accepted.
             Exception: what `unready` raises.
         """
 
@@ -150,7 +154,7 @@ class Waiting:
                     if reason != last:
                         last = reason
                         report(reason)
-                    await _either(changed, every)
+                    await self._change(store, wanted, changed, every)
                     changed.clear()
                 return store.get(wanted)
         except TimeoutError:
@@ -176,14 +180,29 @@ class Waiting:
         store = self._caches.acquire(view)
         unsubscribe = store.subscribe(note)
         try:
-            await store.synced.wait()
+            await self._caches.tried(view, timeout=_LOOK_SECONDS)
+            await self._change(store, wanted, store.synced, None)
             yield store, changed
         finally:
             unsubscribe()
             await asyncio.shield(self._caches.release(view))
 
+    async def _change(self, store: Store[Object], wanted: Key, event: asyncio.Event, seconds: float | None) -> None:
+        """Return when the event is set, or after so many seconds. Raises Untrusted."""
+        pause = _LOOK_SECONDS if seconds is None else seconds
+        while not event.is_set():
+            if self._caches.is_behind(store.view):
+                await self._check_trust(store.view.resource, wanted)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await event.wait()
+            if seconds is not None:
+                return
 
-async def _either(changed: asyncio.Event, seconds: float | None) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await changed.wait()
+    async def _check_trust(self, resource: Resource, wanted: Key) -> None:
+        try:
+            await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+        except Untrusted:
+            raise
+        except KubeError:
+            return  # the watch goes on trying

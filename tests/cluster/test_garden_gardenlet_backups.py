@@ -146,6 +146,38 @@ async def test_a_generated_secret_that_is_the_extensions_own_is_only_read(place:
     assert resource_version(left) == resource_version(own)
 
 
+async def test_a_secret_of_somebody_else_is_neither_overwritten_nor_used(place: MirrorPlace) -> None:
+    foreign = place.create(SECRETS, generated_name(place), namespace=GARDEN, stringData={"key": "foreign"})
+    place.create(SECRETS, f"source-{place.name}", namespace=GARDEN, stringData={"key": "generated"})
+    async with place.gardenlet(buckets):
+        place.bucket()
+        await place.asked(EXTENSION_BUCKETS)
+        place.answer(EXTENSION_BUCKETS, generatedSecretRef={"name": f"source-{place.name}", "namespace": GARDEN})
+        failed = await until_state(partial(place.find, BACKUP_BUCKETS), "Create", "Error")
+        assert generated_name(place) in failed["status"]["lastError"]["description"]
+        assert "generatedSecretRef" not in failed["status"]
+        assert resource_version(place.secret(generated_name(place)) or {}) == resource_version(foreign)
+        place.garden.delete(SECRETS, generated_name(place), namespace=GARDEN)
+        await until_state(partial(place.find, BACKUP_BUCKETS), "Create", "Succeeded")
+        assert (place.secret(generated_name(place)) or {})["data"] == encoded({"key": "generated"})
+
+
+async def test_credentials_are_kept_for_a_bucket_of_another_seed(place: MirrorPlace) -> None:
+    """In a garden that lets gardenlets see all buckets."""
+    async with place.gardenlet(buckets, garden=place.garden.cluster.kubeconfig):
+        place.bucket()
+        await made(place)
+        secret = {"name": place.name, "namespace": GARDEN}
+        provider = {"type": place.place.name, "region": "r"}
+        other = place.place.seed("-b")
+        place.create(BACKUP_BUCKETS, other, spec={"provider": provider, "secretRef": secret, "seedName": other})
+        place.garden.delete(BACKUP_BUCKETS, place.name)
+        await place.deleting(EXTENSION_BUCKETS)
+        place.let_go(EXTENSION_BUCKETS)
+        await gone(place, partial(place.find, BACKUP_BUCKETS))
+    assert finalizers(place.secret(place.name) or {}) == [keys.CREDENTIALS_FINALIZER]
+
+
 async def test_a_changed_spec_is_asked_for_and_an_older_answer_is_none(place: MirrorPlace) -> None:
     async with place.gardenlet(buckets):
         place.bucket()
@@ -245,6 +277,23 @@ async def test_an_entry_waits_for_a_bucket_whatever_of_it_is_missing(place: Mirr
         status = {"observedGeneration": metadata(place.find(BACKUP_BUCKETS) or {})["generation"]}
         place.garden.patch(BACKUP_BUCKETS, place.name, {"status": status}, status=True)
         await made_entry(place)
+
+
+async def test_what_an_entry_takes_from_its_bucket_is_passed_on(place: MirrorPlace) -> None:
+    async with place.gardenlet(entries):
+        place.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        status = {"providerStatus": {"id": "7"}}
+        place.garden.patch(BACKUP_BUCKETS, place.name, {"status": status}, status=True)
+        asked = await place.asked(EXTENSION_ENTRIES, place.entry_name)
+        assert asked["spec"]["backupBucketProviderStatus"] == {"id": "7"}
+        assert last_state(place.find_entry()) == ("Reconcile", "Processing")
+        # It is about to be done, so who asks for the same has the former answer until then.
+        place.change_entry(_asking("reconcile"))
+        await until_state(place.find_entry, "Reconcile", "Succeeded")
+        place.answer(EXTENSION_ENTRIES, place.entry_name, state="Error", error=ERROR)
+        await until_state(place.find_entry, "Reconcile", "Error")
 
 
 async def test_an_entry_of_a_deleted_shoot_is_kept_and_its_namesake_left_alone(place: MirrorPlace) -> None:

@@ -12,7 +12,7 @@ from gardener.api.garden import BASTIONS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import looked_at
-from kit.gardenlet_mirrors import MirrorPlace
+from kit.gardenlet_mirrors import GARDEN, MirrorPlace
 from kit.world import WRITES
 from kube.objects import Object, annotations, condition, finalizers, is_deleting
 from kube.paths import at
@@ -81,6 +81,10 @@ async def test_a_bastion_is_made_and_then_left_alone(place: BastionPlace) -> Non
         since = audit.mark()
         touched = place.change({"metadata": {"labels": {"seen": "1"}}})
         await looked_at(loop, BASTIONS, touched)
+        # For another Shoot there is one of the same name.
+        place.create(EXTENSION_BASTIONS, "b", namespace=GARDEN, spec=place.extension()["spec"])
+        other = place.answer(EXTENSION_BASTIONS, "b", namespace=GARDEN)
+        await looked_at(loop, EXTENSION_BASTIONS, other)
         assert place.calls(audit, since) == []
     since = audit.mark()
     async with place.gardenlet(declare) as (loop,):

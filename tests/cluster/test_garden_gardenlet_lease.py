@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.seed.lease import declare
@@ -147,12 +148,23 @@ async def test_steady_state_costs_one_call_to_each_cluster_a_period(
 async def test_a_seed_that_does_not_answer_is_reported_at_once(
     place: ShootPlace, context: Context, proxy: FaultProxy
 ) -> None:
+    with capture_logs() as logs:
+        await outage(place, context, proxy)
+    logged = [each["event"] for each in logs]
+    assert logged.count("Reconciler error") == 1, "it is not logged every two seconds"
+    assert logged.count("The Lease of the Seed is renewed again") == 1
+
+
+async def outage(place: ShootPlace, context: Context, proxy: FaultProxy) -> None:
+    """It is reported meanwhile."""
     async with gardenlet_at_work(context, declare):
         await renewed(place)
         away = Answer(name="away", code=503, reason="", message="no healthy upstream", plain=True)
         proxy.rules.add(Rule(fault=away, path="/healthz$"))
         await soon(lambda: problem(context), "the problem to be reported")
         assert f"{LEASE_NAMESPACE}/{place.name}" in await problem(context)
+        for _ in range(3):
+            await probed(proxy)
         proxy.rules.clear()
 
         async def is_well() -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 import pytest
 
@@ -136,6 +136,20 @@ def assert_is_protected(place: SeedPlace, ingress: Object, *, host: str) -> None
     assert (tls["hosts"], profile_of(loaded).names) == ([host], (host,))
 
 
+@contextmanager
+def wildcard_certificate(place: SeedPlace) -> Iterator[str]:
+    """For all names below the domain of the seed; the name of its Secret."""
+    meta = {"name": "wildcard", "labels": {"gardener.cloud/role": "controlplane-cert"}}
+    place.cluster.api.create(SECRETS.path(namespace=GARDEN), {"metadata": meta})
+    yield "wildcard"
+    place.cluster.api.delete(SECRETS.path(namespace=GARDEN, name="wildcard"))
+
+
+def certificates(place: SeedPlace) -> set[str]:
+    """Secrets of what people reach."""
+    return {tls["secretName"] for each in listed(place, INGRESSES) for tls in each["spec"]["tls"]}
+
+
 def defined_by_gardenlet(place: SeedPlace) -> set[str]:
     """Names of its definitions for monitoring."""
     found = place.cluster.api.get(CUSTOM_RESOURCE_DEFINITIONS.path())["items"]
@@ -176,6 +190,12 @@ async def test_components_are_deployed_kept_and_removed(place: SeedPlace) -> Non
         with closing(place.cluster.audit()) as audit:
             await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
             assert not audit.calls(user_agent=f"gardenlet/seed-of-{place.name}", verbs=WRITES)
+        with wildcard_certificate(place) as name:
+            await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
+            await asyncio.to_thread(
+                eventually, lambda: certificates(place) == {name}, state=lambda: certificates(place)
+            )
+            assert of_config(place, "plutono-tls") == []
 
     # Another process, which is to leave them out.
     async with place.gardenlet(declare):

@@ -117,6 +117,14 @@ async def test_a_seed_is_unknown_when_its_lease_lapses(place: ShootPlace, client
         await is_unknown(place, lapsing)
 
 
+async def test_a_seed_whose_gardenlet_has_a_clock_ahead_is_missed_in_time(place: ShootPlace, client: Client) -> None:
+    seed = place.seed()
+    renewed(place, seed, ago(-100 * HOUR))
+    ready(place, seed)
+    async with run_garden_controller(declare, client, controllers=Controllers(seed=Seed(monitor_period=1.0))):
+        await is_unknown(place, seed)
+
+
 async def test_who_does_not_know_the_phase_can_patch_what_it_has_just_written(
     place: ShootPlace, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,14 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from aiohttp.test_utils import make_mocked_request
+from playwright.sync_api import Browser, Page, Route, expect
 
+from agent.gardenlet.flow.graph import Graph, Task
+from agent.gardenlet.flow.record import FlowRecords, Subject
+from agent.gardenlet.flow_page.handler import answer
 from devcluster.pytest_plugin import RunClusters
+from gardener import error_codes
+from gardener.flow_reports import State
 from kit.browser import CHROMIUM, launched, opening
 from kit.garden import Garden
 from kit.gardenlet_flows import DEFINITIONS, MANAGER, FlowWorld, waiting_seed
+from kube.objects import Key
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.skipif(not CHROMIUM, reason="needs chromium")]
 
@@ -59,3 +67,35 @@ def test_on_a_narrow_screen_nothing_is_cut_off(world: FlowWorld, opened: Callabl
     for path in ("/flows", world.path):
         page = opened(path, viewport={"width": 360, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+def test_an_error_is_shown_as_a_whole_with_what_to_do(browser: Browser) -> None:
+    graph = Graph("Shoot reconciliation", [Task("infra", "Waiting until infrastructure is ready", _act)])
+    records = FlowRecords()
+    recording = records.begin(Subject("Shoot", Key("garden-dev", "web")), graph, ())
+    recording.start("infra")
+    error = "the account may not do this: " + "a long explanation, " * 40
+    recording.end("infra", error=error, codes=[error_codes.INFRA_UNAUTHORIZED, error_codes.INFRA_QUOTA_EXCEEDED])
+    recording.close(State.FAILED)
+
+    def serve(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        request = make_mocked_request("GET", path, headers={"Host": "localhost"})
+        found = answer(request, records, on_loopback=True)
+        assert isinstance(found.body, bytes)
+        route.fulfill(status=found.status, body=found.body, content_type=found.content_type)
+
+    context = browser.new_context(viewport={"width": 1180, "height": 800})
+    context.route("**/*", serve)
+    page = context.new_page()
+    page.goto("http://localhost/flows/shoot/garden-dev/web")
+    row = _row(page, "Waiting until infrastructure is ready")
+    expect(row).to_contain_text(error.strip())
+    expect(row.locator(".remedy")).to_contain_text("give the account of the provider the rights")
+    cut = "[...document.querySelectorAll('td.words, td.words *')].filter(each => each.scrollHeight > each.clientHeight + 1)"
+    assert page.evaluate(f"{cut}.filter(each => getComputedStyle(each).overflow === 'hidden').length") == 0
+    context.close()
+
+
+async def _act(_: None) -> None:
+    pass

@@ -1,18 +1,27 @@
 """Waiting for an object: until it is ready, with what is missing as text, or until the API server says that it is gone."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from devcluster.cluster import Cluster
 from kit.objects import config_map, placed
 from kit.world import World
+from kube.clock import utc_now
+from kube.errors import Untrusted
 from kube.objects import Key, Object, resource_version, uid
 from kube.resources import CONFIG_MAPS, Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
 from kube.runtime.discovery import Discovery
+from kube.runtime.transport import Transport
 from kube.runtime.waiting import NotInTimeError, Waiting
+from kube.x509 import make_ca, pem
 
 PATIENCE = 30.0
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
@@ -103,3 +112,26 @@ async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: W
 async def test_of_a_kind_that_does_not_exist_nothing_is_left(world: World, waiting: Waiting) -> None:
     unknown = Resource("nothing.example.com", "v1", "Nothing", "nothings", namespaced=True)
     await waiting.until_gone(unknown, Key(world.namespace, "a"), seconds=PATIENCE)
+
+
+async def test_a_certificate_that_is_not_accepted_ends_the_waiting(world: World, cluster: Cluster) -> None:
+    """At the start, and when it is replaced meanwhile."""
+    trusted, name = load_kubeconfig(cluster.kubeconfig), Key(world.namespace, "a")
+    foreign = pem(make_ca("foreign", now=utc_now(), lifetime=timedelta(hours=1)).certificate).decode()
+    untrusting = replace(trusted, tls=ssl.create_default_context(cadata=foreign), identity=())
+    await world.create(in_state("starting"))
+    for connection in (untrusting, trusted):
+        reasons: asyncio.Queue[str] = asyncio.Queue()
+        async with Transport(connection) as transport:
+            client = Client(transport, user_agent="test")
+            waiting = Waiting(client=client, caches=Caches(client), discovery=Discovery(client))
+            ready = asyncio.create_task(
+                waiting.until_ready(CONFIG_MAPS, name, unready, seconds=PATIENCE, report=reasons.put_nowait)
+            )
+            if connection is trusted:
+                assert await reasons.get() == "state is starting"
+                await world.patch("ConfigMap", "a", {"data": {"state": "watched"}})
+                assert await reasons.get() == "state is watched"
+                transport.replace(untrusting)
+            with pytest.raises(Untrusted, match="certificate is not accepted"):
+                await ready

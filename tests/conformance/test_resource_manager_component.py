@@ -2,28 +2,38 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from agent.gardenlet.components import resource_manager
+from agent.gardenlet.components.control_plane import access_secret_name
 from agent.gardenlet.components.parts import GARDEN
+from agent.gardenlet.components.resource_manager import shoot
+from agent.gardenlet.secrets_manager.rules.configs import Given
+from agent.gardenlet.secrets_manager.tables import generic_token_kubeconfig
 from conformance.deployed_resource_manager import Deployed, assert_all_of_it_works, seed_cluster
 from devcluster.cluster import Cluster
 from gardener.api.kinds import SERVICE_MONITORS, VERTICAL_POD_AUTOSCALERS
-from kit.deployments import pod_of
+from gardener.managed_resource.decode import decode_secrets
+from gardener.managed_resource.plan import data_of
+from kit.deployments import pod_of, until
 from kit.kinds import serve
-from kit.objects import secret
+from kit.objects import encoded, secret
 from kit.world import Place
+from kube.clock import utc_now
 from localprocesses.pki import Authority
 
 SERVER = "gardener-resource-manager-server-1"
+SHOOT = "shoot--local--a"
+BUNDLE, KUBECONFIG = "ca-bundle-1", "generic-token-kubeconfig-1"
 
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
 def own_cluster(devcluster_run: object) -> Iterator[Cluster]:
-    with seed_cluster([GARDEN], ["gardener-system-critical"]) as own:
+    with seed_cluster([GARDEN, SHOOT], ["gardener-system-critical", "gardener-system-400"]) as own:
         serve(own, VERTICAL_POD_AUTOSCALERS, SERVICE_MONITORS)
         yield own
 
@@ -51,4 +61,48 @@ def test_it_applies_managed_resources_and_serves_each_of_its_webhooks(deployed: 
     container = deployed.container(tmp_path)
     with container.start(resource_manager.NAME) as process:
         assert_all_of_it_works(deployed, container, process, resource_class="seed")
+    assert process.exit_code == 0
+
+
+@pytest.fixture
+def of_shoot(own_cluster: Cluster) -> Deployed:
+    """Its Shoot is the cluster that it is in, too."""
+    place, authority = Place(own_cluster, SHOOT), Authority.create("ca")
+    pair = authority.issue_server([f"{resource_manager.NAME}.{SHOOT}"])
+    place.create(secret(SERVER, {"tls.crt": pair.certificate, "tls.key": pair.key}, type="kubernetes.io/tls"))
+    place.create(secret(BUNDLE, {"bundle.crt": authority.bundle}))
+    ca = until(lambda: place.get("ConfigMap", "kube-root-ca.crt")["data"]["ca.crt"], "the CA of the cluster")
+    config = generic_token_kubeconfig(SHOOT, ca.encode(), server=urlsplit(own_cluster.url).netloc)
+    place.create(secret(KUBECONFIG, config.make(Given("name", None, utc_now())).data))
+    values = shoot.Values(
+        namespace=SHOOT,
+        image="image",
+        seed_identity="seed",
+        server_secret=SERVER,
+        ca_secret=BUNDLE,
+        ca_bundle=authority.bundle.decode(),
+        generic_token_kubeconfig=KUBECONFIG,
+    )
+    everywhere = Place(own_cluster, "kube-system")
+    everywhere.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": resource_manager.NAME}})
+    contents, others = [], []
+    for obj in shoot.objects(values):
+        if obj["kind"] == "Secret" and obj["metadata"]["name"].startswith("managedresource-"):
+            contents += [item.object for item in decode_secrets([data_of(obj)]).objects]
+        elif obj["kind"] != "ManagedResource":
+            others.append(obj)
+    webhooks = [each for obj in contents for each in obj.get("webhooks", [])]
+    for obj in [*others, *(obj for obj in contents if "webhooks" not in obj)]:
+        if obj["metadata"]["name"] == access_secret_name(resource_manager.NAME):
+            path = f"/api/v1/namespaces/kube-system/serviceaccounts/{resource_manager.NAME}/token"
+            token = own_cluster.api.create(path, {"spec": {}})["status"]["token"]
+            obj = {**obj, "data": encoded({"token": token})}  # noqa: PLW2901 - as the one before has left it
+        place.create(obj)
+    return Deployed(place, authority, webhooks, pod_of(place, resource_manager.NAME))
+
+
+def test_that_of_a_shoot_applies_managed_resources_and_serves_its_webhook(of_shoot: Deployed, tmp_path: Path) -> None:
+    container = of_shoot.container(tmp_path)
+    with container.start(resource_manager.NAME) as process:
+        assert_all_of_it_works(of_shoot, container, process, resource_class="")
     assert process.exit_code == 0

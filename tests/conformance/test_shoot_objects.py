@@ -17,6 +17,7 @@ from agent.gardenlet.components import (
     kube_controller_manager,
     referenced_resources,
     shoot_backup_entry,
+    shoot_exposure,
     shoot_extensions,
     shoot_namespace,
     shoot_system,
@@ -73,7 +74,6 @@ _EVICTIONS = "the controller of eviction requirements writes them"
 _EXTENSION = "the extension's"
 _MARK = "the flow notes how far it has got with new keys"
 _NO_MONITORING = "no monitoring of Shoots is deployed"
-_NO_INGRESS = "no ingress gateway is deployed: API servers of Shoots are reached otherwise"
 _OTHERS = "a controller of Kubernetes makes it"
 _POLICIES = "the controller `network-policy` of the gardenlet makes it"
 _IMAGE, _MEMORY = "the image is this project's", "what a process of this project uses"
@@ -150,7 +150,6 @@ NOT_WRITTEN: Mapping[Name, str] = {
     Name("Secret", "ref-some-resource"): "the resource manager of the seed makes it, see `referenced-resources`",
     Name("Service", "etcd-main-client"): _OPERATOR,
     Name("Service", "etcd-events-client"): _OPERATOR,
-    **{Name(kind, "kube-apiserver"): _NO_INGRESS for kind in ("DestinationRule", "Gateway", "VirtualService")},
     **{
         Name(kind, f"shoot-{name}"): _NO_MONITORING
         for kind in ("PrometheusRule", "ServiceMonitor")
@@ -169,8 +168,6 @@ NOT_WRITTEN: Mapping[Name, str] = {
         )
     },
 }
-NOT_BUILT = {"kube-apiserver-sni": _NO_INGRESS}
-"""ManagedResources."""
 _UNSERVED = "the webhook is off in a Shoot without workers: whoever called it would be refused"
 IN_THE_SHOOT: Mapping[Name, Differences] = {
     Name("MutatingWebhookConfiguration", "gardener-resource-manager-shoot"): {
@@ -307,6 +304,13 @@ def records(moment: str) -> Iterator[Object]:
             yield dns_records.record(values)
 
 
+def exposure(moment: str) -> list[Object]:
+    values = shoot_exposure.Values(
+        namespace=NAMESPACE, namespace_uid="uid", hosts=[INTERNAL_HOST, EXTERNAL_HOST], address="10.0.0.1"
+    )
+    return shoot_exposure.objects(values) if running(moment) is Running.AWAKE else []
+
+
 def namespaces(moment: str) -> list[Object]:
     zones = shoot_namespace.zones_of(shoot(moment), SEED, live=None, volumes=[], choose=lambda zones: zones[0])
     return shoot_namespace.objects(
@@ -321,6 +325,7 @@ def written(moment: str) -> Iterator[Object]:
     yield from namespaces(moment)
     yield from etcds(moment)
     yield kube_apiserver.service(NAMESPACE)
+    yield from exposure(moment)
     yield from kube_apiserver.objects(api_server(moment))
     yield from kube_controller_manager.objects(controller_manager(moment))
     yield from resource_manager.objects(its_resource_manager(moment))
@@ -398,8 +403,7 @@ def test_managed_resources_and_what_they_have(moment: str, stored: Stored) -> No
     ours, recorded = [obj for obj in written(moment) if is_of_managed_resource(obj)], managed_resources(moment)
     secrets = {metadata(obj)["name"]: obj for obj in ours if obj["kind"] == "Secret"}
     managed = {metadata(obj)["name"]: obj for obj in ours if obj["kind"] == "ManagedResource"}
-    assert recorded.keys() - managed.keys() <= NOT_BUILT.keys()
-    assert not managed.keys() - recorded.keys()
+    assert managed.keys() == recorded.keys()
     for name, obj in managed.items():
         theirs = recorded[name]
         meta = {**theirs["metadata"], "name": name, "namespace": theirs["namespace"]}

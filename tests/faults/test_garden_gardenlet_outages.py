@@ -243,7 +243,8 @@ def expires_while_away(entry: Entry, gardenlet: AgentProcess, road: Relay) -> No
 # --- clocks
 
 
-def test_the_clocks_of_the_servers_count(place: SeedPlace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [WRONG, -WRONG], ids=["ahead", "behind"])
+def test_the_clocks_of_the_servers_count(place: SeedPlace, tmp_path: Path, ahead: float) -> None:
     account, secret = f"extension-{place.name}", f"token-{place.name}"
     place.garden.create(SERVICE_ACCOUNTS, account, namespace=namespace_of(place.name))
     meta = {
@@ -251,7 +252,7 @@ def test_the_clocks_of_the_servers_count(place: SeedPlace, tmp_path: Path) -> No
         "labels": {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR, keys.CLASS: keys.CLASS_GARDEN},
         "annotations": {keys.SERVICE_ACCOUNT_NAME: account},
     }
-    with roads(place, tmp_path, clock_ahead=WRONG) as road:
+    with roads(place, tmp_path, clock_ahead=ahead) as road:
         place.cluster.api.create(SECRETS.path(namespace=GARDEN), {"metadata": meta})
         path = SECRETS.path(namespace=GARDEN, name=secret)
         renew = eventually(lambda: annotations(place.find(path) or {}).get(keys.TOKEN_RENEW_TIMESTAMP), "a token")

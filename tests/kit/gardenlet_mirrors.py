@@ -180,14 +180,15 @@ class MirrorPlace:
         *declared: Declare,
         clock: Callable[[], datetime] = utc_now,
         controllers: Controllers | None = None,
+        garden: Path | None = None,
         seed: Path | None = None,
     ) -> AsyncIterator[list[ControlLoop]]:
         """In the garden, with the rights of the gardenlet of the Seed.
 
-        Args: seed: a kubeconfig of another way to the seed, on which watches fail.
+        Args: garden: a kubeconfig with other rights. seed: one of another way to the seed, on which watches fail.
         """
         async with (
-            connected(self.garden.gardenlet_kubeconfig(self.name), self.agent) as of_garden,
+            connected(garden or self.garden.gardenlet_kubeconfig(self.name), self.agent) as of_garden,
             connected(seed or self.garden.cluster, self.agent) as of_seed,
         ):
             config = gardenlet_config(self.name, controllers=controllers)

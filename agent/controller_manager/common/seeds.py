@@ -7,8 +7,7 @@ Only our definitions have the phase. Who replaces a status and does not know of 
 would make the next patch of that program a conflict. So it is written again when the Seed has been left alone.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from agent.controller_manager.context import Context
 from config.shared import ConditionThreshold
@@ -16,6 +15,7 @@ from gardener.api.garden import SHOOTS
 from gardener.conditions import progressing_until, softened
 from gardener.garden.seeds import summed_up
 from gardener.garden.shoots import selectors_of_users
+from kube.clock import seconds_until
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import NotFound
 from kube.objects import Object, condition, mapping
@@ -75,17 +75,13 @@ class SeedConditions:
             found = Condition(found.type, status, found.reason, found.message)
         written = await self.write(seed, found)
         until = progressing_until(condition(written or {}, found.type) or {}, threshold=threshold)
-        return Done() if until is None else RequeueAfter(_seconds(until, self._clock) + _SOON)
+        return Done() if until is None else RequeueAfter(seconds_until(until, self._clock(), longest=threshold) + _SOON)
 
     async def _update(self, seed: Object, compute: Compute) -> Object | None:
         try:
             return await self._writer.update(seed, compute)
         except NotFound:
             return None
-
-
-def _seconds(until: datetime, clock: Callable[[], datetime]) -> float:
-    return max((until - clock()).total_seconds(), 0.0)
 
 
 async def is_used(client: Client, seed: str) -> bool:

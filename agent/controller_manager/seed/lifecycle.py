@@ -31,7 +31,7 @@ from gardener.api.garden import MANAGED_SEEDS, SEEDS
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
 from gardener.garden.shoots import responsible_seed, workers
-from kube.clock import parse_time
+from kube.clock import FirstSeen, parse_time, seconds_until
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, annotations, condition, key, mapping, resource_version, spec, text
@@ -194,6 +194,7 @@ class Reconciler:
         self._shoots = shoots
         self._conditions = SeedConditions(context, seeds)
         self._statuses = StatusWriter(context.garden.client, shoots)
+        self._renewed: FirstSeen[str] = FirstSeen()
         self._asked: dict[str, datetime] = {}
         """When a new certificate was asked for last, by Seed."""
         self._unsummed: dict[str, tuple[int, datetime]] = {}
@@ -204,6 +205,7 @@ class Reconciler:
         if seed is None or not is_reported(seed):
             self._asked.pop(key.name, None)
             self._unsummed.pop(key.name, None)
+            self._renewed.forget(key.name)
             return Done()
         lapses = self._lapses(key.name)
         if lapses is None or lapses <= self._clock():
@@ -251,6 +253,9 @@ class Reconciler:
 
     def _lapses(self, seed: str) -> datetime | None:
         renewed = self._leases.get(Key(LEASE_NAMESPACE, seed))
+        if renewed is not None:
+            # A gardenlet whose clock is ahead is missed in time, too.
+            renewed = self._renewed.of(seed, renewed, now=self._clock())
         return lapses(renewed, monitor_period=self._settings.monitor_period)
 
     async def _look(self, seed: str) -> None:
@@ -273,7 +278,8 @@ class Reconciler:
         known = [time for time in times if time is not None]
         if not known:
             return Done()
-        return RequeueAfter(max((min(known) - self._clock()).total_seconds(), 0.0))
+        longest = max(self._settings.monitor_period, self._settings.patience_with_shoots, QUIET.total_seconds())
+        return RequeueAfter(seconds_until(min(known), self._clock(), longest=longest))
 
     # --- what is done
 

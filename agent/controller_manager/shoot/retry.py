@@ -18,7 +18,7 @@ from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
 from gardener.garden.shoots import FAILED, SUCCEEDED, error_codes, last_operation, met_rate_limit
-from kube.clock import time_or_none
+from kube.clock import FirstSeen, seconds_until, time_or_none
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, metadata, uid
 from kube.runtime.cache import Store
@@ -57,20 +57,25 @@ class Reconciler:
     """Seconds, at most; so that not all that met the same limit come back at once."""
     clock: Callable[[], datetime]
     retries: dict[Key, int] = field(default_factory=dict)
+    failed: FirstSeen[Key] = field(default_factory=FirstSeen)
+    """When they did, as gardenlets say, whose clocks may be ahead."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
         if shoot is None or is_over(shoot):
             self.retries.pop(key, None)
+            self.failed.forget(key)
         if shoot is None or not met_rate_limit(shoot):
             return Done()
         retries = self.retries.get(key, 0)
         if retries >= MOST_RETRIES:
             log.warning("A Shoot is not retried any more: it met a rate limit each time", retries=retries)
             return Done()
-        when, now = due(shoot, retries=retries, period=self.period), self.clock()
+        now, failed_at, pause = self.clock(), failure_time(shoot), pause_after(retries, period=self.period)
+        when = failed_at and self.failed.of(key, failed_at, now=now) + pause
         if when is not None and when >= now:
-            return RequeueAfter((when - now).total_seconds() + random.uniform(0, self.jitter))  # noqa: S311
+            left, jitter = seconds_until(when, now, longest=pause.total_seconds()), random.uniform(0, self.jitter)  # noqa: S311
+            return RequeueAfter(left + jitter)
         if annotations(shoot).get(keys.OPERATION) != keys.OPERATION_RETRY:
             await self._retry(key, shoot)
             self.retries[key] = retries + 1
@@ -101,7 +106,10 @@ def progress(shoot: Object) -> tuple[object, ...]:
     return uid(shoot), failed_at, is_over(shoot)
 
 
-def due(shoot: Object, *, retries: int, period: timedelta) -> datetime | None:
-    """When the next retry is due; None: at once, since it is not known when it failed."""
-    failed_at = time_or_none(last_operation(shoot).get("lastUpdateTime"))
-    return failed_at and failed_at + max(min(period * (1 << retries), LONGEST_PERIOD), period)
+def failure_time(shoot: Object) -> datetime | None:
+    """None: it is not known, so the next retry is due at once."""
+    return time_or_none(last_operation(shoot).get("lastUpdateTime"))
+
+
+def pause_after(retries: int, *, period: timedelta) -> timedelta:
+    return max(min(period * (1 << retries), LONGEST_PERIOD), period)

@@ -7,7 +7,7 @@ Deletion goes the other way round: first the extension object, with credentials 
 API server says that it is gone, the Secrets that its extension needed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +26,7 @@ from gardener.extension_contract import (
     trouble_of,
 )
 from gardener.keys import CREDENTIALS_FINALIZER, GARDENER_FINALIZER, GENERATED_SECRET_FINALIZER
-from kube.errors import KubeError, NotFound
+from kube.errors import Forbidden, KubeError, NotFound
 from kube.objects import (
     Key,
     Object,
@@ -144,12 +144,31 @@ class Reconciler:
         fields: Object = {"providerStatus": at(extension, "status", "providerStatus")}
         generated = mapping(at(extension, "status", "generatedSecretRef"))
         if generated:
-            own = generated_name(key(bucket))
+            own, source = (
+                generated_name(key(bucket)),
+                Key(text(generated.get("namespace")), text(generated.get("name"))),
+            )
+            await self._refuse_foreign(bucket, kind, own, source)
             fields["generatedSecretRef"] = {"name": own.name, "namespace": own.namespace}
             if at(bucket, "status", "generatedSecretRef") != fields["generatedSecretRef"]:
                 bucket = await self.status.processing(bucket, kind, _STARTED, **fields)
-            await self._copy_generated(bucket, Key(text(generated.get("namespace")), text(generated.get("name"))))
+            await self._copy_generated(bucket, source)
         await self.status.succeeded(bucket, kind, _SUCCEEDED, **fields)
+
+    async def _refuse_foreign(self, bucket: Object, kind: str, own: Key, source: Key) -> None:
+        """Raises ReconcileError: the name is taken by a Secret that was made for something else."""
+        live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
+        if live is None or _is_made_for(bucket, live):
+            return
+        found = await self.seed.find(SECRETS, source.name, namespace=source.namespace)
+        if found is not None and uid(found) == uid(live):
+            return
+        reason = (
+            f"Secret {own} is not of this BackupBucket, whose generated credentials need that name: delete the Secret"
+        )
+        self.recorder.event(bucket, "Warning", "ReconcileError", reason)
+        await self.status.failed(bucket, kind, reason, error={"description": reason})
+        raise ReconcileError(reason)
 
     async def _copy_generated(self, bucket: Object, source: Key) -> None:
         """Raises KubeError."""
@@ -232,11 +251,18 @@ class Reconciler:
     async def _release(self, bucket: Object) -> None:
         """Lets the Secret with the credentials go, unless another bucket needs it, and the BackupBucket itself."""
         name, where = key(bucket), secret_of(bucket)
-        is_shared = any(secret_of(other) == where for other in self.buckets.values() if key(other) != name)
+        is_shared = any(secret_of(other) == where for other in await self._all_buckets() if key(other) != name)
         secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace) if not is_shared else None
         if secret is not None:
             await remove_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
         await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)
+
+    async def _all_buckets(self) -> Sequence[Object]:
+        """Those of other Seeds, too, if the garden lets a gardenlet see them. Raises KubeError."""
+        try:
+            return await self.garden.list(BACKUP_BUCKETS)
+        except Forbidden:
+            return self.buckets.values()
 
 
 def _is_made_for(bucket: Object, secret: Object) -> bool:

@@ -1,8 +1,8 @@
 """The controller `backupentry`.
 
 BackupEntries      that the own Seed is responsible for, that come, are to be worked on, or are to be deleted
-BackupBuckets      of the own Seed, whose operation has changed: all their entries; that can be used from now on: those
-                   that have failed
+BackupBuckets      of the own Seed, whose operation has changed, or what entries take from them: all their entries;
+                   that can be used from now on: those that have failed
 extension objects  of the same name, when an extension has answered, as long as their Shoot has a Cluster object
 Cluster objects    that were there when an extension answered, and are seen only after the answer
 """
@@ -44,12 +44,12 @@ def declare(context: Context) -> ControlLoop:
 
     def of_bucket(change: Change[Object]) -> list[Key]:
         found = entries.keys_by_index(BY_BUCKET, change.key.name)
-        return found if _is_another_operation(change) else [name for name in found if _has_failed(entries.get(name))]
+        return found if _is_other(change) else [name for name in found if _has_failed(entries.get(name))]
 
     buckets = loop.watch(
         garden.caches,
         backup_buckets_view(context.seed_name),
-        enqueue_mapped(of_bucket, when=all_of(exists, any_of(_is_another_operation, changed(bucket_problem)))),
+        enqueue_mapped(of_bucket, when=all_of(exists, any_of(_is_other, changed(bucket_problem)))),
     )
 
     def follow() -> None:
@@ -74,7 +74,7 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-_is_another_operation: Predicate[Object] = changed("status.lastOperation")
+_is_other: Predicate[Object] = changed("status.lastOperation", "status.providerStatus", "status.generatedSecretRef")
 
 
 def _has_failed(entry: Object | None) -> bool:

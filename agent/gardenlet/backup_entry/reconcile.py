@@ -19,7 +19,6 @@ from gardener.extension_contract import (
     Answer,
     Pending,
     Trouble,
-    has_succeeded,
     is_migrated,
     kick,
     last_error,
@@ -68,6 +67,8 @@ class Reconciler:
     async def reconcile(self, name: Key) -> Result:
         entry = self.entries.get(name)
         kind = rules.operation_on(entry, seed=self.seed_name) if entry is not None else ""
+        if entry is not None and rules.has_left(entry, seed=self.seed_name):
+            await self._forget_seed(entry)
         if entry is None or not kind:
             self.mirror.forget_pauses(name)
             return Done()
@@ -99,7 +100,7 @@ class Reconciler:
             await self._restore(entry, wanted, extension)
             return Done()
         is_to_be_asked = self.mirror.is_to_be_asked(extension, wanted, copy)
-        has_answered = has_succeeded(extension or {}) and not is_to_be_asked
+        has_answered = rules.has_answered(entry, extension or {}, kind) and not is_to_be_asked
         if isinstance(standing, Trouble):
             self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
         if not has_answered:
@@ -209,7 +210,7 @@ class Reconciler:
         return Done()
 
     async def _forget_seed(self, entry: Object) -> None:
-        """No write of a status changes labels, by which gardenlets find what is theirs.
+        """No write of a status changes labels, by which gardenlets find what is theirs, so this may be left to do.
 
         The garden may refuse it, as the entry is another Seed's now: then the label goes with the next write of who
         moves the Shoot.

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from config.gardenlet.controllers import BackupEntry as Settings
 from gardener import keys, operations
-from gardener.extension_contract import last_operation
+from gardener.extension_contract import has_succeeded, last_operation
 from gardener.garden.shoots import responsible_seed
 from kube.clock import parse_time
 from kube.objects import Key, Object, annotations, integer, is_truthy, key, mapping, mappings, metadata, spec, text
@@ -42,6 +42,25 @@ def operation_on(entry: Object, *, seed: str) -> str:
     has_left = (last.get("type"), last.get("state")) == (operations.MIGRATE, operations.SUCCEEDED)
     is_free = has_left and not text(at(entry, "status", "seedName"))
     return "" if is_free and operation != operations.RESTORE else operation
+
+
+def has_left(entry: Object, *, seed: str) -> bool:
+    """Whether the gardenlet of the Seed has nothing to do with it any more."""
+    return seed not in {text(spec(entry).get("seedName")), text(at(entry, "status", "seedName"))}
+
+
+def has_answered(entry: Object, extension: Object, kind: str) -> bool:
+    """Whether the extension has done what is asked of it.
+
+    Who asks for the entry once more while the extension is about to do just that gets the answer that it gave before.
+    It will report its next one.
+    """
+    if has_succeeded(extension):
+        return True
+    is_asked_again = integer(at(entry, "status", "observedGeneration")) != operations.generation(entry)
+    is_about_to = annotations(extension).get(keys.OPERATION) == keys.OPERATION_RECONCILE
+    has_been_done = last_operation(extension).get("state") == operations.SUCCEEDED
+    return kind == operations.RECONCILE and is_asked_again and is_about_to and has_been_done
 
 
 def desired(entry: Object, bucket: Object, secret: str) -> Object:

@@ -26,6 +26,7 @@ Of a Shoot, in its namespace in the seed:
     shoot_namespace          that namespace
     etcd                     its etcds; `etcd_schedules` says when they are backed up
     kube_apiserver, kube_controller_manager
+    shoot_exposure           how the API server is reached from outside
     resource_manager.shoot   what applies the ManagedResources of the Shoot
     gardener_access          with what Gardener works in the Shoot
     shoot_system             what every Shoot has in its own cluster

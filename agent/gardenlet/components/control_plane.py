@@ -11,7 +11,8 @@ from typing import Any
 from agent.gardenlet.components.parts import made
 from gardener import keys
 from gardener.managed_resource.bundle import managed_resource
-from kube.objects import Object
+from kube.objects import Object, text
+from kube.paths import at
 from kube.resources import SECRETS
 
 CONTROL_PLANE = {keys.ROLE: "controlplane"}
@@ -62,6 +63,20 @@ class Running(Enum):
 
     def replicas(self, wanted: int) -> int:
         return 0 if self is Running.ASLEEP else wanted
+
+
+def failure_tolerance(shoot: Object) -> str:
+    """What its control plane survives: the failure of a `node`, of a `zone`; empty: neither."""
+    return text(at(shoot, "spec", "controlPlane", "highAvailability", "failureTolerance", "type"))
+
+
+def least_api_servers(shoot: Object) -> int:
+    """While it is awake."""
+    return 3 if failure_tolerance(shoot) else 2
+
+
+def etcd_members(shoot: Object) -> int:
+    return 3 if failure_tolerance(shoot) else 1
 
 
 def in_shoot(name: str, objects: Iterable[Object], *, namespace: str, keep_objects: bool = False) -> list[Object]:

@@ -12,8 +12,8 @@ import yaml
 
 from agent.gardenlet.components.access import cluster_role_binding
 from agent.gardenlet.components.control_plane import access_secret, in_shoot
+from kube.kubeconfigs import kubeconfig
 from kube.objects import Object, mapping, mappings, text
-from kube.yaml import Dumper
 
 EXTERNAL, INTERNAL = "gardener", "gardener-internal"
 """Names of the Secrets, and of the ServiceAccounts in the Shoot."""
@@ -56,27 +56,15 @@ def token_in(secret: Object | None) -> str:
     """What the requestor of tokens has put into the kubeconfig of a Secret; empty: nothing yet."""
     encoded = text(mapping((secret or {}).get("data")).get("kubeconfig"))
     try:
-        kubeconfig = yaml.safe_load(base64.b64decode(encoded)) if encoded else None
+        config = yaml.safe_load(base64.b64decode(encoded)) if encoded else None
     except (ValueError, yaml.YAMLError):
         return ""  # a new one is made
-    user, *_ = mappings(mapping(kubeconfig).get("users")) or [{}]
+    user, *_ = mappings(mapping(config).get("users")) or [{}]
     return text(mapping(user.get("user")).get("token"))
 
 
 def _kubeconfig(values: Values, name: str) -> str:
-    context = values.namespace
-    cluster = {
-        "certificate-authority-data": base64.b64encode(values.ca_bundle).decode(),
-        "server": values.servers[name],
-    }
     token = values.tokens.get(name, "")
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": context, "cluster": cluster}],
-        "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
-        "current-context": context,
-        "preferences": {},
-        "users": [{"name": context, "user": {"token": token} if token else {}}],
-    }
-    return base64.b64encode(yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()).decode()
+    user = {"token": token} if token else {}
+    content = kubeconfig(values.namespace, server=values.servers[name], ca_bundle=values.ca_bundle, user=user)
+    return base64.b64encode(content).decode()

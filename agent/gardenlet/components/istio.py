@@ -19,18 +19,18 @@ IN_GATEWAYS = (
 """Selectors of the namespaces of ingress gateways."""
 
 
-def host_of(service: str) -> str:
-    """The name of a Service in `garden` within the cluster."""
-    return f"{service}.{GARDEN}.svc.cluster.local"
+def host_of(service: str, namespace: str = GARDEN) -> str:
+    """The name of a Service within the cluster."""
+    return f"{service}.{namespace}.svc.cluster.local"
 
 
-def destination_rule(service: str, *, labels: Mapping[str, str] | None = None) -> Object:
+def destination_rule(service: str, *, namespace: str = GARDEN, labels: Mapping[str, str] | None = None) -> Object:
     """Connections stay open though nothing is sent for long, and go to the nearest zone."""
     alive = {"time": "7200s", "interval": "75s"}
     nearest = {"enabled": True, "failoverPriority": ["topology.kubernetes.io/zone"]}
     spec = {
         "exportTo": EVERYWHERE,
-        "host": host_of(service),
+        "host": host_of(service, namespace),
         "trafficPolicy": {
             "connectionPool": {"tcp": {"maxConnections": 5000, "tcpKeepalive": alive}},
             "loadBalancer": {"localityLbSetting": nearest},
@@ -38,26 +38,43 @@ def destination_rule(service: str, *, labels: Mapping[str, str] | None = None) -
             "tls": {},
         },
     }
-    return made(DESTINATION_RULES, service, namespace=GARDEN, labels=labels, spec=spec)
+    return made(DESTINATION_RULES, service, namespace=namespace, labels=labels, spec=spec)
 
 
 def passed_through(
-    service: str, hosts: Sequence[str], *, gateway: Mapping[str, str], labels: Mapping[str, str]
+    service: str,
+    hosts: Sequence[str],
+    *,
+    gateway: Mapping[str, str],
+    labels: Mapping[str, str],
+    namespace: str = GARDEN,
+    routes_name: str = "",
 ) -> list[Object]:
-    """TLS for these hosts goes to port 443 of a Service. Args: gateway: labels of the gateway's pods."""
+    """TLS for these hosts goes to port 443 of a Service.
+
+    Args:
+        service: name of the Service, and of the objects.
+        hosts: names of the server.
+        gateway: labels of the gateway's pods.
+        labels: of the objects.
+        namespace: of all.
+        routes_name: of the VirtualService, if it is called otherwise.
+    """
     server = {"hosts": list(hosts), "port": {"name": "tls", "number": 443, "protocol": "TLS"}, "tls": {}}
     gateways = made(
-        GATEWAYS, service, namespace=GARDEN, labels=labels, spec={"selector": dict(gateway), "servers": [server]}
+        GATEWAYS, service, namespace=namespace, labels=labels, spec={"selector": dict(gateway), "servers": [server]}
     )
-    destination = {"destination": {"host": host_of(service), "port": {"number": 443}}}
+    destination = {"destination": {"host": host_of(service, namespace), "port": {"number": 443}}}
     routes = {
         "exportTo": EVERYWHERE,
         "gateways": [service],
         "hosts": list(hosts),
         "tls": [{"match": [{"port": 443, "sniHosts": list(hosts)}], "route": [destination]}],
     }
-    virtual_service = made(VIRTUAL_SERVICES, f"{service}-0", namespace=GARDEN, labels=labels, spec=routes)
-    return [gateways, virtual_service, destination_rule(service, labels=labels)]
+    virtual_service = made(
+        VIRTUAL_SERVICES, routes_name or f"{service}-0", namespace=namespace, labels=labels, spec=routes
+    )
+    return [gateways, virtual_service, destination_rule(service, namespace=namespace, labels=labels)]
 
 
 # --- Deployments of Istio

@@ -12,6 +12,9 @@ Sources:
 - Controllers: `_OF_APIS` below, by the API that a controller can't do without, from cmd/kube-controller-manager/app of
   each version: what informers need, and `requiredFeatureGates`. Names are the short ones, which all versions take: they
   are aliases since 1.28, which are never removed. Controllers that came later have only their long name.
+- APIs that can't be off: `_NEEDED` below. The admission plugin NodeRestriction reads CSIDrivers while the feature
+  ServiceAccountNodeAudienceRestriction is on, which came with 1.32 and is on by default since 1.33: an API server
+  without them is never ready (plugin/pkg/admission/noderestriction/admission.go).
 - Structured authentication: 1.30, since when it is on by default.
 
 All flags that `kube_apiserver` and `kube_controller_manager` pass besides are known to all of these versions.
@@ -26,6 +29,8 @@ from gardener.garden.versions import Version, parse_version
 STRUCTURED_AUTHENTICATION: Minor = (1, 30)
 
 _NEVER: Minor = (2, 0)
+_NEEDED: Mapping[str, Minor] = {"storage.k8s.io/v1/csidrivers": (1, 32)}
+"""By API: since which version no API server works without it."""
 
 
 class _Controller(NamedTuple):
@@ -52,6 +57,9 @@ _OF_APIS: Mapping[str, tuple[_Controller, ...]] = {
     "networking.k8s.io/v1beta1": (_C("service-cidr-controller", since=(1, 31), before=(1, 33)),),
     "networking.k8s.io/v1": (_C("service-cidr-controller", since=(1, 33)),),
     "policy/v1": (_C("disruption"),),
+    # It would ask for ever for what is off. Before, it is left as other gardenlets leave it: a Shoot that is taken over
+    # keeps its processes.
+    "policy/v1/poddisruptionbudgets": (_C("disruption", since=(1, 31)),),
     "rbac.authorization.k8s.io/v1": (_C("clusterrole-aggregation"),),
     "resource.k8s.io/v1beta1": (
         _C("resource-claim-controller", since=(1, 32), before=(1, 34)),
@@ -67,7 +75,7 @@ _OF_APIS: Mapping[str, tuple[_Controller, ...]] = {
     ),
     "storage.k8s.io/v1beta1": (_C("volumeattributesclass-protection-controller", since=(1, 32), before=(1, 34)),),
 }
-"""By API version: the controllers that have nothing to do, or do not start, if it is off."""
+"""By API: the controllers that have nothing to do, or do not start, if it is off."""
 
 
 def version_of(text: str) -> Version:
@@ -91,13 +99,17 @@ def known_plugins(names: Iterable[str], version: Version) -> list[str]:
 
 
 def known_apis(apis: Mapping[str, bool], version: Version) -> dict[str, bool]:
-    """By group and version, or by group, version and resource."""
+    """Without what has ended, and without what would be off and can't be.
+
+    Args: apis: by group and version, or by group, version and resource.
+    """
     last = ended_api_versions()
-    return {name: on for name, on in apis.items() if name not in last or version[:2] <= last[name]}
+    known = {name: on for name, on in apis.items() if name not in last or version[:2] <= last[name]}
+    return {name: on for name, on in known.items() if on or version[:2] < _NEEDED.get(name, _NEVER)}
 
 
 def controllers_without(apis: Mapping[str, bool], version: Version) -> set[str]:
-    """Which controllers are to be off. Args: apis: which API versions are on or off."""
+    """Which controllers are to be off. Args: apis: which are on or off."""
     return {name for api, on in apis.items() if not on for name in _controllers_of(api, version)}
 
 

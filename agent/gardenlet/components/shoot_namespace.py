@@ -7,6 +7,7 @@ more goes, and one in which a volume lies comes back, since the pod of that volu
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from agent.gardenlet.components.control_plane import failure_tolerance
 from agent.gardenlet.components.parts import made
 from gardener import keys
 from gardener.garden.shoots import workers
@@ -56,11 +57,6 @@ def objects(values: Values) -> list[Object]:
         keys.HIGH_AVAILABILITY_ZONES: ",".join(values.zones),
     }
     return [made(NAMESPACES, values.name, labels=labels, annotations=notes)]
-
-
-def failure_tolerance(shoot: Object) -> str:
-    """What its control plane survives: the failure of a `node`, of a `zone`; empty: neither."""
-    return text(at(spec(shoot), "controlPlane", "highAvailability", "failureTolerance", "type"))
 
 
 def zones_of(

@@ -4,7 +4,8 @@
 
 Any number of tasks run side by side. One that fails is tried again, if that may help: only pauses count towards its
 limit, since an attempt may make keys, wait for its turn at the client, or for something with a limit of its own. A
-request that was not answered in its own time has waited longer than all attempts may, so it is not repeated.
+request that was not answered in its own time has waited longer than all attempts may, so it is not repeated, and
+neither is a wait for an object.
 
 What a task waits for is noted by `waits_for`, from wherever it is known; with what else is known of the flow it goes
 into a record, if there is one.
@@ -27,9 +28,10 @@ from kube.clock import format_duration
 from kube.errors import KubeError, TimedOut
 from kube.objects import Key
 from kube.runtime.controller import ReconcileError, TerminalError, failure_of
+from kube.runtime.waiting import NotInTimeError
 
-_UNWIND_SECONDS = 4.0
-"""Less than a controller has for its passes when it stops."""
+_UNWIND_SECONDS = (3.0, 1.0)
+"""After the first cancellation, and after the second; less than a controller has for its passes when it stops."""
 
 Sleep = Callable[[float], Awaitable[None]]
 _note: ContextVar[Callable[[str], None]] = ContextVar("note", default=lambda _: None)
@@ -91,12 +93,13 @@ async def run(
     records, subject = record or (FlowRecords(), Subject("", Key("", "")))
     recording = records.begin(subject, graph, left_out)
     state = State.CANCELED
+    time = asyncio.timeout(limit)
     try:
-        async with asyncio.timeout(limit):
+        async with time:
             await _walk(walk, operation, recording, on_change=on_change, sleep=sleep)
         state = State.FAILED if walk.snapshot().failures else State.SUCCEEDED
     except TimeoutError:
-        if limit is None:
+        if limit is None or not time.expired():
             raise
         raise FlowCanceled(walk.snapshot(), limit=limit) from None
     finally:
@@ -141,7 +144,8 @@ async def _attempt(task: Task[O], operation: O, recording: Recording, *, sleep: 
         try:
             return await task.run(operation)
         except (KubeError, ReconcileError, OSError) as error:
-            if isinstance(error, TerminalError | TimedOut):
+            # A task may make an error of its cancellation.
+            if isinstance(error, TerminalError | TimedOut | NotInTimeError) or _is_cancelled():
                 raise
             log.info("A task is tried again", task=task.name, error=str(error))
             recording.retry(task.id, str(error))
@@ -163,11 +167,19 @@ def _failure(task: Task[O], ended: asyncio.Task[None]) -> TaskFailure | None:
     return TaskFailure(task.name, error, failure.text)
 
 
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def _cancel(running: Collection[asyncio.Task[None]]) -> None:
-    if not running:
-        return
-    for each in running:
-        each.cancel()
-    _, stuck = await asyncio.wait(running, timeout=_UNWIND_SECONDS)
+    """Twice, since a task may go on after the first time."""
+    stuck = set(running)
+    for seconds in _UNWIND_SECONDS:
+        if not stuck:
+            return
+        for each in stuck:
+            each.cancel()
+        _, stuck = await asyncio.wait(stuck, timeout=seconds)
     if stuck:
         log.error("Tasks did not stop in time", tasks=sorted(each.get_name() for each in stuck))

@@ -11,7 +11,7 @@ garden can't be reached, and for how long that may go on is the probe's business
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -28,10 +28,11 @@ from kube.clock import format_micro_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, key, uid
+from kube.repeats import Reminders
 from kube.resources import LEASES
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
-from kube.runtime.controller import ReconcileError, RequeueAfter, Result
+from kube.runtime.controller import ReconcileError, RepeatedError, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import all_of, any_of, came, listed
 from kube.runtime.status import StatusWriter
@@ -39,6 +40,7 @@ from kube.runtime.status import StatusWriter
 READY = Condition(GARDENLET_READY, "True", "GardenletReady", "Gardenlet is posting ready status.")
 _MAX_BACKOFF = 2.0
 _GRACE_SECONDS = 1.0
+_LOG_SECONDS = 60.0
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -110,7 +112,10 @@ class Reconciler:
     health: HealthState
     seconds: int
     clock: Callable[[], datetime]
+    reminders: Reminders = field(default_factory=lambda: Reminders(_LOG_SECONDS))
+    """A garden may be away for hours, and is tried every few seconds."""
     _is_missed: bool = False
+    _is_failing: bool = False
 
     async def reconcile(self, name: Key) -> Result:
         try:
@@ -119,8 +124,13 @@ class Reconciler:
         except (KubeError, TimeoutError) as error:
             problem = str(error) or f"not renewed within {self.seconds} seconds"
             self.health.fail(f"the Lease {LEASE_NAMESPACE}/{name} in the garden can't be renewed: {problem}")
-            raise ReconcileError(f"heartbeat of seed {name}: {problem}") from error
+            self._is_failing = True
+            kind = ReconcileError if self.reminders.is_due(problem) else RepeatedError
+            raise kind(f"heartbeat of seed {name}: {problem}") from error
         self.health.confirm()
+        if self._is_failing:
+            log.info("The Lease of the Seed is renewed again")
+        self._is_failing = False
         if (seed := self.seeds.get(name)) is not None:
             await self._report(seed)
         return RequeueAfter(self.seconds)

@@ -27,7 +27,7 @@ from kit.garden import Garden
 from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
 from kit.gardenlet_mirrors import GARDEN, MirrorPlace, last_state
 from kube.errors import Conflict, NotFound
-from kube.objects import Object, annotations, condition, finalizers, is_deleting
+from kube.objects import Object, annotations, condition, finalizers, is_deleting, labels
 from kube.resources import SECRETS, Resource
 from kube.runtime.client import Client
 
@@ -213,6 +213,35 @@ class EntryGoes(EntryComes):
         if not self.is_leaving:
             return await super().problem()
         return "it is there" if self.mirror.find_entry() else ""
+
+
+class EntryLeaves(EntryComes):
+    """For another Seed."""
+
+    warm = True
+    crosses = crossing(
+        "patch backupentries.core.gardener.cloud backupentries/status.core.gardener.cloud",
+        "patch backupentries.extensions.gardener.cloud",
+        "delete secrets backupentries.extensions.gardener.cloud",
+    )
+    is_leaving = False
+
+    async def change(self) -> None:
+        self.is_leaving = True
+        other = self.mirror.place.seed("-b")
+        self.mirror.change_entry({"spec": {"seedName": other}})
+
+    async def problem(self) -> str:
+        if not self.is_leaving:
+            return await super().problem()
+        entry = self.mirror.find_entry() or {}
+        if last_state(entry) != ("Migrate", "Succeeded"):
+            return f"it is {last_state(entry)}"
+        own = f"{keys.SEED_LABEL_PREFIX}{self.mark}"
+        return f"it has the label {own}" if own in labels(entry) else ""
+
+    def kind(self, entry: Object) -> str:
+        return last_state(entry)[0]
 
 
 class EntryIsRestored(EntryComes):

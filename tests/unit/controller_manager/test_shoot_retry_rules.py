@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.shoot.retry import MOST_RETRIES, due, is_over
+from agent.controller_manager.shoot.retry import MOST_RETRIES, failure_time, is_over, pause_after
 from gardener.garden.shoots import met_rate_limit
 from kit.garden_objects import shoot
 from kube.clock import format_time
@@ -41,8 +41,8 @@ def test_what_failed_at_a_rate_limit_is_retried(of: Object, met: bool, over: boo
 
 def test_the_period_doubles_up_to_a_quarter_of_a_day() -> None:
     def minutes(period: int) -> list[float]:
-        ends = (due(operated("Failed"), retries=n, period=timedelta(minutes=period)) for n in range(MOST_RETRIES))
-        return [(end - FAILED_AT).total_seconds() / 60 for end in ends if end]
+        pauses = (pause_after(n, period=timedelta(minutes=period)) for n in range(MOST_RETRIES))
+        return [each.total_seconds() / 60 for each in pauses]
 
     assert minutes(10) == [10, 20, 40, 80, 160, 320, 360, 360, 360, 360]
     assert set(minutes(500)) == {500}, "a longer period is the operator's choice"
@@ -50,4 +50,4 @@ def test_the_period_doubles_up_to_a_quarter_of_a_day() -> None:
 
 @pytest.mark.parametrize("written", ["", "soon", None])
 def test_without_a_time_it_is_due_at_once(written: Any) -> None:
-    assert due(operated("Failed", lastUpdateTime=written), retries=0, period=timedelta(minutes=10)) is None
+    assert failure_time(operated("Failed", lastUpdateTime=written)) is None

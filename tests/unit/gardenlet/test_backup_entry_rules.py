@@ -58,6 +58,37 @@ def test_one_seed_acts_and_the_next_one_waits_until_it_is_asked(obj: Object, ope
 
 
 @pytest.mark.parametrize(
+    ("obj", "has_left"),
+    [(entry(), False), (entry(spec="other"), False), (entry(status=""), False), (entry(status="other"), False)]
+    + [(entry(spec="other", status=status), True) for status in ("", "other")],
+)
+def test_an_entry_has_left_as_soon_as_neither_spec_nor_status_name_the_seed(obj: Object, has_left: bool) -> None:
+    assert rules.has_left(obj, seed="own") is has_left
+
+
+@pytest.mark.parametrize(
+    ("is_observed", "asked", "state", "kind", "has_answered"),
+    [
+        (True, "", "Succeeded", "Reconcile", True),
+        (True, "reconcile", "Succeeded", "Reconcile", False),
+        (False, "reconcile", "Succeeded", "Reconcile", True),
+        (False, "reconcile", "Succeeded", "Create", False),
+        (False, "reconcile", "Succeeded", "Restore", False),
+        (False, "reconcile", "Processing", "Reconcile", False),
+        (False, "restore", "Succeeded", "Reconcile", False),
+        (False, "", "Processing", "Reconcile", False),
+    ],
+)
+def test_only_who_asks_for_the_same_once_more_gets_the_former_answer(
+    is_observed: bool, asked: str, state: str, kind: str, has_answered: bool
+) -> None:
+    of_garden: Object = {"metadata": {"generation": 2}, "status": {"observedGeneration": 2 if is_observed else 1}}
+    annotations = {"gardener.cloud/operation": asked} if asked else {}
+    extension: Object = {"metadata": {"annotations": annotations}, "status": {"lastOperation": {"state": state}}}
+    assert rules.has_answered(of_garden, extension, kind) is has_answered
+
+
+@pytest.mark.parametrize(
     ("settings", "obj", "hours"),
     [
         (Settings(), entry(deleting=True), 0),

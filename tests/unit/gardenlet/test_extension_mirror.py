@@ -53,6 +53,7 @@ def test_what_fails_at_once_is_asked_again_later_and_later() -> None:
     pauses.forget(NAME)
     assert pauses.next(NAME, now=now) == 0
     assert pauses.next(NAME, now=now) == 1
+    assert pauses.next(NAME, now=now - timedelta(hours=1)) == 1, "the clock was an hour ahead"
 
 
 def test_the_spec_of_an_extension_object_follows_from_the_bucket() -> None:

@@ -1,6 +1,7 @@
 """Flows that are carried out: any graph, any failures, any cancellation."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.registry import REGISTRY
 
+from agent.gardenlet.extension_objects.objects import ExtensionError
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Snapshot, Task
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
@@ -18,6 +20,7 @@ from kit.clock import FakeClock, settle, skip
 from kube.errors import KubeError, TimedOut
 from kube.objects import Key
 from kube.runtime.controller import ReconcileError, TerminalError
+from kube.runtime.waiting import NotInTimeError
 
 
 @dataclass
@@ -135,26 +138,94 @@ def test_no_task_goes_on_when_a_flow_is_cancelled(case: tuple[Graph[World], Worl
         assert set(world.ids("start")) == graph.tasks.keys() - world.left_out - _stopped(graph, world)
 
 
+@dataclass
+class Stubborn:
+    """A task that refuses to be cancelled."""
+
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, _: None) -> None:
+        while not self.release.is_set():
+            with suppress(asyncio.CancelledError):
+                await self.release.wait()
+
+
+async def _unwind() -> None:
+    for seconds in (3.0, 1.0):
+        skip(seconds)
+        await settle()
+
+
 async def test_a_task_that_refuses_to_be_cancelled_holds_no_one_up() -> None:
-    release = asyncio.Event()
-
-    async def stubborn(_: None) -> None:
-        while not release.is_set():
-            try:
-                await release.wait()
-            except asyncio.CancelledError:
-                continue
-
+    stubborn = Stubborn()
     flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", stubborn)]), None))
     await settle()
     flow.cancel()
     await settle()
     assert not flow.done()
-    skip(4.0)
-    await asyncio.wait([flow], timeout=1.0)
+    await _unwind()
     assert flow.cancelled()
-    release.set()
+    stubborn.release.set()
     await settle()
+
+
+async def test_a_task_that_goes_on_after_its_cancellation_is_cancelled_again() -> None:
+    lives = list[str]()
+
+    async def act(_: None) -> None:
+        for life in ("first", "second", "third"):
+            lives.append(life)
+            with suppress(*[asyncio.CancelledError] * (life == "first")):
+                await asyncio.Event().wait()
+
+    flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", act)]), None))
+    await settle()
+    flow.cancel()
+    await settle()
+    skip(3.0)
+    await settle()
+    assert flow.cancelled()
+    assert lives == ["first", "second"]
+
+
+async def test_a_task_that_makes_an_error_of_its_cancellation_is_not_tried_again() -> None:
+    calls = list[str]()
+
+    async def act(_: None) -> None:
+        calls.append("begun")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise KubeError("no answer came") from None
+
+    flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", act)]), None))
+    await settle()
+    flow.cancel()
+    await settle()
+    assert flow.cancelled()
+    assert calls == ["begun"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_task_that_blocks_a_thread_holds_no_one_up() -> None:
+    blocker, has_begun = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def block() -> None:
+        loop.call_soon_threadsafe(has_begun.set)
+        blocker.wait()
+
+    async def act(_: None) -> None:
+        await asyncio.to_thread(block)
+
+    flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", act)]), None))
+    await has_begun.wait()
+    try:
+        flow.cancel()
+        await asyncio.wait([flow])
+        assert flow.cancelled()
+    finally:
+        blocker.set()
 
 
 def _failing(times: float, error: Exception, calls: list[float], now: Callable[[], float]) -> Callable[[None], object]:
@@ -173,6 +244,7 @@ def _failing(times: float, error: Exception, calls: list[float], now: Callable[[
         pytest.param(ReconcileError("no"), 99, [0, 5, 10, 15, 20, 25, 30], id="for-half-a-minute"),
         pytest.param(TerminalError("never"), 99, [0], id="not-if-it-is-final"),
         pytest.param(TimedOut("no answer"), 99, [0], id="not-if-a-request-took-longer-than-that"),
+        pytest.param(NotInTimeError("not ready"), 99, [0], id="not-if-it-was-waited-for"),
         pytest.param(TypeError("a bug"), 99, [0], id="not-if-it-is-a-bug"),
     ],
 )
@@ -234,6 +306,20 @@ async def test_a_flow_that_takes_too_long_says_what_has_not_ended() -> None:
         await flow
 
 
+async def test_a_flow_that_takes_too_long_ends_whatever_hangs() -> None:
+    stubborn = Stubborn()
+    flow = asyncio.create_task(run(Graph("Test", [Task("a", "A", stubborn)]), None, limit=600.0))
+    await settle()
+    skip(601.0)
+    await settle()
+    await _unwind()
+    assert flow.done()
+    with pytest.raises(FlowCanceled):
+        await flow
+    stubborn.release.set()
+    await settle()
+
+
 # --- what is recorded
 
 
@@ -245,13 +331,16 @@ async def test_a_run_is_recorded_with_what_tasks_wait_for_and_how_long_they_took
     graph = Graph("Recorded", [Task("a", "First", wait), _task("b", frozenset("a")), _task("c", frozenset("b"))])
     records, subject = FlowRecords(), Subject("Seed", Key("", "meadow"))
     with pytest.raises(FlowFailed):
-        await run(graph, World(errors={"b": TerminalError("broken")}), record=(records, subject))
+        error = ExtensionError("broken", ("ERR_INFRA_QUOTA_EXCEEDED",))
+        await run(graph, World(errors={"b": error}), record=(records, subject))
     flows = records.find(subject)
     assert flows is not None
     assert flows.last is not None
     first, second, third = flows.last.report().tasks
     assert (first.state, first.reason) == (State.SUCCEEDED, "a bucket")
     assert (second.state, second.error, second.after) == (State.FAILED, "broken", ["First"])
+    assert second.codes == ("ERR_INFRA_QUOTA_EXCEEDED",)
+    assert "quota" in second.remedy
     assert (third.state, third.after) == (State.NOT_STARTED, ["Task b"])
     labels = {"flow": "Recorded", "task": "b"}
     assert REGISTRY.get_sample_value("gardenlet_flow_task_duration_seconds_count", labels) == 1

@@ -107,3 +107,9 @@ def test_managed_resources_without_a_class_do_not_count() -> None:
     assert kept["status"] == one["status"]
     assert checked({**one, "spec": {"secretRefs": []}}) is None
     assert checked({**one, "spec": {"class": ""}}) is None
+
+
+def test_the_monitoring_counts_for_the_one_condition_of_a_seed() -> None:
+    one = {**managed("prometheus-seed"), "spec": {"class": "seed"}}
+    labels = {"care.gardener.cloud/condition-type": "ObservabilityComponentsHealthy"}
+    assert checked({**one, "metadata": {**one["metadata"], "labels": labels}}) == checked(one)

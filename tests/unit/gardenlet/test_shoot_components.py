@@ -18,7 +18,7 @@ from agent.gardenlet.components import (
     shoot_extensions,
     shoot_namespace,
 )
-from agent.gardenlet.components.control_plane import Running
+from agent.gardenlet.components.control_plane import Running, etcd_members, least_api_servers
 from agent.gardenlet.components.etcd_schedules import Schedules, schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_apis, known_features, version_of
@@ -276,6 +276,14 @@ def test_what_runs_is_what_is_asked_for(running: Running, expected: list[int]) -
     assert [each["spec"]["replicas"] for each in found] == expected
 
 
+@pytest.mark.parametrize(("tolerance", "expected"), [("", (2, 1)), ("node", (3, 3)), ("zone", (3, 3))])
+def test_a_control_plane_that_survives_failures_has_more_of_each(tolerance: str, expected: tuple[int, int]) -> None:
+    own = shoot(tolerance)
+    assert (least_api_servers(own), etcd_members(own)) == expected
+    found = named(kube_apiserver.objects(api_server(least_replicas=least_api_servers(own))), "HorizontalPodAutoscaler")
+    assert found["spec"]["minReplicas"] == expected[0]
+
+
 def test_an_etcd_of_several_members_has_certificates_between_them() -> None:
     peers = etcd.Certificates(ca="ca-peer", server="server-peer")
     found = etcd_of(members=3, between_members=peers)["spec"]
@@ -359,10 +367,17 @@ def test_nothing_that_a_version_does_not_know_is_passed_to_it(minor: int) -> Non
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_the_usual_plugins_and_apis_are_known_to_all_versions(minor: int) -> None:
+def test_the_usual_plugins_are_known_to_all_versions(minor: int) -> None:
     usual, now = flags("enable-admission-plugins"), flags("enable-admission-plugins", version=f"1.{minor}.3")
     assert usual == now
-    assert flags("runtime-config") == flags("runtime-config", version=f"1.{minor}.3")
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("given", [{}, {"storage.k8s.io/v1/csidrivers": False}], ids=["usual", "asked"])
+def test_an_api_that_the_api_server_waits_for_is_never_off(minor: int, given: Object) -> None:
+    apis = kube_apiserver.runtime_config(api_server(version=f"1.{minor}.0", settings={"runtimeConfig": given}))
+    assert ("storage.k8s.io/v1/csidrivers" in apis) == (minor < 32)
+    assert apis["storage.k8s.io/v1/csinodes"] is False
 
 
 @pytest.mark.parametrize(
@@ -372,6 +387,7 @@ def test_the_usual_plugins_and_apis_are_known_to_all_versions(minor: int) -> Non
         ("batch/v1", 36, {"cronjob", "job", "ttl-after-finished"}),
         ("policy/v1", 30, {"disruption"}),
         ("policy/v1/poddisruptionbudgets", 30, set()),
+        ("policy/v1/poddisruptionbudgets", 31, {"disruption"}),
         ("networking.k8s.io/v1beta1", 30, set()),
         ("networking.k8s.io/v1beta1", 31, {"service-cidr-controller"}),
         ("networking.k8s.io/v1", 32, set()),

@@ -23,6 +23,7 @@ from kube.runtime.controller import (
     Controller,
     Done,
     ReconcileError,
+    RepeatedError,
     Requeue,
     RequeueAfter,
     Result,
@@ -155,6 +156,12 @@ async def test_an_error_is_counted_and_tried_again(error: BaseException) -> None
     assert counted(controller, "reconcile_errors_total") == 1
     assert counted(controller, "reconcile_panics_total") == (error in CRASHES)
     assert counted(controller, "terminal_reconcile_errors_total") == 0
+
+
+async def test_a_repeated_error_is_counted_and_tried_again_and_not_logged(logs: LogCapture) -> None:
+    controller = await run_script(Script(RepeatedError("still away"), Done()), 2)
+    assert results(controller) == {"error": 1, "success": 1}
+    assert "Reconciler error" not in [each["event"] for each in logs.entries]
 
 
 async def test_a_terminal_error_is_counted_and_not_tried_again() -> None:

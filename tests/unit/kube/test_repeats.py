@@ -1,7 +1,7 @@
 """Events of an object do not repeat from pass to pass."""
 
 from kube.objects import Key
-from kube.repeats import Repeats
+from kube.repeats import Reminders, Repeats
 
 OWN, OTHER = Key("garden", "n"), Key("garden", "o")
 
@@ -38,3 +38,13 @@ def test_news_of_a_pass_are_in_its_order_and_of_its_object() -> None:
     assert repeats.news(OWN, ["a"]) == ["a"]
     assert repeats.news(OWN, []) == []
     assert [*repeats.all()] == [{"b"}]
+
+
+def test_what_goes_on_is_logged_once_in_a_period_for_each_text() -> None:
+    seconds = 0.0
+    reminders = Reminders(60, now=lambda: seconds)
+    logged = []
+    for seconds, text in [(0, "a"), (2, "a"), (4, "b"), (6, "a"), (59, "a"), (60, "a"), (62, "b"), (64, "b")]:
+        if reminders.is_due(text):
+            logged.append((seconds, text))
+    assert logged == [(0, "a"), (4, "b"), (60, "a"), (64, "b")]

@@ -305,7 +305,7 @@ def _left_of_pause(observed: SetObservation, operation: _Operation, *, rounds: i
     pending = observed.pending
     if pending is None or pending.reason != operation.failed:
         return pause
-    return pause - (observed.now - pending.since) / timedelta(seconds=1)
+    return min(pause - (observed.now - pending.since) / timedelta(seconds=1), pause)
 
 
 # --- more and fewer

@@ -38,6 +38,10 @@ _OF_CONTAINERS = (
     *("memory_working_set_bytes", "oom_events_total"),
 )
 _OF_NETWORKS = ("network_receive_bytes_total", "network_transmit_bytes_total")
+_NODE_INTERFACES = ("eth0", "ens.+", "tunl0")
+"""Of those of a node, the ones that lead elsewhere."""
+_POD_INTERFACES = (".{5,}", "tun0", "en.+")
+"""Of those in the network of a Pod on the node, the ones that are the node's, or of a tunnel."""
 _OF_VOLUMES = ("available_bytes", "capacity_bytes", "used_bytes")
 
 
@@ -187,6 +191,8 @@ def _kubelet() -> Object:
 def _cadvisor() -> Object:
     """Containers by name, and the network of their Pods; services of nodes count as containers, as far as they do."""
     measured = f"container_({'|'.join((*_OF_CONTAINERS, *_OF_NETWORKS))})"
+    of_node = f"container_network.+;;(?:(?:{'|'.join(_NODE_INTERFACES)});/|eth0;/.+)"
+    of_pod = f"container_network.+;POD;(?:{'|'.join(_POD_INTERFACES)})"
     of_service = {"action": "replace", "sourceLabels": ["id"], "regex": r"/system\.slice/(.+)\.service"}
     return _of_nodes(
         "cadvisor",
@@ -194,15 +200,9 @@ def _cadvisor() -> Object:
         *({**of_service, "targetLabel": label, "replacement": "$1"} for label in ("systemd_service_name", "container")),
         # The container POD holds the network of a Pod, and nothing else of interest.
         drop(f"POD;container_({'|'.join(_OF_CONTAINERS)})", "container", "__name__"),
-        # Of the node itself, its own interfaces only; of Pods, not those that are made for each of them.
-        keep(
-            "container_network.+;;(eth0;/.+|(ens.+|tunl0|eth0);/)|.+;.+;.*;.*",
-            "__name__",
-            "container",
-            "interface",
-            "id",
-        ),
-        drop("container_network.+;POD;(.{5,}|tun0|en.+)", "__name__", "container", "interface"),
+        # What has no container is a slice of the node: only its network is of interest.
+        keep(f"{of_node}|.+;.+;.*;.*", "__name__", "container", "interface", "id"),
+        drop(of_pod, "__name__", "container", "interface"),
         {
             "sourceLabels": ["__name__", "id"],
             "regex": "container_network.+;/",

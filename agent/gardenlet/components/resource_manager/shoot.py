@@ -94,7 +94,7 @@ def objects(values: Values) -> list[Object]:
 
 
 def _rules() -> Iterator[Object]:
-    yield rule("resources.gardener.cloud", ("managedresources", "managedresources/status"), _CHANGE)
+    yield rule(keys.GROUP, ("managedresources", "managedresources/status"), _CHANGE)
     yield rule("", "secrets", _CHANGE)
     yield rule("", ("configmaps", "events"), "create")
     yield rule("", "configmaps", ("get", "watch", "update", "patch"), names=[NAME])

@@ -16,9 +16,8 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any
 
-import yaml
-
 from gardener.basic_auth import lets_in, line_of, new_password
+from kube.kubeconfigs import kubeconfig
 from kube.x509 import (
     Certificate,
     Pair,
@@ -35,7 +34,6 @@ from kube.x509 import (
     rsa_key_pem,
     ssh_public_key,
 )
-from kube.yaml import Dumper
 
 Data = Mapping[str, bytes]
 
@@ -286,22 +284,8 @@ class TokenKubeconfig(Config):
         return data.get(KUBECONFIG) == self._text()
 
     def _text(self) -> bytes:
-        bundle = base64.b64encode(self.ca_bundle).decode()
-        config = {
-            "apiVersion": "v1",
-            "clusters": [
-                {
-                    "cluster": {"certificate-authority-data": bundle, "server": self.server},
-                    "name": self.context,
-                }
-            ],
-            "contexts": [{"context": {"cluster": self.context, "user": self.context}, "name": self.context}],
-            "current-context": self.context,
-            "kind": "Config",
-            "preferences": {},
-            "users": [{"name": self.context, "user": {"tokenFile": self.token_file}}],
-        }
-        return yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()
+        user = {"tokenFile": self.token_file}
+        return kubeconfig(self.context, server=self.server, ca_bundle=self.ca_bundle, user=user)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,18 +25,9 @@ SERVERS: Mapping[str, Callable[[prometheus.Values], Server]] = {
 _ADMIN = BasicAuth(name="plutono-admin", user="admin")
 
 
-def has_domain(operation: SeedOperation) -> bool:
-    """Whether there are names under which people reach something of the seed."""
-    return bool(_domain(operation))
-
-
-def _domain(operation: SeedOperation) -> str:
-    return text(at(operation.seed, "spec", "ingress", "domain"))
-
-
 async def _entrance(operation: SeedOperation, name: str, letter: str) -> Entrance:
     """Args: name: of the component. letter: by which its host begins."""
-    host = f"{letter}-seed.{_domain(operation)}"
+    host = f"{letter}-seed.{operation.ingress_domain}"
     certificate = operation.wildcard_certificate
     if not certificate:
         certificate = (await operation.keys.generate(tables.ingress_server(name, host))).current.name
@@ -50,7 +41,7 @@ async def prometheus_operator_of(operation: SeedOperation) -> list[Object]:
 
 
 async def server_of(server: str, operation: SeedOperation) -> list[Object]:
-    is_reached = server == AGGREGATE and has_domain(operation)
+    is_reached = server == AGGREGATE and operation.ingress_domain
     smallest = text(at(operation.seed, "spec", "volume", "minimumSize"))
     values = prometheus.Values(
         image=operation.config.images.prometheus,

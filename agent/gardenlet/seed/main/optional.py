@@ -71,6 +71,10 @@ class Component:
         await operation.objects.destroy(self.name, kinds, seconds=_GONE_SECONDS)
 
 
+def _has_ingress_domain(operation: SeedOperation) -> bool:
+    return bool(operation.ingress_domain)
+
+
 async def _cluster_autoscaler(_: SeedOperation) -> list[Object]:
     return worker_roles.cluster_autoscaler()
 
@@ -174,14 +178,14 @@ COMPONENTS = (
         objects=monitoring.plutono_of,
         kinds=(CONFIG_MAPS,),
         is_of_garden=True,
-        is_wanted=monitoring.has_domain,
+        is_wanted=_has_ingress_domain,
     ),
     Component(
         name=nginx_ingress.NAME,
         what="nginx-ingress",
         objects=_nginx_ingress,
         is_of_garden=True,
-        is_wanted=lambda operation: bool(operation.ingress_domain),
+        is_wanted=_has_ingress_domain,
         needs=[Stage.ISTIO],
         after=["istio"],
     ),

@@ -1,0 +1,30 @@
+"""A kubeconfig of one cluster and one user, as programs write it."""
+
+import base64
+from collections.abc import Mapping
+
+import yaml
+
+from kube.yaml import Dumper
+
+
+def kubeconfig(name: str, *, server: str, ca_bundle: bytes, user: Mapping[str, str]) -> bytes:
+    """As YAML; equal arguments make equal texts.
+
+    Args:
+        name: of cluster, user and context.
+        server: its URL.
+        ca_bundle: of its authorities, PEM.
+        user: credentials, as they stand in a kubeconfig.
+    """
+    bundle = base64.b64encode(ca_bundle).decode()
+    config = {
+        "apiVersion": "v1",
+        "clusters": [{"cluster": {"certificate-authority-data": bundle, "server": server}, "name": name}],
+        "contexts": [{"context": {"cluster": name, "user": name}, "name": name}],
+        "current-context": name,
+        "kind": "Config",
+        "preferences": {},
+        "users": [{"name": name, "user": dict(user)}],
+    }
+    return yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20).encode()
