@@ -1,6 +1,8 @@
 """The objects that the gardenlet writes for a Shoot without workers are those of the original, but for what is listed.
 
-Ours are created in a dry run first, so that they have the defaults of an API server, as the recorded ones have.
+Ours pass the webhook of the seed's resource manager, and are created in a dry run first: so they have what it adds, and
+the defaults of an API server, as the recorded ones have. What is equal then is not rolled out when a Shoot is taken over
+from the original.
 """
 
 import base64
@@ -26,6 +28,7 @@ from agent.gardenlet.components.control_plane import Running
 from agent.gardenlet.components.etcd_schedules import schedules
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from config.resource_manager import decode
+from config.resource_manager.webhooks import HighAvailabilityConfig
 from conformance.seed_objects import Name, by_name, differences, normal, unhashed, valid
 from conformance.shoot_objects import (
     CREATED,
@@ -41,9 +44,15 @@ from devcluster.cluster import Cluster
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
 from kit.world import Place
-from kube.objects import Object, group_of, metadata
+from kube.objects import Object, annotations, group_of, metadata
 from kube.resources import BUILT_IN_GROUPS
 from localprocesses.pki import Authority
+from webhooks.handlers.high_availability_config.rules import (
+    ClusterState,
+    highly_available,
+    requirements_of,
+    with_enough_replicas,
+)
 
 BUNDLE = Authority.create("ca").bundle.decode()
 UID = "uid-29"
@@ -63,7 +72,6 @@ Differences = Mapping[str, str]
 
 # --- what is listed
 
-_WEBHOOK = "the webhook of the seed's resource manager adds it"
 _REVISION = "the controller of Deployments sets it"
 _MADE = "the API server sets it when the Namespace is made"
 _ASKED = "whoever asks the operator for something notes when"
@@ -73,6 +81,7 @@ _REQUESTOR = "the requestor of tokens puts it in"
 _EVICTIONS = "the controller of eviction requirements writes them"
 _EXTENSION = "the extension's"
 _MARK = "the flow notes how far it has got with new keys"
+_NO_PODS = "the webhook spreads only what runs; here the original has only set the replicas"
 _NO_MONITORING = "no monitoring of Shoots is deployed"
 _OTHERS = "a controller of Kubernetes makes it"
 _POLICIES = "the controller `network-policy` of the gardenlet makes it"
@@ -90,24 +99,19 @@ _OF_ACCESS = {
     "data": _REQUESTOR,
     "metadata/annotations/serviceaccount.resources.gardener.cloud/token-renew-timestamp": _REQUESTOR,
 }
-_SPREAD = {
-    "metadata/annotations/deployment.kubernetes.io/revision": _REVISION,
-    "spec/template/spec/affinity": _WEBHOOK,
-    "spec/template/spec/topologySpreadConstraints": _WEBHOOK,
-}
+_REVISED = {"metadata/annotations/deployment.kubernetes.io/revision": _REVISION}
 DIFFERENCES: Mapping[Name, Differences] = {
     Name("Namespace", NAMESPACE): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
     Name("Etcd", "etcd-main"): _OF_ETCD,
     Name("Etcd", "etcd-events"): _OF_ETCD,
     Name("VerticalPodAutoscaler", "etcd-main"): {"spec/updatePolicy/evictionRequirements": _EVICTIONS},
     Name("VerticalPodAutoscaler", "etcd-events"): {"spec/updatePolicy/evictionRequirements": _EVICTIONS},
-    Name("Deployment", "kube-apiserver"): _SPREAD,
+    Name("Deployment", "kube-apiserver"): _REVISED,
     Name("Deployment", "kube-controller-manager"): {
         "metadata/annotations": _REVISION,
-        "spec/template/spec/affinity": _WEBHOOK,
     },
     Name("Deployment", "gardener-resource-manager"): {
-        **_SPREAD,
+        **_REVISED,
         "spec/template/spec/containers/0/image": _IMAGE,
         "spec/template/spec/containers/0/resources/requests/memory": _MEMORY,
     },
@@ -125,12 +129,16 @@ DIFFERENCES: Mapping[Name, Differences] = {
 }
 """Object -> path -> reason, at every moment."""
 MORE_DIFFERENCES: Mapping[str, Mapping[Name, Differences]] = {
+    HIBERNATED: {
+        Name("Deployment", name): {"spec/template/spec/topologySpreadConstraints": _NO_PODS}
+        for name in ("kube-apiserver", "gardener-resource-manager")
+    },
     "rotate-etcd-encryption-key-prepared": {
         Name("Deployment", "kube-apiserver"): {
             f"metadata/annotations/credentials.gardener.cloud/{mark}": _MARK
             for mark in ("etcd-snapshotted", "new-encryption-key-populated", "resources-labeled")
         }
-    }
+    },
 }
 """At one of them."""
 CONFIGURED_OTHERWISE: Mapping[str, str] = {
@@ -343,6 +351,20 @@ def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
+def with_availability(obj: Object) -> Object:
+    """As the webhook for highly available workloads leaves it."""
+    if obj["kind"] not in {"Deployment", "HorizontalPodAutoscaler"}:
+        return obj
+    (namespace,) = namespaces(CREATED)
+    requirements = requirements_of(annotations(namespace))
+    if obj["kind"] == "HorizontalPodAutoscaler":
+        return with_enough_replicas(obj, bounds_at=("spec",), requirements=requirements)
+    cluster = ClusterState(max_replicas=6 if metadata(obj)["name"] == kube_apiserver.NAME else None)
+    return highly_available(
+        obj, kind=obj["kind"], requirements=requirements, cluster=cluster, settings=HighAvailabilityConfig()
+    )
+
+
 def is_of_managed_resource(obj: Object) -> bool:
     name: str = metadata(obj)["name"]
     return obj["kind"] == "ManagedResource" or name.startswith(("managedresource-", "referenced-resources"))
@@ -389,7 +411,9 @@ def expected(moment: str, ours: Mapping[Name, Object]) -> dict[Name, set[str]]:
 
 @pytest.mark.parametrize("moment", moments())
 def test_what_the_gardenlet_writes_into_the_seed(moment: str, stored: Stored) -> None:
-    ours = by_name(readable(stored(obj)) for obj in written(moment) if not is_of_managed_resource(obj))
+    ours = by_name(
+        readable(stored(with_availability(obj))) for obj in written(moment) if not is_of_managed_resource(obj)
+    )
     recorded = others(moment)
     assert found_differences(ours, recorded) == expected(moment, ours)
     missing = recorded.keys() - ours.keys()
