@@ -182,6 +182,20 @@ def test_users_are_known_by_a_file_or_by_flags_but_not_by_both() -> None:
     assert not flags("authentication-config", **structured, version="1.29.1")
 
 
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("", ["false"]),
+        ("kind: AuthenticationConfiguration", ["false"]),
+        ("kind: AuthenticationConfiguration\nanonymous: {enabled: true}", []),
+        ("{", ["false"]),
+        ("- a", ["false"]),
+    ],
+)
+def test_a_file_that_says_who_is_anonymous_replaces_the_flag(file: str, expected: list[str]) -> None:
+    assert flags("anonymous-auth", authentication=file) == expected
+
+
 def test_what_pods_use_is_protected_from_the_garbage_collector() -> None:
     values = api_server(authentication="a", settings={"oidcConfig": {"caBundle": "ca"}})
     objects = kube_apiserver.objects(values)

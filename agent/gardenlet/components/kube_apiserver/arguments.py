@@ -9,7 +9,8 @@ from agent.gardenlet.components.control_plane import CIPHER_SUITES, feature_gate
 from agent.gardenlet.components.kube_apiserver import files, plugins
 from agent.gardenlet.components.kube_apiserver.values import PORT, Values
 from agent.gardenlet.components.kubernetes_versions import STRUCTURED_AUTHENTICATION, known_apis, known_features
-from kube.objects import mappings, string_map, text, texts
+from kube.objects import mapping, mappings, string_map, text, texts
+from kube.yaml import Budget, load
 
 CERTIFICATES = "/srv/kubernetes"
 AUDIT_DIRECTORY = "/etc/kubernetes/audit"
@@ -25,6 +26,7 @@ WITHOUT_WORKERS = (
     "storage.k8s.io/v1/csinodes",
 )
 """APIs that only serve pods: they are off in a Shoot that has none, unless it says otherwise."""
+_MOST_VALUES = 100_000
 _AUDIENCES = ("kubernetes", "gardener")
 
 
@@ -69,7 +71,8 @@ def issuer(values: Values) -> str:
 
 
 def _users(values: Values) -> Iterator[str]:
-    yield f"--anonymous-auth={_flag(values.settings.get('enableAnonymousAuthentication'))}"
+    if not _says_who_is_anonymous(values):
+        yield f"--anonymous-auth={_flag(values.settings.get('enableAnonymousAuthentication'))}"
     given = texts(values.settings.get("apiAudiences"))
     audiences = [*given, *(each for each in _AUDIENCES[1:] if each not in given)] if given else _AUDIENCES
     yield f"--api-audiences={','.join(audiences)}"
@@ -80,6 +83,17 @@ def _users(values: Values) -> Iterator[str]:
         yield f"--authentication-config={AUTHENTICATION_DIRECTORY}/{files.AUTHENTICATION_FILE}"
     else:
         yield from _oidc(values)
+
+
+def _says_who_is_anonymous(values: Values) -> bool:
+    """Whether the file does: then an API server does not start with the flag."""
+    if not is_structured(values):
+        return False
+    try:
+        config = load(values.authentication, budget=Budget(_MOST_VALUES))
+    except ValueError:
+        return False  # the API server reports what is wrong with it
+    return mapping(config).get("anonymous") is not None
 
 
 _OIDC = (
