@@ -61,10 +61,13 @@ def _moment(live: Object, now: datetime) -> datetime:
 
 
 def _after_answer(live: Object, now: datetime) -> datetime:
-    """The first moment that is after what the status has, in the precision of that; now, if that has no such time."""
-    times = (time_or_none(each.get("lastUpdateTime")) for each in (last_operation(live), last_error(live)))
-    answered = max((each for each in times if each is not None and each - now <= _MOST_SKEW), default=None)
-    if answered is None:
+    """The first moment that is after a success, in the precision of that; now, if there is none.
+
+    Nothing else can be mistaken for the answer, and is written again and again while an extension fails.
+    """
+    last = last_operation(live)
+    answered = time_or_none(last.get("lastUpdateTime")) if last.get("state") == SUCCEEDED else None
+    if answered is None or answered - now > _MOST_SKEW:
         return now
     return answered + (_TICK if answered.microsecond else _SECOND)
 
