@@ -226,6 +226,25 @@ async def test_members_are_scaled_only_if_the_last_question_is_the_own_one(place
         await place.objects.scale(asked, 1)
 
 
+async def test_an_extension_that_writes_all_the_time_is_asked(place: Place) -> None:
+    """As one that fails, and tries again at once."""
+    await place.objects.deploy(kinds.NETWORK, network("busy"))
+
+    async def fail() -> None:
+        live, number = await place.live(kinds.NETWORK, "busy"), 0
+        while True:
+            number += 1
+            await place.report(kinds.NETWORK, live, state="Error", error={"description": str(number)})
+
+    failing = [asyncio.create_task(fail()) for _ in range(4)]
+    await place.objects.deploy(kinds.NETWORK, network("busy", providerConfig={"a": 1}))
+    for each in failing:
+        each.cancel()
+    await asyncio.wait(failing)
+    live = await place.live(kinds.NETWORK, "busy")
+    assert (live["spec"]["providerConfig"], annotations(live)[keys.OPERATION]) == ({"a": 1}, "reconcile")
+
+
 async def test_labels_and_annotations_of_others_stay(place: Place) -> None:
     manifest = network("labelled")
     await place.objects.deploy(kinds.NETWORK, manifest)

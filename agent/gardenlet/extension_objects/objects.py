@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from agent.gardenlet.extension_mirror import ExtensionMirror
 from agent.gardenlet.extension_objects.kinds import Kind
@@ -23,6 +23,7 @@ from gardener.extension_contract import (
     pending,
 )
 from kube.clock import format_duration
+from kube.differences import merge_patch
 from kube.errors import AlreadyExists, Conflict
 from kube.objects import Key, Object, annotations, held_by, is_deleting, key, mapping, metadata, spec, uid
 from kube.runtime.client import Client
@@ -53,6 +54,12 @@ class Asked:
 
     def __str__(self) -> str:
         return f"{self.kind.resource.kind} {self.name}"
+
+
+class _Ask(Protocol):
+    """One attempt; the last one gives way to no other writer."""
+
+    async def __call__(self, *, is_last: bool) -> Asked: ...
 
 
 class ExtensionObjects:
@@ -93,7 +100,7 @@ class ExtensionObjects:
         )
         name = key(manifest)
 
-        async def ask() -> Asked:
+        async def ask(*, is_last: bool) -> Asked:
             live = await self._living(kind, name)
             if live is None:
                 asked = kick(operation, now=self._clock())
@@ -101,7 +108,9 @@ class ExtensionObjects:
             elif question.is_open(live):
                 await self._let_pass(live)
                 asked = kick(operation, now=self._clock(), live=live)
-                await self._client.replace(kind.resource, question.body(live, asked))
+                body = question.body(live, asked)
+                # An extension that fails may write its status faster than this is answered.
+                await (self._patch(kind, live, body) if is_last else self._client.replace(kind.resource, body))
             else:
                 asked = annotations(live)
             return Asked(kind, name, asked.get(keys.TIMESTAMP, ""))
@@ -115,7 +124,7 @@ class ExtensionObjects:
         """
         kind, name = asked.kind, asked.name
 
-        async def ask() -> Asked:
+        async def ask(*, is_last: bool) -> Asked:
             live = await self._client.get(kind.resource, name.name, namespace=name.namespace)
             if operation := annotations(live).get(keys.OPERATION):
                 raise ReconcileError(f'{asked} can\'t be scaled: gardener operation "{operation}" is not picked up yet')
@@ -129,7 +138,7 @@ class ExtensionObjects:
             again = kick(keys.OPERATION_RECONCILE, now=self._clock(), live=live)
             meta = {**metadata(live), "annotations": {**annotations(live), **again}}
             scaled = {**live, "metadata": meta, "spec": {**spec(live), "replicas": replicas}}
-            await self._client.replace(kind.resource, bounded(scaled))
+            await (self._patch(kind, live, scaled) if is_last else self._client.replace(kind.resource, bounded(scaled)))
             return Asked(kind, name, again[keys.TIMESTAMP])
 
         return await self._although_others_write(kind, name, ask)
@@ -185,10 +194,16 @@ class ExtensionObjects:
         if pause := pause_before_kick(live, now=self._clock()):
             await self._sleep(pause)
 
-    async def _although_others_write(self, kind: Kind, name: Key, ask: Callable[[], Awaitable[Asked]]) -> Asked:
-        for _ in range(_ATTEMPTS):
+    async def _patch(self, kind: Kind, live: Object, wanted: Object) -> Object:
+        """Write what differs, whatever else has changed since. Raises KubeError."""
+        changed, name = merge_patch(live, wanted), key(live)
+        body = {**changed, "metadata": {**mapping(changed.get("metadata")), "uid": uid(live)}}
+        return await self._client.patch(kind.resource, name.name, body, namespace=name.namespace)
+
+    async def _although_others_write(self, kind: Kind, name: Key, ask: _Ask) -> Asked:
+        for attempt in range(_ATTEMPTS):
             try:
-                return await ask()
+                return await ask(is_last=attempt == _ATTEMPTS - 1)
             except (Conflict, AlreadyExists):
                 continue
         raise ReconcileError(f"{kind.resource.kind} {name} was changed by others in each of {_ATTEMPTS} attempts")
