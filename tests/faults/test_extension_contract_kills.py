@@ -6,7 +6,7 @@ again from the top of what it was at.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +16,7 @@ import pytest
 from agent.gardenlet.extension_objects.kinds import INFRASTRUCTURE
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
 from kit.controllers import cluster_of, loops_at_work
 from kit.crash.sweep import FULL, Moment
 from kit.seed_kinds import install_seed_kinds
@@ -39,9 +40,12 @@ AT_ONCE = 12
 ACTUATOR = next(each for each in ACTUATORS if each.resource == INFRASTRUCTURE.resource)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def seed_kinds(cluster: Cluster) -> None:
-    install_seed_kinds(cluster)
+@pytest.fixture(scope="module")
+def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
+    """Of this file alone: other tests have a local provider that answers in all namespaces."""
+    with Cluster() as cluster:
+        install_seed_kinds(cluster)
+        yield cluster
 
 
 class MortalClient(Client):
@@ -168,9 +172,9 @@ class Life:
 
 
 async def test_whoever_ends_at_any_write_what_is_asked_is_done_once_and_what_moves_is_kept(
-    cluster: Cluster, tmp_path: Path
+    seed: Cluster, tmp_path: Path
 ) -> None:
-    asked, answered = await Life(cluster, tmp_path / "undisturbed").play()
+    asked, answered = await Life(seed, tmp_path / "undisturbed").play()
     moments = [
         {side: Moment(number=number, carried_out=carried_out)}
         for side, writes in (("gardenlet", asked), ("provider", answered))
@@ -184,7 +188,7 @@ async def test_whoever_ends_at_any_write_what_is_asked_is_done_once_and_what_mov
     async def play(number: int, moment: dict[str, Moment]) -> None:
         async with places:
             try:
-                await Life(cluster, tmp_path / str(number)).play(**moment)
+                await Life(seed, tmp_path / str(number)).play(**moment)
             except Exception as error:
                 error.add_note(", ".join(f"the {side} ended {each}" for side, each in moment.items()))
                 raise
