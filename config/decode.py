@@ -7,7 +7,6 @@ Everything wrong with a document is found in one pass.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from config.fields import Both, Duration, Member, is_block, is_list, is_map, join, members, without_none
@@ -81,6 +80,8 @@ class Decoder:
             names |= IDENTITY
         by_lower_case = {name.lower(): name for name in sorted(names)}
         for unknown in (name for name in given if name not in names):
+            from difflib import get_close_matches  # only for typing errors
+
             near = get_close_matches(unknown.lower(), by_lower_case, n=1)
             hint = f"; did you mean {join(path, by_lower_case[near[0]])}?" if near else ""
             if getattr(cls, "REFUSES_UNKNOWN_FIELDS", False):

@@ -29,6 +29,7 @@ from kube.resources import CONFIG_MAPS
 from kube.runtime.loop import ControlLoop
 from process.composition import Composition, Parts
 from process.controllers import Controllers
+from process.memory import keep_large_apart
 from process.runner import StartError
 
 IDENTITY = "cluster-identity"
@@ -38,6 +39,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def compose(base: Composition[GardenletConfiguration]) -> Parts:
+    keep_large_apart()
     health, metrics = HealthState(base.config.controllers.seed.patience), Collectors()
     gardenlet = Gardenlet(base, health, metrics, CONTROLLERS.load(base.config))
     return Parts(

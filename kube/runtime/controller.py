@@ -20,10 +20,9 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
-from opentelemetry.trace import Span
 
 from kube.clock import format_duration
 from kube.errors import AlreadyExists, Conflict, KubeError
@@ -33,6 +32,9 @@ from kube.runtime import tracing
 from kube.runtime.metrics import ControllerMetrics
 from kube.runtime.queue import Priority, QueueShutDownError, WorkQueue, any_priority
 from kube.runtime.yielding import Yielding
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -304,7 +306,7 @@ _RESULTS = {Done: "success", RequeueAfter: "requeue_after", Requeue: "requeue", 
 """As metrics call them."""
 
 
-def _describe(span: Span, outcome: Result | Failure) -> None:
+def _describe(span: "Span", outcome: Result | Failure) -> None:
     is_conflict = isinstance(outcome, Failure) and outcome.is_conflict
     span.set_attribute("reconcile.result", _RESULTS[Requeue if is_conflict else type(outcome)])
     if isinstance(outcome, Failure) and not is_conflict:

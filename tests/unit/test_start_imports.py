@@ -73,6 +73,24 @@ print(*(name for name in sys.modules if name in {"jinja2", "agent.gardenlet.flow
     assert output_of(code) == ""
 
 
+def test_a_gardenlet_loads_what_every_seed_needs() -> None:
+    """Not what collects spans, what is there for typing errors, or components that a seed may do without."""
+    code = """
+import sys, agent.gardenlet.app
+from agent.gardenlet.controllers import CONTROLLERS
+from config.gardenlet.schema import GardenletConfiguration
+from agent.programs import PROGRAMS
+CONTROLLERS.load(GardenletConfiguration())
+print(*sys.modules)
+"""
+    loaded = set(output_of(code).split())
+    assert "agent.gardenlet.components.system" in loaded
+    assert loaded.isdisjoint({"difflib", "importlib.metadata", "opentelemetry", "zipfile"})
+    assert loaded.isdisjoint({"gardener.api.garden.shoot", "agent.gardenlet.extension_objects.objects"})
+    left_out = ("istiod", "ingress_gateway", "nginx_ingress", "etcd_druid", "plutono", "prometheus")
+    assert loaded.isdisjoint(f"agent.gardenlet.components.{name}" for name in left_out)
+
+
 @pytest.mark.parametrize("block", OPTIONAL)
 def test_a_controller_that_is_wanted_is_loaded(block: str) -> None:
     config = decode(orjson.dumps({**HEAD, "controllers": {block: {"enabled": True}}})).config

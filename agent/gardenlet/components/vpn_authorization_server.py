@@ -9,21 +9,11 @@ from agent.gardenlet.components import istio
 from agent.gardenlet.components.parts import GARDEN, autoscaler, deployment_unready, disruption_budget, made
 from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, container, deployment, port, service
 from gardener import keys
-from gardener.api.kinds import DESTINATION_RULES, VERTICAL_POD_AUTOSCALERS, VIRTUAL_SERVICES
+from gardener.api.kinds import VIRTUAL_SERVICES
 from kube.objects import Object
-from kube.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, SERVICES
 
 NAME = "reversed-vpn-auth-server"
 HOST = istio.host_of(NAME)
-KINDS = (
-    DEPLOYMENTS,
-    DESTINATION_RULES,
-    POD_DISRUPTION_BUDGETS,
-    SERVICES,
-    VERTICAL_POD_AUTOSCALERS,
-    VIRTUAL_SERVICES,
-)
-"""Of its objects."""
 unready = deployment_unready
 """Of its Deployment."""
 _LABELS = {"app": NAME}

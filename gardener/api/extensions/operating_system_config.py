@@ -3,7 +3,7 @@
 from gardener.api.definition import Column
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from gardener.api.extensions.common import definition, secret_reference
-from gardener.api.garden.shoot.kubelet import signals
+from gardener.api.garden.common import signals
 from gardener.api.schema import (
     Schema,
     anything,

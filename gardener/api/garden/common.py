@@ -1,5 +1,6 @@
 """Types that several kinds share (spec 60, section 2)."""
 
+from collections.abc import Callable
 from typing import Any
 
 from gardener.api.schema import (
@@ -282,3 +283,17 @@ OCI_REPOSITORY = struct(
         rule("!has(self.digest) || self.digest.startsWith('sha256:')", "must start with 'sha256:'", field="digest"),
     ],
 )
+
+
+def signals(description: str, of: str, value: Callable[[str], Schema]) -> Schema:
+    """What a kubelet measures on its node. Args: of: what is said of each; value: makes its schema."""
+    return struct(
+        description,
+        {
+            "memoryAvailable": value(f"{of} memory of the node."),
+            "imageFSAvailable": value(f"{of} bytes of the file system of images."),
+            "imageFSInodesFree": value(f"{of} inodes of the file system of images."),
+            "nodeFSAvailable": value(f"{of} bytes of the root file system."),
+            "nodeFSInodesFree": value(f"{of} inodes of the root file system."),
+        },
+    )

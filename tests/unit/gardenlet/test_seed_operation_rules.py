@@ -2,10 +2,12 @@
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
 
+from agent.gardenlet.components import vpn_authorization_server
 from agent.gardenlet.flow.graph import Snapshot
 from agent.gardenlet.seed.main import backup_bucket, components, optional
 from agent.gardenlet.seed.main.resource_manager import not_held
@@ -262,6 +264,20 @@ def test_components_are_called_alike_in_the_configuration() -> None:
     assert {each.name for each in optional.COMPONENTS} < set(COMPONENTS)
     assert {field.name for field in fields(Images)} >= {
         name for each in COMPONENTS_WITH_IMAGES.values() for name in each
+    }
+
+
+@pytest.mark.parametrize("component", optional.COMPONENTS, ids=lambda each: each.name)
+def test_what_makes_a_component_is_found_when_it_is_needed(component: optional.Component) -> None:
+    module, _, function = component.made_by.partition(":")
+    assert callable(getattr(import_module(f"agent.gardenlet.seed.main.{module}"), function))
+
+
+def test_all_kinds_of_a_component_that_is_no_managed_resource_are_named() -> None:
+    (component,) = (each for each in optional.COMPONENTS if each.name == "vpn-authorization-server")
+    objects = vpn_authorization_server.objects(vpn_authorization_server.Values(image="i"))
+    assert {(each.api_version, each.kind) for each in component.kinds} == {
+        (each["apiVersion"], each["kind"]) for each in objects
     }
 
 

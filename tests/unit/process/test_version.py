@@ -2,22 +2,31 @@ import importlib.metadata
 import platform
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from process.version import DISTRIBUTION, user_agent, version
 
 
-def test_the_installed_package_gives_the_version_but_an_override_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: {DISTRIBUTION: "1.2.3"}[name])
+def test_the_installed_package_gives_the_version_but_an_override_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = DISTRIBUTION.replace("-", "_")
+    for other in (f"{name}_more-3.0.0.dist-info", "else-4.0.0.dist-info", f"{name}-1.2.3.dist-info"):
+        (tmp_path / other).mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "none"), str(tmp_path)])
     assert (version(), version("v9.9.9")) == ("v1.2.3", "v9.9.9")
 
 
-def test_a_source_tree_that_was_never_installed_has_a_version_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise importlib.metadata.PackageNotFoundError(name)
+def test_the_version_is_that_of_the_metadata() -> None:
+    assert version() == f"v{importlib.metadata.version(DISTRIBUTION)}"
 
-    monkeypatch.setattr(importlib.metadata, "version", missing)
+
+def test_a_source_tree_that_was_never_installed_has_a_version_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert re.fullmatch(r"v\d+\.\d+\.\d+-\w+", version())
 
 

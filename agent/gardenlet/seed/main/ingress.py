@@ -5,11 +5,11 @@ configures gateways.
 """
 
 from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
-from agent.gardenlet.components import ingress_gateway, istiod, namespaces
+from agent.gardenlet.components import namespaces
 from agent.gardenlet.components.parts import GARDEN, in_seed, made
 from agent.gardenlet.extension_objects.kinds import DNS_RECORD
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import SeedOperation
@@ -23,7 +23,11 @@ from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, SERVICES
 from kube.runtime.controller import ReconcileError
 
+if TYPE_CHECKING:
+    from agent.gardenlet.extension_objects.objects import ExtensionObjects
+
 NAME = "istio"
+_SYSTEM = "istio-system"
 _DISCOVERY = f"{NAME}-discovery"
 _NAMESPACES = f"{NAME}-namespaces"
 _RECORD = "seed-ingress"
@@ -37,12 +41,16 @@ async def reconcile(operation: SeedOperation) -> None:
     if NAME not in operation.components:
         await destroy(operation)
         return
+    from agent.gardenlet.components import ingress_gateway, istiod  # large, and not of every seed
+
     monitored = await are_served(operation, SERVICE_MONITORS)
     await _deploy_namespaces(operation)
     if not operation.is_garden:
         values = istiod.Values(image=operation.config.images.istio_discovery, monitored=monitored)
         await operation.objects.deploy(_DISCOVERY, istiod.objects(values))
-    await operation.objects.deploy(NAME, ingress_gateway.objects(_gateway(operation, monitored=monitored)))
+    await operation.objects.deploy(
+        NAME, ingress_gateway.objects(ingress_gateway.Values(**_gateway(operation), monitored=monitored))
+    )
 
 
 async def destroy(operation: SeedOperation) -> None:
@@ -57,7 +65,7 @@ async def _deploy_namespaces(operation: SeedOperation) -> None:
     gateway = operation.config.sni.ingress
     own = []
     for each in namespaces.of_istio(
-        system=istiod.NAMESPACE, gateway=gateway.namespace, gateway_labels=gateway.labels, zones=operation.zones
+        system=_SYSTEM, gateway=gateway.namespace, gateway_labels=gateway.labels, zones=operation.zones
     ):
         live = await operation.cluster.client.find(NAMESPACES, key(each).name)
         if live is None or keys.GARDENLET_COMPONENT in annotations(live):
@@ -67,18 +75,17 @@ async def _deploy_namespaces(operation: SeedOperation) -> None:
     await operation.objects.deploy(_NAMESPACES, own)
 
 
-def _gateway(operation: SeedOperation, *, monitored: bool) -> ingress_gateway.Values:
+def _gateway(operation: SeedOperation) -> dict[str, Any]:
     gateway = operation.config.sni.ingress
     settings = mapping(at(operation.seed, "spec", "settings", "loadBalancerServices"))
-    return ingress_gateway.Values(
-        image=operation.config.images.istio_proxy,
-        namespace=gateway.namespace,
-        labels=gateway.labels,
-        annotations=mapping(settings.get("annotations")),
-        address=gateway.service_external_ip,
-        traffic_policy=text(settings.get("externalTrafficPolicy")),
-        monitored=monitored,
-    )
+    return {
+        "image": operation.config.images.istio_proxy,
+        "namespace": gateway.namespace,
+        "labels": gateway.labels,
+        "annotations": mapping(settings.get("annotations")),
+        "address": gateway.service_external_ip,
+        "traffic_policy": text(settings.get("externalTrafficPolicy")),
+    }
 
 
 # --- its address
@@ -183,7 +190,9 @@ async def _delete_record(operation: SeedOperation) -> None:
     await objects.wait_until_gone(DNS_RECORD, name)
 
 
-def _extension_objects(operation: SeedOperation) -> ExtensionObjects:
+def _extension_objects(operation: SeedOperation) -> "ExtensionObjects":
+    from agent.gardenlet.extension_objects.objects import ExtensionObjects
+
     return ExtensionObjects(
         client=operation.cluster.client,
         waiting=operation.waiting,

@@ -5,6 +5,7 @@ certificate for all names of that domain, if there is one.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from agent.gardenlet.components import plutono, prometheus, prometheus_operator
 from agent.gardenlet.components.entrances import Entrance
@@ -51,6 +52,9 @@ async def server_of(server: str, operation: SeedOperation) -> list[Object]:
         entrance=await _entrance(operation, prometheus.name_of(server), "p") if is_reached else None,
     )
     return prometheus.objects(SERVERS[server](values), values)
+
+
+cache_of, seed_of, aggregate_of = (partial(server_of, each) for each in (CACHE, SEED, AGGREGATE))
 
 
 async def plutono_of(operation: SeedOperation) -> list[Object]:

@@ -5,30 +5,14 @@ One that is left out is removed if it was deployed before. What another gardenle
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
+from importlib import import_module
 
-from agent.gardenlet.components import (
-    etcd_druid,
-    kube_state_metrics,
-    nginx_ingress,
-    plutono,
-    prometheus,
-    prometheus_operator,
-    vertical_pod_autoscaler,
-    vpn_authorization_server,
-    worker_roles,
-)
 from agent.gardenlet.components.parts import in_seed
-from agent.gardenlet.components.vertical_pod_autoscaler.roles import ADMISSION
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Signer
-from agent.gardenlet.seed.main import monitoring
-from agent.gardenlet.seed.main.definitions import are_served
-from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
-from gardener.api.kinds import POD_MONITORS, SCRAPE_CONFIGS, SERVICE_MONITORS
+from agent.gardenlet.seed.main.operation import SeedOperation
+from gardener.api.kinds import DESTINATION_RULES, VERTICAL_POD_AUTOSCALERS, VIRTUAL_SERVICES
 from gardener.api.seed_definitions import Stage
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, Resource
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, POD_DISRUPTION_BUDGETS, SERVICES, Resource
 
 _GONE_SECONDS = 300.0
 
@@ -38,6 +22,7 @@ class Component:
     """Attributes:
     name: in the configuration, and of its ManagedResource.
     what: as people know it.
+    made_by: the function that makes its objects, which is imported when there are to be any.
     kinds: of objects that it has outside its ManagedResource.
     is_of_garden: whether a garden in the same cluster brings it.
     is_wanted: what else has to be so.
@@ -47,7 +32,7 @@ class Component:
 
     name: str
     what: str
-    objects: Callable[[SeedOperation], Awaitable[list[Object]]]
+    made_by: str
     kinds: Sequence[Resource] = ()
     is_of_garden: bool = False
     is_wanted: Callable[[SeedOperation], bool] = lambda _: True
@@ -61,9 +46,16 @@ class Component:
     async def reconcile(self, operation: SeedOperation) -> None:
         """Deploy it, or remove it. Raises ReconcileError, KubeError."""
         if self.name in operation.components and self.is_wanted(operation):
-            await operation.objects.deploy(self.name, await self.objects(operation))
+            await operation.objects.deploy(self.name, await self._objects(operation))
         else:
             await self.destroy(operation)
+
+    async def _objects(self, operation: SeedOperation) -> list[Object]:
+        module, _, function = self.made_by.partition(":")
+        make: Callable[[SeedOperation], Awaitable[list[Object]]] = getattr(
+            import_module(f"{__package__}.{module}"), function
+        )
+        return await make(operation)
 
     async def destroy(self, operation: SeedOperation) -> None:
         """Returns when it is gone. Raises ReconcileError, KubeError."""
@@ -75,115 +67,50 @@ def _has_ingress_domain(operation: SeedOperation) -> bool:
     return bool(operation.ingress_domain)
 
 
-async def _cluster_autoscaler(_: SeedOperation) -> list[Object]:
-    return worker_roles.cluster_autoscaler()
-
-
-async def _machine_controller_manager(_: SeedOperation) -> list[Object]:
-    return worker_roles.machine_controller_manager()
-
-
-async def _kube_state_metrics(operation: SeedOperation) -> list[Object]:
-    values = kube_state_metrics.Values(
-        image=operation.config.images.kube_state_metrics, monitored=await are_served(operation, SCRAPE_CONFIGS)
-    )
-    return kube_state_metrics.objects(values)
-
-
-async def _nginx_ingress(operation: SeedOperation) -> list[Object]:
-    images = operation.config.images
-    values = nginx_ingress.Values(
-        image=images.nginx_ingress_controller,
-        backend_image=images.ingress_default_backend,
-        domain=operation.ingress_domain,
-        gateway=operation.config.sni.ingress.labels,
-    )
-    return nginx_ingress.objects(values)
-
-
-async def _vpn_authorization_server(operation: SeedOperation) -> list[Object]:
-    image = operation.config.images.vpn_authorization_server
-    return vpn_authorization_server.objects(vpn_authorization_server.Values(image=image))
-
-
-async def _etcd_druid(operation: SeedOperation) -> list[Object]:
-    values = etcd_druid.Values(
-        image=operation.config.images.etcd_druid,
-        config=operation.config.etcd_config or {},
-        monitored=await are_served(operation, SERVICE_MONITORS),
-    )
-    return etcd_druid.objects(values)
-
-
-async def _vertical_pod_autoscaler(operation: SeedOperation) -> list[Object]:
-    images = operation.config.images
-    webhook = tables.server(
-        f"{ADMISSION}-server",
-        f"{vertical_pod_autoscaler.WEBHOOK_SERVICE}.{GARDEN}.svc",
-        tables.CA_SEED,
-        tables.service_names(vertical_pod_autoscaler.WEBHOOK_SERVICE, GARDEN),
-        signer=Signer.CURRENT,
-    )
-    server = await operation.keys.generate(webhook)
-    bundle = operation.keys.get(tables.CA_SEED.name).bundle
-    assert bundle is not None  # an authority has one
-    return vertical_pod_autoscaler.objects(
-        vertical_pod_autoscaler.Values(
-            admission_image=images.vpa_admission_controller,
-            recommender_image=images.vpa_recommender,
-            updater_image=images.vpa_updater,
-            server_secret=server.current.name,
-            ca_secret=bundle.name,
-            ca_bundle=bundle.data[BUNDLE].decode(),
-            monitored=await are_served(operation, POD_MONITORS, SERVICE_MONITORS),
-        )
-    )
-
-
 COMPONENTS = (
-    Component(name=worker_roles.CLUSTER_AUTOSCALER, what="cluster-autoscaler", objects=_cluster_autoscaler),
+    Component(name="cluster-autoscaler", what="cluster-autoscaler", made_by="makers:cluster_autoscaler_of"),
     Component(
-        name=worker_roles.MACHINE_CONTROLLER_MANAGER,
+        name="machine-controller-manager",
         what="machine-controller-manager",
-        objects=_machine_controller_manager,
+        made_by="makers:machine_controller_manager_of",
     ),
     Component(
-        name=vertical_pod_autoscaler.NAME,
+        name="vpa",
         what="Kubernetes vertical pod autoscaler",
-        objects=_vertical_pod_autoscaler,
+        made_by="makers:vertical_pod_autoscaler_of",
         is_of_garden=True,
         is_wanted=lambda operation: operation.installs_autoscaler,
     ),
-    Component(name=etcd_druid.NAME, what="ETCD Druid", objects=_etcd_druid, is_of_garden=True),
-    Component(name=kube_state_metrics.NAME, what="kube-state-metrics", objects=_kube_state_metrics),
+    Component(name="etcd-druid", what="ETCD Druid", made_by="makers:etcd_druid_of", is_of_garden=True),
+    Component(name="kube-state-metrics-seed", what="kube-state-metrics", made_by="makers:kube_state_metrics_of"),
     Component(
-        name=prometheus_operator.NAME,
+        name="prometheus-operator",
         what="Prometheus operator",
-        objects=monitoring.prometheus_operator_of,
+        made_by="monitoring:prometheus_operator_of",
         is_of_garden=True,
         needs=(Stage.MONITORING,),
     ),
     *(
         Component(
-            name=prometheus.name_of(server),
+            name=f"prometheus-{server}",
             what=f"{server} Prometheus",
-            objects=partial(monitoring.server_of, server),
+            made_by=f"monitoring:{server}_of",
             needs=(Stage.MONITORING,),
         )
-        for server in monitoring.SERVERS
+        for server in ("cache", "seed", "aggregate")
     ),
     Component(
-        name=plutono.NAME,
+        name="plutono",
         what="Plutono",
-        objects=monitoring.plutono_of,
+        made_by="monitoring:plutono_of",
         kinds=(CONFIG_MAPS,),
         is_of_garden=True,
         is_wanted=_has_ingress_domain,
     ),
     Component(
-        name=nginx_ingress.NAME,
+        name="nginx-ingress",
         what="nginx-ingress",
-        objects=_nginx_ingress,
+        made_by="makers:nginx_ingress_of",
         is_of_garden=True,
         is_wanted=_has_ingress_domain,
         needs=[Stage.ISTIO],
@@ -192,8 +119,15 @@ COMPONENTS = (
     Component(
         name="vpn-authorization-server",
         what="VPN authorization server",
-        objects=_vpn_authorization_server,
-        kinds=vpn_authorization_server.KINDS,
+        made_by="makers:vpn_authorization_server_of",
+        kinds=(
+            DEPLOYMENTS,
+            DESTINATION_RULES,
+            POD_DISRUPTION_BUDGETS,
+            SERVICES,
+            VERTICAL_POD_AUTOSCALERS,
+            VIRTUAL_SERVICES,
+        ),
         needs=[Stage.ISTIO],
         after=["istio"],
     ),

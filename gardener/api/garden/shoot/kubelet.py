@@ -1,7 +1,6 @@
 """`spec.kubernetes.kubelet` of a Shoot, which its worker pools may replace."""
 
-from collections.abc import Callable
-
+from gardener.api.garden.common import signals
 from gardener.api.schema import Schema, boolean, duration, integer, mapping, quantity, string, struct
 
 MOST_FEATURE_GATES = 256
@@ -29,19 +28,6 @@ def _reserved(description: str, *, defaults: bool) -> Schema:
             "memory": quantity(f"Size of memory; bytes.{default('memory')}"),
             "ephemeralStorage": quantity("Size of local storage; bytes."),
             "pid": quantity(f"Number of process ids.{default('pid')}"),
-        },
-    )
-
-
-def signals(description: str, of: str, value: Callable[[str], Schema]) -> Schema:
-    return struct(
-        description,
-        {
-            "memoryAvailable": value(f"{of} memory of the node."),
-            "imageFSAvailable": value(f"{of} bytes of the file system of images."),
-            "imageFSInodesFree": value(f"{of} inodes of the file system of images."),
-            "nodeFSAvailable": value(f"{of} bytes of the root file system."),
-            "nodeFSInodesFree": value(f"{of} inodes of the root file system."),
         },
     )
 
