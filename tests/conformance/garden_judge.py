@@ -1,8 +1,9 @@
 """Whether a garden looks as it is to: as one of the recorded releases left it, or as `garden_scenario_differences` says."""
 
-from conformance.garden_normal import of_any_release, without_texts
+from conformance.garden_normal import of_any_release
 from conformance.garden_scenario_differences import BETTER, EITHER, OTHER_WORDS
 from conformance.garden_scenarios import GardenScenario
+from conformance.object_normal import without_texts
 from conformance.scenario_data import Observations
 from conformance.scenario_normal import Judge, contains
 

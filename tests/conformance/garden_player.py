@@ -17,9 +17,10 @@ from typing import Any
 
 from conformance.garden_judge import accepts
 from conformance.garden_mirror import Mirror, mirror
-from conformance.garden_normal import GardenNormal, project_name
+from conformance.garden_normal import GardenNormal
 from conformance.garden_placeholders import filled
 from conformance.garden_scenarios import GardenScenario
+from conformance.object_normal import project_name
 from conformance.scenario_data import Observations, Ref
 from conformance.scenario_normal import contains
 from conformance.scenario_player import Pauses
@@ -411,19 +412,7 @@ def _is_so(live: Object | None, wanted: Any) -> bool:
         case "present":
             return live is not None
         case _:
-            return live is not None and _matches(live, wanted)
-
-
-def _matches(whole: Any, part: Any) -> bool:
-    match part:
-        case {"$not": inner}:
-            return not _matches(whole, inner)
-        case dict():
-            return isinstance(whole, dict) and all(_matches(whole.get(name), inner) for name, inner in part.items())
-        case list():
-            return isinstance(whole, list) and all(any(_matches(each, inner) for each in whole) for inner in part)
-        case _:
-            return bool(whole == part)
+            return live is not None and contains(live, wanted)
 
 
 def _versions(live: dict[str, Any]) -> Any:

@@ -1,15 +1,10 @@
-"""Normal forms of what a gardenlet writes: credentials are shown by what is in them, times relative to now.
-
-The rest is as in `garden_normal`.
-"""
+"""Normal forms of what a gardenlet writes: credentials are shown by what is in them."""
 
 import base64
 import binascii
-import copy
 import json
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -17,26 +12,30 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from conformance.object_normal import ObjectNormal
+from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decompress
 from kube.objects import Object, mapping
 
-_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d| \+0000 UTC)(?: m=\+[0-9.]+)?")
-_SCENARIO = re.compile(r"\bc[0-9a-f]{4}\d{3}\b")
 _TIME_OF_DAY = re.compile(r"\b\d{4}00\+0000\b")
 _ADDRESS = re.compile(r"(https?://)?127\.0\.0\.1:\d+")
 _LIST = re.compile(r"\[([^\[\]\s]+(?: [^\[\]\s]+)+)\]")
 _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
 _BOOTSTRAP_TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
-_REQUEST = re.compile(r"(seed-csr)-[\w-]{43}")
-_VOLATILE = {
-    *("creationTimestamp", "deletionGracePeriodSeconds", "generateName", "generation", "managedFields"),
-    *("resourceVersion", "selfLink", "uid"),
-}
-_NEAR, _HOURS, _DAYS = 900, 72 * 3600, 3000 * 86400
+_HASHED = re.compile(
+    r"(seed-csr-)[\w-]{43}|(generic-garden-kubeconfig-|\$P-|reference\.resources\.gardener\.cloud/\w+-)[0-9a-f]{8}\b"
+)
+_PULLING = re.compile(r"(chart pulling process failed: ).*", re.DOTALL)
+_AGE = re.compile(r"last updated: \S+ ago")
+_HOURS, _DAYS = 72 * 3600, 3000 * 86400
 _FIELDS: dict[str, tuple[str, ...]] = {
+    "BackupBucket": ("status",),
+    "BackupEntry": ("spec.seedName", "status"),
+    "Bastion": ("status",),
     "ConfigMap": ("data",),
+    "ControllerInstallation": ("status",),
     "Gardenlet": ("spec", "status"),
     "Lease": ("spec",),
+    "ManagedResource": ("spec",),
     "Namespace": (),
     "NetworkPolicy": ("spec",),
     "Secret": ("data", "type", "immutable"),
@@ -45,51 +44,90 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "Shoot": ("status.conditions", "status.constraints"),
     "VerticalPodAutoscaler": ("spec.updatePolicy",),
 }
-"""What is compared beside the metadata, unless the scenario says."""
-_CREATED_BY = "gardener.cloud/created-by"
+_EXTENSIONS = "extensions.gardener.cloud/v1alpha1"
+_OF_EXTENSIONS: dict[str, tuple[str, ...]] = {
+    "BackupBucket": ("spec",),
+    "BackupEntry": ("spec", "status.state", "status.resources"),
+    "Bastion": ("spec",),
+}
+_TIMES_OF_BASTIONS = ("lastHeartbeatTimestamp", "expirationTimestamp")
+_LARGEST = 1 << 20
+_TYPE = ("apiVersion", "kind")
 _DESCRIPTION = "gardener.cloud/description"
 
 
-class GardenletNormal:
-    """The normal forms of one scenario's objects. Args: ca: of the garden, as kubeconfigs have it."""
+class GardenletNormal(ObjectNormal):
+    """Args: ca: of the garden, as kubeconfigs have it."""
 
-    def __init__(self, name: str, *, ca: str) -> None:
-        self._name, self._ca = name, ca
+    def __init__(self, name: str, *, ca: str, hidden: Container[str] = ()) -> None:
+        super().__init__(name, hidden=hidden)
+        self._ca = ca
 
-    def is_foreign(self, name: str) -> bool:
-        """Whether it belongs to another scenario."""
-        return self._name not in name and _SCENARIO.search(name) is not None
+    def fields_of(self, obj: Object) -> Sequence[str] | None:
+        return (_OF_EXTENSIONS if obj["apiVersion"] == _EXTENSIONS else _FIELDS).get(obj["kind"])
 
     def text(self, text: str) -> str:
-        text = _TIME.sub(lambda found: _relative(found[0]), _UID.sub("<uid>", text))
-        text = text.replace(f"garden-{self._name}", "$NS").replace(f"shoot--{self._name}--s", "$TID")
-        text = text.replace(self._name, "$P")
+        text = super().text(text).replace(f"shoot--{self._name}--s", "$TID").replace(self._name, "$P")
         text = re.sub(rf"\b{self._name[-6:]}\b", "$T6", text)
         text = _TIME_OF_DAY.sub("<time of day>", text)
-        text = _ADDRESS.sub("<address>", _REQUEST.sub(r"\1-<hash>", text))
+        text = _HASHED.sub(lambda found: f"{found[1] or found[2]}<hash>", _ADDRESS.sub("<address>", text))
+        text = _PULLING.sub(r"\1<error>", _AGE.sub("last updated: <duration> ago", text))
         return _LIST.sub(lambda found: f"[{' '.join(sorted(found[1].split(' ')))}]", text)
 
-    def of(self, live: Object | None, fields: Sequence[str] | None = None) -> Any:
-        """Args: fields: that are compared beside the metadata, or instead of it after `!metadata`."""
-        if live is None:
-            return "absent"
-        obj, generation = copy.deepcopy(live), live["metadata"].get("generation")
-        obj.pop("operation", None)
-        obj["metadata"] = self._metadata(obj)
-        if isinstance(obj.get("status"), dict):
-            obj["status"] = _status(obj["kind"], obj["status"], generation)
-            if not obj["status"]:
-                del obj["status"]
-        if obj["kind"] == "Secret" and "data" in obj:
+    def from_now(self, seconds: float) -> str:
+        if abs(seconds) < _HOURS:
+            return f"<now{round(seconds / 3600):+d}h>"
+        return f"<now{round(seconds / 86400):+d}d>" if abs(seconds) < _DAYS else "<time>"
+
+    def status(self, kind: str, status: Object, generation: int | None) -> Object:
+        kept = super().status(kind, status, generation)
+        if kind in {"Seed", "Shoot"} and "gardener" in kept:
+            kept["gardener"] = {name: f"<{name}>" for name in kept["gardener"]}
+        if kind == "Bastion":
+            kept = {name: value for name, value in kept.items() if name not in _TIMES_OF_BASTIONS}
+        if kind == "Seed":
+            kept.pop("phase", None)
+            if "kubernetesVersion" in kept:
+                kept["kubernetesVersion"] = "<version>"
+            if mapping(kept.get("lastOperation")).get("state") in {"Error", "Processing"}:
+                kept["lastOperation"] = "<of the seed flow>"
+        return kept
+
+    def reduce(self, obj: Object) -> None:
+        kind, meta = obj["kind"], obj["metadata"]
+        if _DESCRIPTION in (written := meta.get("annotations") or {}):
+            written[_DESCRIPTION] = "<description>"
+        if kind == "Seed" and "finalizers" in meta:
+            # The flow of the Seed, which is not played, has one.
+            meta["finalizers"] = [each for each in meta["finalizers"] if each != "gardener"]
+        if kind == "Secret" and "data" in obj:
             obj["data"] = {name: self._datum(value) for name, value in (obj["data"] or {}).items()}
-        if obj["kind"] == "Lease":
+        if kind == "Bastion" and (script := obj.get("spec", {}).get("userData")):
+            obj["spec"]["userData"] = _done_by(base64.b64decode(script).decode())
+        if kind == "Lease":
             obj["spec"] = {name: value for name, value in obj["spec"].items() if name != "leaseTransitions"}
-        normal = self._walk(obj)
-        chosen = _FIELDS.get(obj["kind"]) if fields is None else fields
-        return normal if chosen is None else _only(normal, chosen)
 
     def event(self, event: Object) -> str:
         return self.text(f"{event['type']} {event['reason']}: {event.get('message', '')}")
+
+    def content(self, secret: Object | None) -> Object:
+        """Of a Secret of a ManagedResource: its objects, under whatever keys, without empty values."""
+        if secret is None:
+            return {"metadata": "absent", "type": None, "immutable": None, "objects": {}}
+        objects = {
+            self.text(" ".join((obj["apiVersion"], obj["kind"], f"{meta.get('namespace', '')}/{meta['name']}"))): obj
+            for obj in _documents(secret)
+            for meta in (obj["metadata"],)
+        }
+        return {
+            "metadata": self.of(secret, ())["metadata"],
+            "type": secret.get("type"),
+            "immutable": secret.get("immutable"),
+            "objects": {
+                name: without_empty(self.walk({field: obj[field] for field in obj if field not in _TYPE}))
+                for name, obj in sorted(objects.items())
+            },
+        }
 
     def request(self, csr: Object) -> Object:
         """Of a certificate."""
@@ -102,7 +140,7 @@ class GardenletNormal:
             for each in extension.value
         ]
         conditions = mapping(csr.get("status")).get("conditions") or []
-        found: Object = self._walk(
+        found: Object = self.walk(
             {
                 "name": csr["metadata"]["name"],
                 **{name: spec.get(name) for name in ("signerName", "usages", "expirationSeconds", "username")},
@@ -116,31 +154,10 @@ class GardenletNormal:
         )
         return found
 
-    def _metadata(self, obj: Object) -> Object:
-        meta: Object = {
-            name: True if name == "deletionTimestamp" else value
-            for name, value in obj["metadata"].items()
-            if name not in _VOLATILE
-        }
-        for reference in meta.get("ownerReferences", []):
-            reference.pop("uid", None)
-        written = meta.get("annotations") or {}
-        written.pop(_CREATED_BY, None)
-        if _DESCRIPTION in written:
-            written[_DESCRIPTION] = "<description>"
-        if "finalizers" in meta:
-            # The flow of the Seed, which is not played, has one.
-            meta["finalizers"] = sorted(
-                each for each in meta["finalizers"] if (obj["kind"], each) != ("Seed", "gardener")
-            )
-        if obj["kind"] == "Namespace":
-            (meta.get("labels") or {}).pop("kubernetes.io/metadata.name", None)
-        return meta
-
     def _datum(self, encoded: str) -> Any:
         data = base64.b64decode(encoded)
         if (known := self._credentials(data)) is not None:
-            return self._walk(known)
+            return self.walk(known)
         return self.text(data.decode(errors="replace"))
 
     def _credentials(self, data: bytes) -> Any:
@@ -190,23 +207,6 @@ class GardenletNormal:
             return f"<no CA: {decoded.decode(errors='replace')[:40]}>"
         return "<another CA>"
 
-    def _walk(self, value: Any) -> Any:
-        match value:
-            case dict():
-                return {
-                    self.text(name): self._walk(inner)
-                    for name, inner in value.items()
-                    if not self.is_foreign(name)
-                    and not (inner in ({}, []) and name in {"labels", "annotations", "finalizers"})
-                    and not (inner is None and name == "creationTimestamp")
-                }
-            case list():
-                return [self._walk(inner) for inner in value if not (isinstance(inner, str) and self.is_foreign(inner))]
-            case str():
-                return self.text(value)
-            case _:
-                return value
-
 
 def common_names(csr: Object) -> list[str]:
     asked = x509.load_pem_x509_csr(base64.b64decode(csr["spec"]["request"]))
@@ -214,17 +214,36 @@ def common_names(csr: Object) -> list[str]:
     return names
 
 
-def _relative(text: str) -> str:
-    try:
-        then = datetime.fromisoformat(f"{text.replace(' ', 'T')[:19]}+00:00")
-    except ValueError:
-        return "<time>"
-    seconds = (then - datetime.now(UTC)).total_seconds()
-    if abs(seconds) < _NEAR:
-        return "<now>"
-    if abs(seconds) < _HOURS:
-        return f"<now{round(seconds / 3600):+d}h>"
-    return f"<now{round(seconds / 86400):+d}d>" if abs(seconds) < _DAYS else "<time>"
+def without_empty(value: Any) -> Any:
+    """Which empty values are written out depends on who writes."""
+    match value:
+        case dict():
+            kept = {name: without_empty(inner) for name, inner in value.items()}
+            return {name: inner for name, inner in kept.items() if inner not in (None, {}, [])}
+        case list():
+            return [without_empty(each) for each in value]
+        case _:
+            return value
+
+
+def _documents(secret: Object) -> Iterator[Object]:
+    """Also of what no API server takes: charts are rendered whatever is in them."""
+    for name, encoded in mapping(secret.get("data")).items():
+        content = base64.b64decode(encoded)
+        if name.endswith(COMPRESSED_SUFFIX):
+            content = decompress(content, limit=_LARGEST)
+        yield from filter(None, yaml.safe_load_all(content))
+
+
+def _done_by(script: str) -> Object:
+    """What the script of a Bastion does, in whatever words."""
+    return {
+        "is a script": script.startswith("#!"),
+        "creates the user gardener": "useradd" in script and "gardener" in script,
+        "authorises the key": "authorized_keys" in script and "ssh-ed25519 AAAAC3" in script,
+        "sudo without password": "NOPASSWD" in script,
+        "starts ssh": bool(re.search("systemctl (re)?start ssh", script)),
+    }
 
 
 def _claims(token: str) -> Object | None:
@@ -252,49 +271,3 @@ def _subject(name: x509.Name) -> Object:
         "CN": [each.value for each in name.get_attributes_for_oid(NameOID.COMMON_NAME)],
         "O": sorted(str(each.value) for each in name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)),
     }
-
-
-_EMPTY: tuple[Any, ...] = ("", {}, False, {"id": "", "name": "", "version": ""})
-
-
-def _status(kind: str, status: Object, generation: int | None) -> Object:
-    kept = dict(status)
-    for name in ("conditions", "constraints"):
-        if name in kept:
-            shown = ({field: each[field] for field in _SHOWN if field in each} for each in kept[name] or ())
-            kept[name] = sorted(shown, key=lambda each: str(each["type"]))
-    if "observedGeneration" in kept:
-        kept["observedGeneration"] = "current" if kept["observedGeneration"] == generation else "stale"
-    if kind in {"Seed", "Shoot"}:
-        for name in ("gardener", "technicalID", "uid", "clusterIdentity", "hibernated"):
-            if name in kept and kept[name] in _EMPTY:
-                del kept[name]
-        if "gardener" in kept:
-            kept["gardener"] = {name: f"<{name}>" for name in kept["gardener"]}
-    if kind == "Seed":
-        kept.pop("phase", None)
-        if "kubernetesVersion" in kept:
-            kept["kubernetesVersion"] = "<version>"
-        if mapping(kept.get("lastOperation")).get("state") in {"Error", "Processing"}:
-            kept["lastOperation"] = "<of the seed flow>"
-    return kept
-
-
-_SHOWN = ("type", "status", "reason", "message", "codes")
-
-
-def _only(obj: Object, fields: Sequence[str]) -> Object:
-    """Paths of fields; the metadata is added unless the first one is `!metadata`."""
-    has_metadata = fields[:1] != ["!metadata"]
-    kept: Object = {}
-    for path in ("metadata", *fields) if has_metadata else fields[1:]:
-        *parents, last = path.split(".")
-        source, target = obj, kept
-        for name in parents:
-            if not isinstance(source.get(name), dict):
-                break
-            source, target = source[name], target.setdefault(name, {})
-        else:
-            if last in source:
-                target[last] = source[last]
-    return {name: value for name, value in kept.items() if value != {}}

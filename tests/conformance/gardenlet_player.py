@@ -1,6 +1,6 @@
 """Plays the scenarios of a gardenlet between a garden and a seed, and reports what each has seen.
 
-Nothing is cleaned up but what scenarios that come after it would see. What is to be seen in the end may come late, on a
+Nothing is cleaned up but what scenarios see that come after one that is `alone`. What is to be seen in the end may come late, on a
 busy machine.
 """
 
@@ -22,17 +22,20 @@ from conformance.gardenlet_scenarios import SHARED_SEED, GardenletScenario
 from conformance.gardenlet_sites import Sites
 from conformance.scenario_data import Observations, Ref
 from conformance.scenario_normal import contains
+from kit.chart_archives import archive
 from kit.eventually import soon
-from kube.errors import AlreadyExists, ApiError, Conflict, KindNotServed, KubeError, NotFound
+from kube.errors import AlreadyExists, ApiError, Conflict, KindBusy, KindNotServed, KubeError, NotFound
 from kube.objects import Object, mapping
+from kube.paths import at
 
 CORE = "core.gardener.cloud/v1beta1"
+MANAGED_RESOURCE = ("resources.gardener.cloud/v1alpha1", "ManagedResource")
 CSRS = ("certificates.k8s.io/v1", "CertificateSigningRequest")
 _STABLE = 5.0
 """Seconds, unless a step says."""
 _PATIENCE = 90.0
 """Seconds at least for what becomes so: the bounds of steps are those of a machine that is not busy."""
-_LOOK = 0.7
+_LOOK = 1.0
 
 
 @dataclass(slots=True)
@@ -46,20 +49,32 @@ class Play:
     normal: GardenletNormal
     kubeconfigs: dict[str, Object] = field(default_factory=dict)
     seen: Observations = field(default_factory=dict)
+    _put_into_seed: list[Ref] = field(default_factory=list)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it has a gardenlet of its own that no other may run beside in the seed."""
+        return bool(self.scenario.own and self.scenario.alone)
 
     @property
     def namespace(self) -> str:
         return f"garden-{self.name}"
 
     async def run(self) -> None:
-        """What goes wrong is the observation `error`."""
+        """What goes wrong is the observation `!`."""
         try:
             await self._play()
         except (KubeError, AssertionError, KindNotServed, TimeoutError) as error:
-            self.seen["error"] = {"": self.normal.text(f"{type(error).__name__}: {error}")}
+            self.seen["!"] = {"": self.normal.text(f"{type(error).__name__}: {error}")}
         finally:
             if self.scenario.own:
                 await self.gardenlet.close()
+
+    async def clean_up(self) -> None:
+        """Of what it has put into the seed, all that gardenlets look at."""
+        for ref in reversed(self._put_into_seed):
+            if ref.kind != "Namespace":
+                await self._delete("seed", ref)
 
     async def _play(self) -> None:
         if self.scenario.project:
@@ -87,8 +102,7 @@ class Play:
                 await self._patch(text, self._expanded(body), step.get("sub", ""))
             case {"delete": refs}:
                 for cluster, ref in map(self._ref, refs):
-                    with contextlib.suppress(NotFound):
-                        await self.sites[cluster].delete(ref)
+                    await self._delete(cluster, ref)
             case {"sleep": seconds}:
                 await asyncio.sleep(seconds)
             case {"wait": text, "for": wanted}:
@@ -140,6 +154,8 @@ class Play:
                 return _base64(text)
             case {"x-kubeconfig": name}:
                 return _base64(json.dumps(self.kubeconfigs[name]))
+            case {"x-tgz": files}:
+                return base64.b64encode(archive(files)).decode()
             case {"x-ca-of": cluster}:
                 return self.sites[cluster].ca
             case dict():
@@ -163,13 +179,20 @@ class Play:
             reference |= {"uid": live["metadata"]["uid"], "controller": True, "blockOwnerDeletion": False}
             obj["metadata"]["ownerReferences"] = [reference]
 
+        has_observed = mapping(obj.get("status")).get("observedGeneration") == "current"
+
         async def is_put() -> bool:
+            if has_observed:
+                live = await site.get(Ref.of(obj)) or obj
+                obj["status"]["observedGeneration"] = live["metadata"].get("generation", 1)
             await site.put(obj)
             return True
 
         # Admission learns of what was put before a moment later.
-        passing = (Conflict, AlreadyExists, NotFound, ApiError)
+        passing = (Conflict, AlreadyExists, NotFound, ApiError, KindBusy)
         await soon(is_put, f"{obj['kind']} {obj['metadata']['name']} to be put", passing=passing)
+        if cluster == "seed":
+            self._put_into_seed.append(Ref.of(obj))
 
     async def _patch(self, text: str, body: Object, subresource: str) -> None:
         cluster, ref = self._ref(text)
@@ -184,7 +207,15 @@ class Play:
             return True
 
         # What a controller is to make may not be there yet.
-        await soon(is_patched, f"{ref} to be patched", passing=(NotFound, Conflict), seconds=_PATIENCE)
+        await soon(is_patched, f"{ref} to be patched", passing=(NotFound, Conflict, KindBusy), seconds=_PATIENCE)
+
+    async def _delete(self, cluster: str, ref: Ref) -> None:
+        async def is_deleted() -> bool:
+            with contextlib.suppress(NotFound):
+                await self.sites[cluster].delete(ref)
+            return True
+
+        await soon(is_deleted, f"{ref} to be deleted", passing=(KindBusy,))
 
     async def _kubeconfig(self, step: Object) -> Object:
         url = await self.gardenlet.url("garden")
@@ -223,14 +254,12 @@ class Play:
                     return live is None
                 case "present":
                     return live is not None
-                case {"$not": inner}:
-                    return live is not None and not contains(live, inner)
                 case _:
                     return live is not None and contains(live, wanted)
 
         # The original went on after its time; what is to be seen is seen by the next observation.
         with contextlib.suppress(AssertionError):
-            await soon(is_so, f"{text} to be {wanted}", seconds=_PATIENCE)
+            await soon(is_so, f"{text} to be {wanted}", seconds=_PATIENCE, passing=(KindBusy,))
 
     async def _observe(self, step: Object) -> dict[str, Any]:
         """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""
@@ -239,7 +268,10 @@ class Play:
         last: dict[str, Any] | None = None
         while True:
             await asyncio.sleep(_LOOK)
-            found = {name: each for what in step["of"] async for name, each in self._look(what, step.get("fields", {}))}
+            try:
+                found = await self._found(step)
+            except KindBusy:
+                continue
             now = time.monotonic()
             if found != last:
                 since, last = now, found
@@ -247,6 +279,10 @@ class Play:
                 seen = {**self.seen, step["observe"]: found}
                 if accepts(self.scenario, seen) or not accepts(self.scenario, self.seen) or now - began > _PATIENCE:
                     return dict(sorted(found.items()))
+
+    async def _found(self, step: Object) -> dict[str, Any]:
+        fields = step.get("fields", {})
+        return {name: each for what in step["of"] async for name, each in self._look(what, fields)}
 
     async def _look(self, what: str | Object, fields: Object) -> AsyncIterator[tuple[str, Any]]:
         match what:
@@ -266,9 +302,21 @@ class Play:
             case {"http": path}:
                 code, failed = await self.gardenlet.http(path, metrics="server" in what)
                 yield f"GET {path}", {"code": code, **({"failed": failed} if code >= 500 else {})}
+            case {"mr": name}:
+                async for content in self._content(name):
+                    yield content
             case {"list": [kind, *rest]}:
                 for name, obj in await self._listed(kind, *rest):
                     yield name, obj if isinstance(obj, str) else self.normal.of(obj, fields.get(obj["kind"]))
+
+    async def _content(self, managed_resource: str) -> AsyncIterator[tuple[str, Any]]:
+        namespace, _, name = managed_resource.partition("/")
+        seed = self.sites["seed"]
+        live = await seed.get(Ref(*MANAGED_RESOURCE, namespace, name))
+        yield self.normal.text(f"ManagedResource {managed_resource}"), self.normal.of(live)
+        for reference in at(live or {}, "spec", "secretRefs") or ():
+            secret = await seed.get(Ref("v1", "Secret", namespace, reference["name"]))
+            yield self.normal.text(f"Secret {reference['name']}"), self.normal.content(secret)
 
     async def _listed(
         self, api_version: str, kind: str, namespace: str | None = None, selector: str | None = None

@@ -66,19 +66,21 @@ async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 @dataclass(slots=True)
 class OwnGardenlet:
-    """One that does not run yet. Args: name: of its Seed; directory: for its files."""
+    """One that does not run yet. Args: name: of its Seed; directory: for its files; settings: beside those of all."""
 
     name: str
     sites: Sites
     fork: Fork
     directory: Path
+    settings: Object = field(default_factory=dict)
     _process: Forked | None = None
     _tunnels: dict[str, Tunnel] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
 
     async def start(self, patch: Object) -> None:
         own = {"metadata": {"name": self.name}, "spec": {"ingress": {"domain": f"ingress.{self.name}.example.com"}}}
-        await self.start_with(_merged(_merged(configuration(), {"seedConfig": own}), patch))
+        base = _merged(configuration(), {**self.settings, "seedConfig": own})
+        await self.start_with(_merged(base, patch))
 
     async def start_with(self, config: Object) -> None:
         files = {f"${name.upper()}_KUBECONFIG": await self._kubeconfig(name) for name in self.sites}

@@ -11,9 +11,12 @@ As in `scenario_data`, with placeholders (`garden_placeholders`; `$SEED` is the 
 
 A ref without prefix is in the garden, `seed:` names the other cluster; `in` does so for what a step puts. What is
 observed is a ref, {events: ref}, {list: [kind, namespace, selector]}, {csrs: common name}, {process: true},
-{http: path, server}, or {logged: [text]}, which is not compared.
+{http: path, server}, {mr: namespace/name}, which is the content of a ManagedResource, or {logged: [text]}, which is not
+compared. Types of conditions that are in `hide` are left out.
 
-A scenario that is `alone` changes what others see. `project: false` is one without a Project of its own.
+A scenario that is `alone` changes what others see (`seed`: what starting gardenlets see in the seed). `project: false` is one without a Project of its own.
+Those that were recorded with other settings have a gardenlet of their own, and waits for what flows of Shoots write are
+left out: none is played.
 """
 
 import gzip
@@ -36,6 +39,7 @@ class GardenletScenario(Scenario, frozen=True):
     alone: Any = False
     project: bool = True
     namespace: bool = True
+    hide: tuple[str, ...] = ()
 
 
 def load() -> dict[str, GardenletScenario]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.gardenlet_normal import GardenletNormal
-from conformance.gardenlet_player import Play
+from conformance.gardenlet_player import MANAGED_RESOURCE, Play
 from conformance.gardenlet_process import OwnGardenlet
 from conformance.gardenlet_scenarios import SHARED_SEED, GardenletScenario, configuration, prelude
 from conformance.gardenlet_sites import Sites, sites
-from conformance.scenario_data import Observations
+from conformance.object_normal import project_name
+from conformance.scenario_data import Observations, Ref
 from devcluster.cluster import Cluster
 from gardener.api.garden import SEEDS
 from gardener.api.seed_definitions import Stage, custom_resource_definitions
@@ -29,7 +30,7 @@ from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from localprocesses.components import Shape
 
-_AT_ONCE = 32
+_AT_ONCE = 64
 _PLAYED = (
     "node-lifecycle-controller",
     "node-ipam-controller",
@@ -44,10 +45,16 @@ _PLAYED = (
     "disruption-controller",
 )
 """Scenarios say what becomes of workloads and Nodes."""
+_SERVICES = "10.0.0.0/16"
 _SHAPES = {
-    "garden": Shape(scheduled=False),
-    "seed": Shape(services="10.0.0.0/16", played=_PLAYED, scheduled=False),
+    "garden": Shape(services=_SERVICES, scheduled=False),
+    "seed": Shape(services=_SERVICES, played=_PLAYED, scheduled=False),
 }
+_OF_GARDEN = ("seed-care",)
+"""Areas in which a gardenlet looks at all that its seed has in the namespace `garden`: their seed is the garden."""
+_OF_ALL = ("networkPolicy", "tokenRequestor", "tokenRequestorWorkloadIdentity", "vpaEvictionRequirements")
+_LEAVING_OTHERS_ALONE = {"controllers": {name: {"enabled": False} for name in _OF_ALL}}
+"""Gardenlets of one seed would do these twice, such as requesting each other's tokens."""
 
 
 def played(scenarios: Sequence[GardenletScenario]) -> dict[str, Observations]:
@@ -57,7 +64,8 @@ def played(scenarios: Sequence[GardenletScenario]) -> dict[str, Observations]:
     with ExitStack() as stack:
         clusters = {name: stack.enter_context(Cluster(shape=shape)) for name, shape in _SHAPES.items()}
         installed(clusters["garden"])
-        install_crd(clusters["seed"])
+        for cluster in clusters.values():
+            install_crd(cluster)
         for definition in (each for stage in Stage for each in custom_resource_definitions(stage)):
             clusters["seed"].api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition)
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gardenlets-")))
@@ -77,22 +85,42 @@ async def _play_all(
         run = random.randrange(1 << 16)
 
         def play(number: int, scenario: GardenletScenario) -> Play:
-            name = f"c{run:04x}{number:03}"
-            gardenlet = OwnGardenlet(name, found, fork, directory) if scenario.own else shared
-            return Play(scenario, name, found, gardenlet, GardenletNormal(name, ca=found["garden"].ca))
+            name = project_name(run, number)
+            seen = {**found, "seed": found["garden"]} if scenario.area in _OF_GARDEN else found
+            settings = _LEAVING_OTHERS_ALONE if scenario.alone else {}
+            gardenlet = OwnGardenlet(name, seen, fork, directory, settings) if scenario.own else shared
+            normal = GardenletNormal(name, ca=found["garden"].ca, hidden=scenario.hide)
+            return Play(scenario, name, seen, gardenlet, normal)
 
         plays = [play(number, scenario) for number, scenario in enumerate(scenarios)]
-        # Gardenlets of one seed would request each other's tokens.
-        for own in (False, True):
-            chosen = [each for each in plays if each.scenario.own is own]
-            if chosen and not own:
-                await shared.start_with(configuration())
-                await _until_registered(found)
-            await _at_once([each for each in chosen if not each.scenario.alone])
-            for play_alone in (each for each in chosen if each.scenario.alone):
-                await play_alone.run()
-            await shared.close()
+        # It would not start with what is put into its seed for others.
+        await shared.start_with(configuration())
+        await _until_registered(found)
+        await asyncio.gather(
+            _of_shared(shared, [each for each in plays if not each.scenario.own]),
+            *(
+                _one_by_one([each for each in plays if each.is_apart and each.sites["seed"] is seed])
+                for seed in found.values()
+            ),
+        )
+        await _at_once([each for each in plays if each.scenario.own and not each.scenario.alone])
         return {each.scenario.id: each.seen for each in plays}
+
+
+async def _of_shared(gardenlet: OwnGardenlet, plays: Sequence[Play]) -> None:
+    await _at_once([each for each in plays if not each.scenario.alone])
+    await _one_by_one([each for each in plays if each.scenario.alone])
+    await gardenlet.close()
+    seed = gardenlet.sites["seed"]
+    for left in await seed.listed(*MANAGED_RESOURCE, "garden"):
+        # All gardenlets of a seed report how these are.
+        await seed.delete(Ref.of(left))
+
+
+async def _one_by_one(plays: Sequence[Play]) -> None:
+    for each in plays:
+        await each.run()
+        await each.clean_up()
 
 
 async def _at_once(plays: Sequence[Play]) -> None:

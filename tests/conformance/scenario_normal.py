@@ -182,7 +182,9 @@ def of_any_version(value: Any) -> Any:
 
 
 def contains(whole: Any, part: Any) -> bool:
-    """Whether everything in `part` is in `whole`; items of lists in any order."""
+    """Whether everything in `part` is in `whole`; items of lists in any order. {$not: x}: anything but x."""
+    if isinstance(part, dict) and part.keys() == {"$not"}:
+        return not contains(whole, part["$not"])
     if isinstance(part, dict) and isinstance(whole, dict):
         return all(contains(whole.get(name), inner) for name, inner in part.items())
     if isinstance(part, list) and isinstance(whole, list):

@@ -20,19 +20,25 @@ _ABOUT = {"Chart.yaml": "apiVersion: v1\nname: c\nversion: 0.1.0\n", "values.yam
 def packed(files: Mapping[str, str] | None = None, *, links: Mapping[str, str] | None = None) -> bytes:
     """Args: files: of the chart `c`, beside what every chart has; none: a ConfigMap. links: symbolic ones."""
     content = {**_ABOUT, **({"templates/a.yaml": CONFIG_MAP} if files is None else files)}
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        for name, text in content.items():
-            entry = tarfile.TarInfo(f"c/{name}")
-            entry.size = len(text.encode())
-            tar.addfile(entry, io.BytesIO(text.encode()))
-        for name, target in (links or {}).items():
-            link = tarfile.TarInfo(f"c/{name}")
-            link.type, link.linkname = tarfile.SYMTYPE, target
-            tar.addfile(link)
-    return archive.getvalue()
+    links = {f"c/{name}": target for name, target in (links or {}).items()}
+    return archive({f"c/{name}": text for name, text in content.items()}, links=links)
 
 
 def raw_chart(files: Mapping[str, str] | None = None) -> str:
     """As a ControllerDeployment has it."""
     return base64.b64encode(packed(files)).decode()
+
+
+def archive(files: Mapping[str, str], *, links: Mapping[str, str] | None = None) -> bytes:
+    """Args: files: by their paths, all that are in it. links: symbolic ones."""
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as tar:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+        for path, target in (links or {}).items():
+            link = tarfile.TarInfo(path)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
+    return written.getvalue()
