@@ -10,7 +10,6 @@ from aiohttp import web
 
 from agent.gardenlet.flow.record import FlowRecords, Flows, Subject
 from agent.shared.pages import answers, templates
-from agent.shared.pages.templates import STATIC
 from gardener.flow_reports import FlowReport, State, bars, duration, ticks
 from kube.clock import utc_now
 
@@ -26,22 +25,19 @@ _LOOKS: Mapping[State, tuple[str, str]] = {
     State.NOT_STARTED: ("–", "dim"),
 }
 
-environment = templates.environment(Path(__file__).parent / "templates")
+environment = templates.environment(Path(__file__).parent / "templates", server="Gardenlet", files="static")
 environment.globals |= {"looks": _LOOKS, "width": _WIDTH, "ticks": ticks, "duration": duration}
 environment.globals["bars"] = lambda report: bars(report, width=_WIDTH, least=_LEAST)
 
 
 def answer(request: web.BaseRequest, records: FlowRecords, *, on_loopback: bool) -> web.Response:
-    if refused := answers.refusal(request, on_loopback=on_loopback):
-        return refused
+    if first := templates.answer_first(request, request.path.removeprefix("/flows/static"), on_loopback=on_loopback):
+        return first
     # Encoded, as a name could have a slash in it for all we know.
     parts = [unquote(each) for each in request.rel_url.raw_path.split("/")[2:]]
     as_json = request.query.get("format") == "json"
-    match parts:
-        case [] | [""]:
-            return _list(records, parts, as_json=as_json)
-        case ["static", name] if f"/{name}" in STATIC:
-            return answers.kept(*STATIC[f"/{name}"])
+    if parts in ([], [""]):
+        return _list(records, parts, as_json=as_json)
     subject, flows = _found(records, parts)
     if subject is None or flows is None:
         return _not_found(parts, as_json=as_json)

@@ -94,7 +94,7 @@ def span_of(page: Page[Any], noun: str) -> str:
 
 
 def _environment() -> Environment:
-    made = templates.environment(Path(__file__).parent / "templates")
+    made = templates.environment(Path(__file__).parent / "templates", server="Resource manager")
     made.globals |= {
         "age": _age,
         "condition_look": _condition_look,

@@ -12,7 +12,7 @@ from agent.resource_manager.status_page.object_page import LiveReader, find_refe
 from agent.resource_manager.status_page.pages import ChangesQuery, changes_page, list_page, one_page
 from agent.resource_manager.status_page.rendering import render
 from agent.shared.pages import answers
-from agent.shared.pages.templates import STATIC
+from agent.shared.pages.templates import answer_first
 from kube.objects import Key
 from process.server import HttpServer
 
@@ -30,11 +30,8 @@ class StatusPage:
         self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, request: web.BaseRequest) -> web.Response:
-        if refused := answers.refusal(request, on_loopback=self._on_loopback):
-            return refused
-        if request.path in STATIC:
-            return answers.kept(*STATIC[request.path])
-        return answers.fresh(*await self._page(request))
+        first = answer_first(request, request.path, on_loopback=self._on_loopback)
+        return answers.fresh(*await self._page(request)) if first is None else first
 
     async def _page(self, request: web.BaseRequest) -> tuple[int, str]:
         # Encoded, as a name could have a slash in it for all we know.

@@ -1,4 +1,6 @@
-"""Pages out of templates: Jinja escapes whatever is not markup of a template, and `printable` what can't be seen.
+"""Pages out of templates, which extend `page.html`.
+
+Jinja escapes whatever is not markup of a template, and `printable` what can't be seen.
 
 Style, script and icon are served by ourselves, so that nothing is asked of anybody else.
 """
@@ -7,9 +9,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from agent.shared.pages import answers
 from kube.clock import format_time
 from kube.visible_text import TEXT, printable
 
@@ -48,10 +52,23 @@ def _shortened(text: str | None, most: int = _LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def environment(templates: Path) -> Environment:
-    """For the templates in a folder, which find the paths of static files in `static`."""
+def answer_first(request: web.BaseRequest, path: str, *, on_loopback: bool) -> web.Response | None:
+    """A refusal, or a static file, which `path` names; None: a page is wanted."""
+    if refused := answers.refusal(request, on_loopback=on_loopback):
+        return refused
+    return answers.kept(*STATIC[path]) if path in STATIC else None
+
+
+def environment(templates: Path, *, server: str, files: str = "") -> Environment:
+    """For the templates in a folder, which find the paths of static files in `static`.
+
+    Args:
+        templates: the folder.
+        server: what people call the program.
+        files: where the static files are, from the `root` of a page.
+    """
     made = Environment(
-        loader=FileSystemLoader(templates),
+        loader=FileSystemLoader([templates, _HERE / "templates"]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -60,5 +77,6 @@ def environment(templates: Path) -> Environment:
         auto_reload=False,
     )
     made.filters |= {"shortened": _shortened, "timestamp": format_time}
-    made.globals |= {"static": {name: path for name, (path, _, _) in _FILES.items()}}
+    made.globals |= {"static": {name: f"{files}{path}" for name, (path, _, _) in _FILES.items()}}
+    made.globals |= {"server": server, "root": ""}
     return made
