@@ -12,7 +12,7 @@ from devcluster.demo import stage
 from devcluster.demo.garden import GardenDemo
 from devcluster.demo.resource_manager import ResourceManagerDemo
 from devcluster.garden.box import GardenBox
-from devcluster.garden.seed import GARDENLET, SeedBox
+from devcluster.garden.seed import GARDENLET, SHAPE_WITH_SHOOTS, SeedBox
 from kube.errors import KubeError
 from kube.names import dns_label_problems
 from kube.visible_text import LINES, printable
@@ -53,8 +53,10 @@ def _up(options: argparse.Namespace) -> int:
     for name in ("demo_data", "no_authorizer", "seed"):
         if getattr(options, name) and not options.garden:
             raise LocalProcessError(f"--{name.replace('_', '-')} needs --garden")
-    if options.in_garden and not options.seed:
-        raise LocalProcessError("--in-garden needs --seed")
+    if (options.in_garden or options.shoots) and not options.seed:
+        raise LocalProcessError("--in-garden and --shoots need --seed")
+    if options.in_garden and options.shoots:
+        raise LocalProcessError("Shoots need a seed with a cluster of its own: leave out --in-garden")
     wanted = options.kubernetes_version
     assets.find_or_build(wanted)
     was_up = Cluster.running(options.name) is not None
@@ -72,7 +74,7 @@ def _up(options: argparse.Namespace) -> int:
         demo_data = options.demo_data or bool(options.seed)
         _make_garden(GardenBox(cluster), demo_data=demo_data, authorizes=not options.no_authorizer)
     if options.seed:
-        _make_seed(cluster, options.seed, in_garden=options.in_garden)
+        _make_seed(cluster, options.seed, in_garden=options.in_garden, shoots=options.shoots)
     how = "is up already" if was_up else f"came up after {time.monotonic() - start:.1f} s"
     print(f"the cluster {options.name!r} {how}, with Kubernetes {found}, at {cluster.url}")
     print(f"export KUBECONFIG={cluster.kubeconfig}")
@@ -86,12 +88,13 @@ def _make_garden(garden: GardenBox, *, demo_data: bool, authorizes: bool) -> Non
         garden.add_demo_data()
 
 
-def _make_seed(garden: Cluster, name: str, *, in_garden: bool) -> None:
+def _make_seed(garden: Cluster, name: str, *, in_garden: bool, shoots: bool) -> None:
     GardenBox(garden).start_controllers()
-    cluster = garden if in_garden else garden.below(name, nodes=1).start()
+    shape = SHAPE_WITH_SHOOTS if shoots else None
+    cluster = garden if in_garden else garden.below(name, nodes=1, shape=shape).start()
     gardenlet = cluster.component_states().get(GARDENLET)
     if gardenlet is None or gardenlet["exit"] is not None:
-        SeedBox(garden, cluster, name).install()
+        SeedBox(garden, cluster, name, shoots=shoots).install()
     print(f"the Seed {name!r} is ready; the kubeconfig of its cluster: {cluster.kubeconfig}")
 
 
@@ -174,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     seed = "with --garden: also controllers, demo data, and a Seed with its gardenlet, in the cluster GARDEN.SEED"
     up.add_argument("--seed", type=_seed_name, metavar="SEED", help=seed)
     up.add_argument("--in-garden", action="store_true", help="with --seed: the garden's cluster is the seed")
+    up.add_argument("--shoots", action="store_true", help="with --seed: Shoots become clusters, as processes")
     command("down", _down, "stop a cluster and remove all that it holds")
     command("status", _status, "say whether a cluster is up (exit code 0) or not (1), and what it runs")
     command("kubeconfig", _kubeconfig, "print the path of a cluster's kubeconfig")

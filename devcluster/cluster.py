@@ -83,9 +83,9 @@ class Cluster:
         cluster = cls(name=name, owner=0)
         return cluster if cluster.is_running() else None
 
-    def below(self, name: str, *, nodes: int = 0) -> "Cluster":
+    def below(self, name: str, *, nodes: int = 0, shape: Shape | None = None) -> "Cluster":
         """Another cluster, which ends with this one."""
-        return Cluster(name=f"{self.name}.{name}", nodes=nodes, owner=self._owner, release=self._release)
+        return Cluster(name=f"{self.name}.{name}", nodes=nodes, owner=self._owner, release=self._release, shape=shape)
 
     # --- access
 

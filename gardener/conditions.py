@@ -1,10 +1,10 @@
 """Types of conditions, and what is said in them by more than one program."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kube.clock import parse_time, time_or_none
+from kube.clock import format_time, parse_time, time_or_none
 from kube.conditions import Condition
 from kube.objects import Object, mapping, mappings, text
 
@@ -113,6 +113,20 @@ def _has_just_succeeded(operation: Mapping[str, Any] | None, threshold: float, n
         return False
     ended = time_or_none(operation.get("lastUpdateTime"))
     return ended is not None and now <= ended + timedelta(seconds=threshold)
+
+
+def to_be_checked(listed: Iterable[Object], types: Collection[str], *, now: datetime) -> list[Object]:
+    """Conditions of an object on which an operation has just succeeded.
+
+    Those of these types say nothing about what has just been rolled out, until they are checked again. What is wrong
+    stays so.
+    """
+    moment = format_time(now)
+    hint = {"status": IN_PROGRESS, "lastTransitionTime": moment, "lastUpdateTime": moment}
+    return [
+        {**each, **hint} if each.get("type") in types and each.get("status") not in {"False", IN_PROGRESS} else each
+        for each in listed
+    ]
 
 
 def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:

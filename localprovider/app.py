@@ -8,6 +8,7 @@ from kube.runtime.loop import ControlLoop
 from localprovider.extensions.actuators import ACTUATORS, World
 from localprovider.extensions.controller import declare
 from localprovider.extensions.state import State
+from localprovider.runner.controller import Runner
 from process.composition import Composition, Parts
 from process.controllers import Controllers
 
@@ -16,8 +17,14 @@ def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
     config, seed = base.config, base.clusters["seed"]
     world = World(client=seed.client, state=State(Path(config.state_dir)))
 
+    runner = Runner(seed, Path(config.state_dir), seed_kubeconfig=Path(config.seed_client_connection.kubeconfig))
+
     async def control_loops() -> Sequence[ControlLoop]:
         workers = config.controllers.concurrent_syncs
-        return [declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS]
+        return [
+            *(declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS),
+            *runner.control_loops(),
+        ]
 
-    return Parts(work=[Controllers(base.clusters, config=config, kinds_of=("seed",), compose=control_loops)])
+    controllers = Controllers(base.clusters, config=config, kinds_of=("seed",), compose=control_loops)
+    return Parts(ready=[runner], work=[controllers])

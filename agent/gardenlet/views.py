@@ -8,6 +8,7 @@ from gardener.api.garden import (
     CONTROLLER_INSTALLATIONS,
     CONTROLLER_REGISTRATIONS,
     SEEDS,
+    SHOOTS,
 )
 from gardener.keys import SEED_LABEL_PREFIX
 from kube.objects import Object, key, spec, text
@@ -26,6 +27,12 @@ CONTROLLER_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_f
 def controller_installations_view(seed: str) -> View[Object]:
     """Those on the Seed."""
     return View(CONTROLLER_INSTALLATIONS, without_managed_fields, field_selector=f"spec.seedRef.name={seed}")
+
+
+@cache
+def shoots_view(seed: str) -> View[Object]:
+    """Those that are on the Seed, or have not left it yet."""
+    return View(SHOOTS, without_managed_fields, label_selector=f"{SEED_LABEL_PREFIX}{seed}=true")
 
 
 @cache

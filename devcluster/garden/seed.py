@@ -9,22 +9,23 @@ from collections.abc import Callable
 from datetime import datetime
 
 from agent.gardenlet.components.resource_manager.configuration import of_seed
-from config import gardenlet
+from config import gardenlet, local_provider
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.box import account_of
 from devcluster.garden.objects import GARDENLET_ACCOUNT, NAMESPACE
 from devcluster.program import Program
-from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
+from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
 from kube.clock import format_time, utc_now
 from kube.errors import NotFound
 from kube.objects import Object, condition, key, mapping, spec
-from kube.paths import at
+from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, SECRETS
 from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
 from localprocesses.local import wait_until
 from localprocesses.pki import kubeconfig, token_credentials
+from localprocesses.versions import NEWEST
 
 _API_SERVER: Object = {
     **ENDPOINTS.type_meta,
@@ -33,37 +34,61 @@ _API_SERVER: Object = {
 }
 """Where pods would find it, of which none runs; 127.0.0.1 is refused. Network policies follow from it."""
 GARDENLET, RESOURCE_MANAGER = "gardenlet", "gardener-resource-manager"
+LOCAL_PROVIDER = "local-provider"
 CERTIFICATE_SECRET = "gardenlet-kubeconfig"
 _BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
 _BOOTSTRAPPERS = "system:bootstrappers:gardenlet"
 _READY_SECONDS = 180.0
+_PROFILE = "local"
+
+
+SHAPE_WITH_SHOOTS = Shape(played=("deployment", "replicaset"))
+"""Of a seed whose Deployments are processes of this computer."""
 
 
 class SeedBox:
-    """Args: seed: the cluster, which may be the garden's; name: of the Seed; visible: to the scheduler."""
+    """Args:
+    seed: the cluster, which may be the garden's.
+    name: of the Seed.
+    visible: to the scheduler.
+    shoots: whether Shoots become clusters, which takes a cluster of the shape above.
+    """
 
-    def __init__(self, garden: Cluster, seed: Cluster, name: str, *, visible: bool = True) -> None:
+    def __init__(
+        self, garden: Cluster, seed: Cluster, name: str, *, visible: bool = True, shoots: bool = False
+    ) -> None:
         self._garden, self._seed, self.name = garden, seed, name
         account = account_of(seed, GARDENLET_ACCOUNT)
-        self.gardenlet = Program(
-            "agent", seed, configuration(name, visible=visible), name=GARDENLET, kubeconfig=account
-        )
+        config = configuration(name, visible=visible, shoots=shoots)
+        self.gardenlet = Program("agent", seed, config, name=GARDENLET, kubeconfig=account)
         self.resource_manager = Program("agent", seed, _resource_manager(), name=RESOURCE_MANAGER)
+        self.provider = Program("localprovider", seed, _provider(seed), name=LOCAL_PROVIDER) if shoots else None
 
     def install(self) -> list[Program]:
         """Returns when the Seed is ready. Raises LocalProcessError, KubeError."""
         self.prepare()
         self.give_bootstrap_token()
-        self.gardenlet.start()
-        self.resource_manager.start()
+        programs = [*([self.provider] if self.provider else []), self.gardenlet, self.resource_manager]
+        for each in programs:
+            each.start()
         self.wait_until_ready()
-        return [self.gardenlet, self.resource_manager]
+        return programs
 
     def prepare(self) -> None:
         """Makes what is there before a gardenlet. Raises KubeError."""
         for obj in objects.of_seed():
             self._seed.api.apply(objects.path(obj), obj)
         self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), _API_SERVER)
+        if self.provider is not None:
+            self._offer_version()
+
+    def _offer_version(self) -> None:
+        """Shoots can have the version whose programs are here."""
+        path = CLOUD_PROFILES.path(name=_PROFILE)
+        versions = mappings_at(self._garden.api.get(path), "spec", "kubernetes", "versions")
+        own = {"version": NEWEST, "classification": "supported"}
+        if own["version"] not in [each["version"] for each in versions]:
+            self._garden.api.patch(path, {"spec": {"kubernetes": {"versions": [*versions, own]}}})
 
     def give_bootstrap_token(self) -> str:
         """To the gardenlet, in a Secret of the seed. Returns the name of the Secret in the garden that is the token."""
@@ -129,8 +154,10 @@ class SeedBox:
         return f"the status of the Seed is {status}; {self.gardenlet.log_end()}"
 
 
-def configuration(name: str, *, visible: bool) -> Object:
+def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
     """Of the gardenlet of a Seed on this computer."""
+    # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to look at.
+    off = ["controllerInstallation", "controllerInstallationCare", *([] if shoots else ["shoot"])]
     component = gardenlet.COMPONENT
     return {
         "apiVersion": component.api_version,
@@ -139,8 +166,7 @@ def configuration(name: str, *, visible: bool) -> Object:
             "bootstrapKubeconfig": {"name": _BOOTSTRAP_SECRET, "namespace": NAMESPACE},
             "kubeconfigSecret": {"name": CERTIFICATE_SECRET, "namespace": NAMESPACE},
         },
-        # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to look at.
-        "controllers": {"controllerInstallation": {"enabled": False}, "controllerInstallationCare": {"enabled": False}},
+        "controllers": {each: {"enabled": False} for each in off},
         "resources": {"capacity": {"shoots": "10"}},
         "localProfile": {},
         "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible)},
@@ -163,6 +189,17 @@ def _conditions_of_extension(now: datetime) -> list[Object]:
     times = {"lastTransitionTime": moment, "lastUpdateTime": moment}
     statuses = {VALID: "True", INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
     return [{"type": name, "status": status, **why, **times} for name, status in statuses.items()]
+
+
+def _provider(seed: Cluster) -> Object:
+    """Of the local provider, which ends with the seed, and so do the processes of Shoots."""
+    component = local_provider.COMPONENT
+    return {
+        "apiVersion": component.api_version,
+        "kind": component.kind,
+        "stateDir": str(seed.state / "provider"),
+        "leaderElection": {"leaderElect": False},
+    }
 
 
 def _resource_manager() -> Object:

@@ -1,6 +1,6 @@
 """The state of a Shoot, by its status."""
 
-from gardener import keys
+from gardener import keys, operations
 from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
 from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
@@ -73,6 +73,21 @@ def seeds_of(shoot: Object) -> list[str]:
 def selectors_of_users(seed: str) -> tuple[str, str]:
     """Field selectors that together find each Shoot of which the Seed is one of `seeds_of`, once."""
     return f"spec.seedName={seed}", f"spec.seedName!={seed},status.seedName={seed}"
+
+
+def operation_of(shoot: Object) -> str:
+    """The type of the operation that its responsible Seed has to carry out.
+
+    A Shoot that is to move is deleted where it is, unless it has begun to leave: else what is there would stay.
+    """
+    scheduled, present = text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName"))
+    last = last_operation(shoot)
+    if scheduled and present and scheduled != present:
+        has_begun = last.get("type") == operations.MIGRATE
+        return operations.DELETE if is_deleting(shoot) and not has_begun else operations.MIGRATE
+    if last.get("type") == operations.MIGRATE and last.get("state") in {operations.SUCCEEDED, operations.ABORTED}:
+        return operations.RESTORE
+    return operations.operation_of(shoot)
 
 
 def references(shoot: Object) -> list[tuple[Resource, str]]:

@@ -440,14 +440,20 @@ class Client:
         propagation: str = "",
         uid: str = "",
         resource_version: str = "",
+        grace_seconds: int | None = None,
         timeout: float | None = None,
     ) -> None:
-        """DELETE, with the preconditions that are given (409 if they do not hold)."""
+        """DELETE, with the preconditions that are given (409 if they do not hold).
+
+        Args: grace_seconds: that it has for its end; None: as many as it says itself.
+        """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {field: value for field, value in preconditions.items() if value}
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if propagation:
             options["propagationPolicy"] = propagation
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
         if preconditions:
             options["preconditions"] = preconditions
         path = resource.path(namespace=namespace, name=_one(name))

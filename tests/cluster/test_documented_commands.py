@@ -55,6 +55,7 @@ LEFT_OUT = {
     r"\.venv/bin/pytest|(CRASH_SWEEP|WEBHOOK_FUZZ_EXAMPLES)=": "these are tests themselves",
     r"\.venv/bin/pip install": "needs an index",
     r"\.venv/bin/python -m devcluster (up --name old|build)": _BUILDS,
+    r"\.venv/bin/python -m devcluster up .*--shoots": "test_shoot_life.py starts one",
     r"kubectl mr |pip ": "test_kubectl_mr_docs.py runs the page",
     r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_kubeconfigs.py, test_gardenlet_flows.py",
     r"KUBECONFIG=seed.kubeconfig ": "test_box_of_seed.py and test_local_provider_extensions.py start them",

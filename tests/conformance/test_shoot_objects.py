@@ -20,13 +20,13 @@ from agent.gardenlet.components import (
     referenced_resources,
     shoot_backup_entry,
     shoot_exposure,
-    shoot_extensions,
     shoot_namespace,
     shoot_system,
 )
 from agent.gardenlet.components.control_plane import Running
 from agent.gardenlet.components.etcd_schedules import schedules
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.shoot.main.rules.extensions import wanted
 from config.resource_manager import decode
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from conformance.seed_objects import Name, by_name, differences, normal, unhashed, valid
@@ -339,7 +339,7 @@ def written(moment: str) -> Iterator[Object]:
     yield from resource_manager.objects(its_resource_manager(moment))
     yield from gardener_access.objects(access())
     yield from records(moment)
-    yield from shoot_extensions.objects(shoot(moment), NAMESPACE)
+    yield from (each.manifest(NAMESPACE) for each in wanted(shoot(moment), []).values())
     yield from shoot_system.namespaces(NAMESPACE)
     yield from shoot_system.system(NAMESPACE)
     yield from shoot_system.identity(NAMESPACE, shoot_system.identity_of(NAMESPACE, UID, "rig"))

@@ -31,7 +31,7 @@ Of a Shoot, in its namespace in the seed:
     gardener_access          with what Gardener works in the Shoot
     shoot_system             what every Shoot has in its own cluster
     referenced_resources     copies of what it refers to in the garden
-    dns_records, shoot_extensions   what is asked of extensions
+    dns_records              names of its API server
     shoot_backup_entry       in the garden: where its backups are
 
 `parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are what they are made of.

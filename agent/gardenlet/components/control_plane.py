@@ -47,7 +47,6 @@ KUBECONFIG_DIRECTORY = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig
 KUBECONFIG_FILE = f"{KUBECONFIG_DIRECTORY}/kubeconfig"
 CLASS_SHOOT = "shoot"
 """Of Secrets whose tokens are of the Shoot."""
-_NO_CLEANUP = "shoot.gardener.cloud/no-cleanup"
 _ORIGIN_GARDENER = {"origin": "gardener"}
 _ACCESS_PREFIX = "shoot-access-"
 
@@ -93,7 +92,7 @@ def in_shoot(name: str, objects: Iterable[Object], *, namespace: str, keep_objec
         namespace,
         objects,
         labels=_ORIGIN_GARDENER,
-        inject_labels={_NO_CLEANUP: "true"},
+        inject_labels={keys.SHOOT_NO_CLEANUP: "true"},
         keep_objects=keep_objects,
     )
 

@@ -12,7 +12,6 @@ from kube.resources import SECRETS
 
 INTERNAL, EXTERNAL = "internal", "external"
 _IP_STACK = "dns.gardener.cloud/ip-stack"
-_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +26,7 @@ class Values:
         provider: type of the DNS provider.
         credentials: for the provider; content of a Secret.
         zone: empty: the extension finds it.
+        ttl: seconds for which resolvers may keep an answer.
     """
 
     namespace: str
@@ -37,6 +37,7 @@ class Values:
     provider: str
     credentials: Mapping[str, bytes] = field(repr=False)
     zone: str = ""
+    ttl: int = 120
 
 
 def name(shoot: str, role: str) -> str:
@@ -55,7 +56,7 @@ def record(values: Values) -> Object:
         "name": values.host,
         "recordType": record_type(values.addresses),
         "values": list(values.addresses),
-        "ttl": _SECONDS,
+        "ttl": values.ttl,
         "secretRef": {"name": _secret_name(values), "namespace": values.namespace},
         **({"zone": values.zone} if values.zone else {}),
     }

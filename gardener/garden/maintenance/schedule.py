@@ -80,10 +80,15 @@ def seconds_at_start(shoot: Object, now: datetime, uniform: Uniform) -> float:
     Which Shoots have been maintained in this occurrence of the window is not known of those that needed no change. So
     that not all of them are reconciled at once, they are spread over what is left of it.
     """
-    occurrence = current(shoot, now)
-    if occurrence is None or is_asked_for(shoot) or not is_due(shoot, now):
+    if is_asked_for(shoot) or not is_due(shoot, now):
         return 0.0
-    return _seconds_into(Occurrence(now, max(now, occurrence.end)), now, uniform)
+    return seconds_left(shoot, now, uniform)
+
+
+def seconds_left(shoot: Object, now: datetime, uniform: Uniform) -> float:
+    """Until some moment of what is left of the present occurrence of the window; 0 outside."""
+    occurrence = current(shoot, now)
+    return 0.0 if occurrence is None else _seconds_into(Occurrence(now, max(now, occurrence.end)), now, uniform)
 
 
 def _seconds_into(occurrence: Occurrence, now: datetime, uniform: Uniform) -> float:

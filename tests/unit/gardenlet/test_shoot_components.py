@@ -15,7 +15,6 @@ from agent.gardenlet.components import (
     kube_controller_manager,
     referenced_resources,
     shoot_backup_entry,
-    shoot_extensions,
     shoot_namespace,
 )
 from agent.gardenlet.components.control_plane import Running, etcd_members, least_api_servers
@@ -528,12 +527,6 @@ def test_a_token_that_was_put_into_a_kubeconfig_stays() -> None:
 def test_what_is_no_kubeconfig_has_no_token(data: Object | None) -> None:
     assert gardener_access.token_in({"data": data}) == ""
     assert gardener_access.token_in(None) == ""
-
-
-def test_extensions_are_those_of_the_shoot_and_those_of_all_shoots() -> None:
-    own = {"spec": {"extensions": [{"type": "b", "providerConfig": {"x": 1}}, {"type": "off", "disabled": True}]}}
-    found = shoot_extensions.objects(own, "n", also=["a", "b", "off"])
-    assert [each["spec"] for each in found] == [{"type": "a"}, {"type": "b", "providerConfig": {"x": 1}}]
 
 
 def test_copies_lose_what_kubectl_has_noted() -> None:

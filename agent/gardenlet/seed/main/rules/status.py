@@ -1,12 +1,11 @@
 """What is written into the status of a Seed, from the start of an operation to its end."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from agent.gardenlet.flow.graph import Snapshot
 from config.gardenlet.schema import Resources
-from gardener import conditions
+from gardener import conditions, operations
 from kube.clock import format_time
 from kube.objects import Object, integer, is_deleting, mappings, metadata
 from kube.paths import mapping_at
@@ -28,21 +27,11 @@ _HINTED = frozenset(
         conditions.SEED_SYSTEM_COMPONENTS_HEALTHY,
     }
 )
-"""Conditions that say nothing about what has just been deployed, until they are checked again."""
+"""Conditions that are checked again after an operation."""
 
 
 def operation_type(seed: Object) -> str:
     return "Delete" if is_deleting(seed) else "Reconcile"
-
-
-def _operation(of_type: str, state: str, progress: int, description: str, *, now: datetime) -> Object:
-    return {
-        "type": of_type,
-        "state": state,
-        "progress": progress,
-        "description": description,
-        "lastUpdateTime": format_time(now),
-    }
 
 
 def begun(
@@ -58,7 +47,7 @@ def begun(
     """Fields of the status when an operation on the Seed begins."""
     of_type = operation_type(seed)
     fields: Object = {
-        "lastOperation": _operation(of_type, "Processing", 0, _BEGUN[of_type], now=now),
+        "lastOperation": operations.operation(of_type, "Processing", 0, _BEGUN[of_type], now=now),
         "gardener": gardener,
         "kubernetesVersion": kubernetes_version,
         "observedGeneration": metadata(seed)["generation"],
@@ -87,23 +76,15 @@ def _without(amount: str, reserved: Any) -> str:
 def progressing(status: Object, snapshot: Snapshot, *, now: datetime) -> Object:
     """The status while a flow runs."""
     of_type = mapping_at(status, "lastOperation").get("type") or "Reconcile"
-    operation = _operation(of_type, "Processing", snapshot.progress, snapshot.description, now=now)
+    operation = operations.operation(of_type, "Processing", snapshot.progress, snapshot.description, now=now)
     return {**status, "lastOperation": operation}
 
 
 def succeeded(seed: Object, status: Object, *, now: datetime) -> Object:
     of_type = operation_type(seed)
-    operation = _operation(of_type, "Succeeded", 100, _SUCCEEDED[of_type], now=now)
-    hinted = [_hint(each, now=now) for each in mappings(status.get("conditions"))]
+    operation = operations.operation(of_type, "Succeeded", 100, _SUCCEEDED[of_type], now=now)
+    hinted = conditions.to_be_checked(mappings(status.get("conditions")), _HINTED, now=now)
     return {**status, "lastOperation": operation, "conditions": hinted}
-
-
-def _hint(condition: Mapping[str, Any], *, now: datetime) -> Object:
-    """The phase of the Seed is left as it was: that a condition is to be checked again makes nothing worse."""
-    if condition.get("type") not in _HINTED or condition.get("status") in ("False", conditions.IN_PROGRESS):
-        return dict(condition)
-    moment = format_time(now)
-    return {**condition, "status": conditions.IN_PROGRESS, "lastTransitionTime": moment, "lastUpdateTime": moment}
 
 
 def failed(seed: Object, status: Object, text: str, *, progress: int | None = None, now: datetime) -> Object:
@@ -113,5 +94,5 @@ def failed(seed: Object, status: Object, text: str, *, progress: int | None = No
         progress = integer(mapping_at(status, "lastOperation").get("progress"))
     return {
         **status,
-        "lastOperation": _operation(operation_type(seed), "Error", progress, description, now=now),
+        "lastOperation": operations.operation(operation_type(seed), "Error", progress, description, now=now),
     }

@@ -1,0 +1,1 @@
+"""Shoots: their clusters, and what is known of them."""

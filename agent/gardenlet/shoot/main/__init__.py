@@ -1,0 +1,1 @@
+"""The controller `shoot`: makes, changes and removes the clusters of Shoots."""

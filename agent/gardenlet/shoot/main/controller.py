@@ -1,0 +1,105 @@
+"""The controller `shoot`.
+
+Shoots  of the own Seed: that come, at a time that spreads them; that are asked for something (their generation), or are
+        to be deleted: at once
+
+Control planes run as processes of this computer so far: on another seed, Shoots are left alone.
+"""
+
+import asyncio
+import socket
+
+import structlog
+
+from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.context import Context
+from agent.gardenlet.shoot.main.flows.delete import DELETE
+from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
+from agent.gardenlet.shoot.main.reconcile import Reconciler
+from agent.gardenlet.shoot.main.rules.timing import Timing
+from agent.gardenlet.shoot_clusters import ShootClusters
+from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
+from gardener import operations
+from gardener.api.garden import SHOOTS
+from kube.objects import Object, text
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, EventHandler, Queue
+from kube.runtime.predicates import Predicate, changed
+from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.waiting import Waiting
+
+FLOWS = {
+    operations.CREATE: RECONCILE,
+    operations.RECONCILE: RECONCILE,
+    operations.DELETE: DELETE,
+}
+
+_LONGEST_SECONDS = 7200.0
+"""Of one operation: each of its waits has a limit of its own."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, seed, garden = context.config.controllers.shoot, context.seed, context.garden
+    loop = ControlLoop("shoot", kind=SHOOTS, workers=settings.concurrent_syncs, time_limit=_LONGEST_SECONDS)
+    timing = Timing(
+        settings=settings,
+        version=text(context.gardener.get("version")),
+        is_asked=context.api.is_due,
+    )
+    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), _spread(timing, context))
+    seeds = loop.watch(garden.caches, SEEDS_VIEW)
+    registrations = loop.watch(garden.caches, CONTROLLER_REGISTRATIONS_VIEW)
+    objects = ComponentObjects(seed, scope="shoot", writes=context.writes)
+    clusters = ShootClusters(seed.client, context.clusters, context.config.shoot_client_connection, resolves=_resolves)
+    loop.on_close(objects.close, clusters.close)
+    return loop.reconciled_by(
+        Reconciler(
+            config=context.config,
+            seed_name=context.seed_name,
+            gardener=context.gardener,
+            garden_identity=context.garden_identity,
+            seed=seed,
+            garden=garden,
+            api=context.api,
+            shoots=shoots,
+            seeds=seeds,
+            registrations=registrations,
+            statuses=context.statuses.of(garden, shoots),
+            objects=objects,
+            waiting=Waiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
+            garden_waiting=Waiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
+            shoot_clusters=clusters,
+            timing=timing,
+            flows=FLOWS,
+            records=context.flows,
+            recorder=context.garden_recorder,
+            period=settings.progress_report_period or 0.0,
+            clock=context.clock,
+        )
+    )
+
+
+def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
+    """What is found at the start comes at its time, what is asked for comes at once."""
+    asks: Predicate[Object] = changed("metadata.uid", "metadata.generation", "metadata.deletionTimestamp")
+
+    def handle(queue: Queue, change: Change[Object]) -> None:
+        if change.new is None:
+            return
+        if change.old is None:
+            delay = timing.first_delay(change.new, context.clock())
+            queue.add_after(change.key, delay, RESYNC if change.initial else CHANGE)
+        elif asks(change):
+            queue.add(change.key, CHANGE)
+
+    return handle
+
+
+async def _resolves(name: str) -> bool:
+    try:
+        await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return True

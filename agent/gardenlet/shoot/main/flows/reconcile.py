@@ -1,0 +1,312 @@
+"""The flow that makes a Shoot's cluster, changes it, has it sleep, and wakes it."""
+
+from collections.abc import Callable
+
+from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.extensions import Stage
+from agent.gardenlet.shoot.main.tasks import (
+    backup,
+    control_plane,
+    etcd,
+    exposure,
+    extensions,
+    foundation,
+    hibernation,
+    shoot_objects,
+)
+
+Leaves = Callable[[ShootOperation], bool]
+
+
+def _asleep(operation: ShootOperation) -> bool:
+    return operation.is_asleep
+
+
+def _awake(operation: ShootOperation) -> bool:
+    return not operation.is_asleep
+
+
+def _no_waiting(operation: ShootOperation) -> bool:
+    return operation.skips_waiting
+
+
+def _no_backup(operation: ShootOperation) -> bool:
+    return not operation.has_backup
+
+
+def _any(*leaves: Leaves) -> Leaves:
+    return lambda operation: any(leave(operation) for leave in leaves)
+
+
+_asleep_or_no_waiting = _any(_asleep, _no_waiting)
+_awake_or_no_waiting = _any(_awake, _no_waiting)
+
+RECONCILE: Graph[ShootOperation] = Graph(
+    "Shoot cluster reconciliation",
+    [
+        Task("namespace", "Deploying Shoot namespace in Seed", foundation.namespace),
+        Task("identity", "Ensuring Shoot cluster identity", foundation.cluster_identity, after=["namespace"]),
+        Task("secrets", "Initializing secrets management", foundation.secrets, after=["namespace"]),
+        Task("referenced", "Deploying referenced resources", foundation.referenced, after=["namespace"]),
+        # --- how it is reached
+        Task(
+            "service",
+            "Deploying Kubernetes API server service in the Seed cluster",
+            exposure.service,
+            after=["namespace", "identity"],
+        ),
+        Task(
+            "address",
+            "Waiting until Kubernetes API server service in the Seed cluster has reported readiness",
+            exposure.wait_for_address,
+            after=["service"],
+            unless=_asleep,
+        ),
+        Task(
+            "advertised",
+            "Ensuring advertised addresses for the Shoot",
+            exposure.advertise,
+            after=["address"],
+            unless=_asleep,
+            retry=ONCE,
+        ),
+        Task(
+            "internal-name",
+            "Deploying internal domain DNS record",
+            exposure.internal_name,
+            after=["referenced", "address"],
+            unless=_asleep,
+            retry=ONCE,
+        ),
+        Task(
+            "external-name",
+            "Deploying external domain DNS record",
+            exposure.external_name,
+            after=["referenced", "address"],
+            unless=_asleep,
+            retry=ONCE,
+        ),
+        # --- etcd
+        Task(
+            "backup-entry",
+            "Deploying backup entry",
+            backup.entry,
+            after=["namespace"],
+            unless=_no_backup,
+            retry=ONCE,
+        ),
+        Task(
+            "backup-entry-ready",
+            "Waiting until the backup entry has been reconciled",
+            backup.wait_for_entry,
+            after=["backup-entry"],
+            unless=_any(_no_backup, _no_waiting),
+            retry=ONCE,
+        ),
+        Task("etcd", "Deploying main and events etcd", etcd.deploy, after=["secrets", "backup-entry-ready"]),
+        Task(
+            "etcd-ready",
+            "Waiting until main and event etcd report readiness",
+            etcd.wait,
+            after=["etcd"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        # --- API server
+        Task(
+            "extensions-before",
+            "Deploying extension resources before kube-apiserver",
+            extensions.deploys(Stage.BEFORE_API_SERVER),
+            after=["secrets", "referenced"],
+            unless=_asleep,
+        ),
+        Task(
+            "extensions-before-ready",
+            "Waiting until extension resources handled before kube-apiserver are ready",
+            extensions.waits(Stage.BEFORE_API_SERVER),
+            after=["extensions-before"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "api-server",
+            "Deploying Kubernetes API server",
+            control_plane.api_server,
+            after=["secrets", "etcd", "etcd-ready", "address", "extensions-before-ready"],
+        ),
+        Task(
+            "api-server-ready",
+            "Waiting until Kubernetes API server rolled out",
+            control_plane.wait_for_api_server,
+            after=["api-server"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        # --- what applies the rest
+        Task(
+            "resource-manager",
+            "Deploying gardener-resource-manager",
+            control_plane.deploy_resource_manager,
+            after=["api-server-ready"],
+            retry=Retry(),
+        ),
+        Task(
+            "resource-manager-ready",
+            "Waiting until gardener-resource-manager reports readiness",
+            control_plane.wait_for_resource_manager,
+            after=["resource-manager"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "namespaces",
+            "Deploying shoot namespaces system component",
+            shoot_objects.namespaces,
+            after=["resource-manager"],
+        ),
+        Task(
+            "namespaces-ready",
+            "Waiting until shoot namespaces have been reconciled",
+            shoot_objects.wait_for_namespaces,
+            after=["resource-manager-ready", "namespaces"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "access",
+            "Deploying Gardener shoot access resources",
+            shoot_objects.access,
+            after=["secrets", "resource-manager-ready", "address"],
+            unless=_asleep,
+        ),
+        Task(
+            "connection",
+            "Initializing connection to Shoot",
+            shoot_objects.connection,
+            after=["api-server-ready", "access", "internal-name"],
+            unless=_asleep,
+            retry=Retry(within=120.0),
+        ),
+        Task(
+            "controller-manager",
+            "Deploying Kubernetes controller manager",
+            control_plane.controller_manager,
+            after=["secrets", "api-server-ready"],
+        ),
+        Task(
+            "controller-manager-ready",
+            "Waiting until kube-controller-manager reports readiness",
+            control_plane.wait_for_controller_manager,
+            after=["controller-manager"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        # --- what is in it
+        Task(
+            "extensions-after",
+            "Deploying extension resources after kube-apiserver",
+            extensions.deploys(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            after=["referenced", "connection"],
+            unless=_asleep,
+        ),
+        Task(
+            "extensions-after-ready",
+            "Waiting until extension resources handled after kube-apiserver are ready",
+            extensions.waits(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            after=["extensions-after"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "shoot-identity",
+            "Deploying shoot cluster identity",
+            shoot_objects.identity,
+            after=["resource-manager", "identity"],
+            unless=_asleep,
+        ),
+        Task(
+            "system",
+            "Deploying shoot system resources",
+            shoot_objects.system,
+            after=["resource-manager-ready", "connection", "namespaces-ready"],
+            unless=_asleep,
+        ),
+        Task(
+            "stale-extensions",
+            "Deleting stale extension resources",
+            extensions.delete_stale,
+            after=["connection"],
+        ),
+        Task(
+            "stale-extensions-gone",
+            "Waiting until stale extension resources are deleted",
+            extensions.wait_until_stale_are_gone,
+            after=["stale-extensions"],
+            unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        # --- sleep
+        Task(
+            "extensions-hibernate",
+            "Hibernating extension resources before kube-apiserver hibernation",
+            extensions.deploys(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            after=["referenced", "connection"],
+            unless=_awake,
+        ),
+        Task(
+            "extensions-hibernated",
+            "Waiting until extension resources hibernated before kube-apiserver hibernation are ready",
+            extensions.waits(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            after=["extensions-hibernate"],
+            unless=_awake_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "sleep",
+            "Hibernating control plane",
+            hibernation.sleep,
+            after=[
+                "connection",
+                "extensions-hibernated",
+                "access",
+                "namespaces",
+                "controller-manager",
+                "stale-extensions",
+            ],
+            unless=_awake,
+            retry=ONCE,
+        ),
+        Task(
+            "extensions-hibernate-after",
+            "Hibernating extension resources after kube-apiserver hibernation",
+            extensions.deploys(Stage.BEFORE_API_SERVER),
+            after=["sleep"],
+            unless=_awake,
+        ),
+        Task(
+            "extensions-hibernated-after",
+            "Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
+            extensions.waits(Stage.BEFORE_API_SERVER),
+            after=["extensions-hibernate-after"],
+            unless=_awake_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "remove-external-name",
+            "Destroying external domain DNS record if hibernated",
+            exposure.remove_external_name,
+            after=["sleep"],
+            unless=_awake,
+            retry=ONCE,
+        ),
+        Task(
+            "remove-internal-name",
+            "Destroying internal domain DNS record if hibernated",
+            exposure.remove_internal_name,
+            after=["sleep"],
+            unless=_awake,
+            retry=ONCE,
+        ),
+    ],
+)

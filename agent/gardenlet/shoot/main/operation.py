@@ -1,0 +1,197 @@
+"""One operation on a Shoot: what its tasks read and use. It is decided before the first of them starts.
+
+What is to run follows from the Shoot's spec and the operation, never from what is there: an operation that is repeated
+ends where it would have ended the first time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.components.control_plane import Running
+from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
+from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.shoot.main.rules.domains import Served
+from agent.gardenlet.shoot_clusters import ShootClusters
+from config.gardenlet.schema import GardenletConfiguration
+from gardenapi.api import GardenApi
+from gardener import keys, operations
+from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import workers
+from kube.objects import Key, Object, annotations, is_truthy, key, metadata, spec, text
+from kube.paths import at
+from kube.resources import Resource
+from kube.runtime.status import StatusWriter
+from kube.runtime.waiting import Waiting
+from process.clusters import Cluster
+
+
+def running_after(shoot: Object, kind: str) -> Running:
+    """What is to run when an operation has succeeded. Args: kind: of operation."""
+    if kind in {operations.DELETE, operations.MIGRATE}:
+        return Running.LEAVING
+    return Running.ASLEEP if at(spec(shoot), "hibernation", "enabled") is True else Running.AWAKE
+
+
+def _tasks(shoot: Object) -> list[str]:
+    return [each for each in annotations(shoot).get(keys.TASKS, "").split(",") if each]
+
+
+@dataclass(slots=True)
+class Found:
+    """What tasks have found out, for those after them.
+
+    Attributes:
+        address: of the API server: an IP address, or a host name.
+        port: at which it is reached at that address.
+        cluster_ip: of its Service.
+    """
+
+    address: str = ""
+    port: int = 443
+    cluster_ip: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootOperation:
+    """Attributes:
+    kind: of operation, see `gardener.operations`.
+    seed_object: the Seed.
+    technical_id: name of the Shoot's namespace in the seed.
+    garden_identity: of the garden cluster.
+    external: None: the Shoot has no domain of its own that records are made in.
+    registrations: ControllerRegistrations by name.
+    autoscaled: whether there are VerticalPodAutoscalers in the seed.
+    namespace_lives: whether it exists, and does not go.
+    cleans_up: whether it is deleted, and there is a cluster whose content has to go first.
+    started: when.
+    """
+
+    config: GardenletConfiguration
+    kind: str
+    running: Running
+    shoot: Object
+    seed_object: Object
+    profile: Object
+    project: str
+    technical_id: str
+    garden_identity: str
+    internal: Served
+    external: Served | None
+    registrations: Mapping[str, Object]
+    autoscaled: bool
+    namespace_lives: bool
+    cleans_up: bool
+    started: datetime
+    seed: Cluster
+    garden: Cluster
+    api: GardenApi
+    objects: ComponentObjects
+    extensions: ExtensionObjects
+    waiting: Waiting
+    garden_waiting: Waiting
+    keys: SecretsManager
+    statuses: StatusWriter
+    shoots: ShootClusters
+    found: Found = field(default_factory=Found)
+    _editing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _asked: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
+
+    @property
+    def name(self) -> Key:
+        """Of the Shoot."""
+        return key(self.shoot)
+
+    @property
+    def is_asleep(self) -> bool:
+        return self.running is Running.ASLEEP
+
+    @property
+    def is_workerless(self) -> bool:
+        return not workers(spec(self.shoot))
+
+    @property
+    def is_restored(self) -> bool:
+        return self.kind == operations.RESTORE
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the control plane is processes of this computer."""
+        return self.config.local_profile is not None
+
+    @property
+    def version(self) -> str:
+        """Of Kubernetes, such as `1.30.2`."""
+        return text(at(spec(self.shoot), "kubernetes", "version"))
+
+    @property
+    def has_backup(self) -> bool:
+        return bool(spec(self.seed_object).get("backup"))
+
+    @property
+    def skips_waiting(self) -> bool:
+        """Whether the user has asked not to wait until what was deployed is ready."""
+        return is_truthy(annotations(self.shoot).get(keys.SHOOT_SKIP_READINESS))
+
+    def image_of_kubernetes(self, program: str) -> str:
+        """Of one of its own programs, in the Shoot's version."""
+        return f"{self.config.images.kubernetes}/{program}:v{self.version}"
+
+    # --- tasks that an annotation of the Shoot asks for
+
+    def is_asked(self, task: str) -> bool:
+        return task in _tasks(self.shoot)
+
+    async def task_done(self, task: str) -> None:
+        """What has been done is not asked for any more, unless it was asked for a newer spec. Raises KubeError."""
+        if not self.is_asked(task):
+            return
+        async with self._editing:
+            live = await self.garden.client.get(SHOOTS, self.name.name, namespace=self.name.namespace)
+            if metadata(live)["generation"] != metadata(self.shoot)["generation"]:
+                return
+            left = [each for each in _tasks(live) if each != task]
+            meta = {
+                "resourceVersion": metadata(live)["resourceVersion"],
+                "annotations": {keys.TASKS: ",".join(left) or None},
+            }
+            await self.garden.client.patch(SHOOTS, self.name.name, {"metadata": meta}, namespace=self.name.namespace)
+
+    # --- components
+
+    async def deploy(self, component: str, objects: list[Object]) -> None:
+        """Make these the objects of a component. Raises ComponentError, KubeError."""
+        await self.objects.deploy(f"{self.technical_id}/{component}", objects)
+
+    async def destroy(self, component: str, objects: list[Object], *, seconds: float) -> None:
+        """Remove all objects of a component; these say of which kinds they are. Raises ComponentError, KubeError."""
+        await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
+
+    # --- extension objects
+
+    async def ask(self, kind: Kind, manifest: Object, *, is_demanded: bool = False) -> None:
+        """Write the object, and ask its extension if anything is new, or if it is demanded.
+
+        Raises: ReconcileError, KubeError.
+        """
+        asked = await self.extensions.deploy(kind, manifest, is_demanded=is_demanded)
+        self._asked[kind.resource, asked.name] = asked
+
+    async def until_answered(self, kind: Kind, name: Key) -> Object:
+        """The object, once its extension has answered what was asked in this operation.
+
+        Raises: ExtensionError, KubeError.
+        """
+        return await self.extensions.wait(self._asked.get((kind.resource, name)) or Asked(kind, name, ""))
+
+    # --- the Shoot's own cluster
+
+    @asynccontextmanager
+    async def cluster(self) -> AsyncIterator[Cluster]:
+        """Raises NoConnectionError, KubeError."""
+        async with self.shoots.use(self.technical_id, version=self.version) as cluster:
+            yield cluster

@@ -1,0 +1,333 @@
+"""One pass over a Shoot of the own Seed.
+
+    when         now, later, or only the Cluster object; see `rules.timing`
+    begun        the status says `Processing`, of which operation; whoever looks at the Shoot sees that
+    surroundings what the operation needs to know of the garden
+    Seed         has to be ready, then the Cluster object is written: extensions see the Shoot with this status
+    flow         RECONCILE, or DELETE
+    ended        one more write of the status, and of the Cluster
+
+A conflict about the Shoot itself is another pass, without any report. A process that ends in between leaves
+`Processing`, which the next one marks as aborted, and does all of it once more.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+import structlog
+
+from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.components import kube_apiserver
+from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.flow.graph import Graph, Snapshot
+from agent.gardenlet.flow.progress import Progress
+from agent.gardenlet.flow.record import FlowRecords, Subject
+from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
+from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.shoot.main import cluster_objects, surroundings
+from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
+from agent.gardenlet.shoot.main.rules import cluster, seed, status
+from agent.gardenlet.shoot.main.rules.domains import DomainError
+from agent.gardenlet.shoot.main.rules.timing import Due, Timing
+from agent.gardenlet.shoot.main.surroundings import Surroundings
+from agent.gardenlet.shoot_clusters import ShootClusters
+from config.gardenlet.schema import GardenletConfiguration
+from gardenapi.api import GardenApi
+from gardener import keys, operations
+from gardener.api.garden import BASTIONS, SHOOTS
+from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
+from gardener.garden.shoots import last_errors, last_operation, operation_of, responsible_seed
+from kube.errors import KindNotServed, KubeError, refusal_of
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, text, uid
+from kube.paths import at
+from kube.resources import DEPLOYMENTS, NAMESPACES
+from kube.runtime.cache import Store
+from kube.runtime.client import Form, Selection
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, failure_of, is_conflict
+from kube.runtime.events import EventRecorder
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.status import StatusWriter
+from kube.runtime.waiting import Waiting
+from process.clusters import Cluster
+
+SEED_SECONDS = 15.0
+"""Until a Seed that is not ready is looked at again."""
+_BASTIONS_SECONDS = 15.0
+_EVENTS = {
+    operations.DELETE: ("Deleting", "Deleted", "DeleteError"),
+    operations.MIGRATE: ("PrepareMigration", "MigrationPrepared", "MigrationPreparationFailed"),
+}
+_TEXTS = {
+    operations.RESTORE: ("Restoring Shoot cluster", "Restored Shoot cluster"),
+    operations.DELETE: ("Deleting Shoot cluster", "Deleted Shoot cluster"),
+    operations.MIGRATE: ("Preparing Shoot cluster for migration", "Prepared Shoot cluster for migration"),
+}
+
+Flows = Mapping[str, Graph[ShootOperation]]
+"""By kind of operation."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """Attributes: period: seconds between reports of the progress, at least."""
+
+    config: GardenletConfiguration
+    seed_name: str
+    gardener: Object
+    garden_identity: str
+    seed: Cluster
+    garden: Cluster
+    api: GardenApi
+    shoots: Store[Object]
+    seeds: Store[Object]
+    registrations: Store[Object]
+    statuses: StatusWriter
+    objects: ComponentObjects
+    waiting: Waiting
+    garden_waiting: Waiting
+    shoot_clusters: ShootClusters
+    timing: Timing
+    flows: Flows
+    records: FlowRecords
+    recorder: EventRecorder
+    period: float
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, name: Key) -> Result:
+        shoot = self.shoots.get(name)
+        if shoot is None or responsible_seed(shoot) != self.seed_name:
+            return Done()
+        kind = operation_of(shoot)
+        if kind == operations.DELETE and keys.GARDENER_FINALIZER not in finalizers(shoot):
+            return Done()
+        if kind == operations.DELETE and not _may_exist(shoot):
+            return await self._finalise(shoot)
+        match self.timing.due(shoot, self.clock()):
+            case Due.CLUSTER_ONLY:
+                return await self._follow(shoot)
+            case Due.LATER:
+                return self._later(shoot)
+            case Due.NOW:
+                return await self._operate(shoot, kind)
+
+    def _later(self, shoot: Object) -> Result:
+        delay = self.timing.next_delay(shoot, self.clock())
+        return Done() if delay is None else RequeueAfter(delay)
+
+    async def _follow(self, shoot: Object) -> Result:
+        """Have extensions see the Shoot as it is."""
+        project = await surroundings.project_of(self.garden.client, shoot)
+        around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
+        await self._write_cluster(shoot, around)
+        return Done()
+
+    # --- an operation
+
+    async def _operate(self, shoot: Object, kind: str) -> Result:
+        if kind not in {operations.DELETE, operations.MIGRATE}:
+            shoot = await ensure_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
+        elif result := await self._held_by_bastions(shoot, kind):
+            return result
+        try:
+            project = await surroundings.project_of(self.garden.client, shoot)
+            shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
+            around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
+        except (KubeError, ReconcileError, DomainError) as error:
+            if is_conflict(error):
+                raise
+            await self._not_initialized(shoot, kind, error)
+            raise ReconcileError(str(error)) from error
+        shoot = await self.statuses.write(shoot, {"uid": text(at(shoot, "status", "uid")) or uid(shoot)})
+        if problem := await self._unready(shoot, around):
+            await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
+            return RequeueAfter(SEED_SECONDS)
+        return await self._carry_out(shoot, kind, around)
+
+    async def _begin(self, shoot: Object, kind: str, technical_id: str) -> Object:
+        fields = status.begun(shoot, kind, gardener=self.gardener, technical_id=technical_id, now=self.clock())
+        if self.api.has_own_fields:
+            fields["observedOperationSequence"] = at(shoot, "operation", "sequence")
+        return await self.statuses.write(shoot, fields)
+
+    async def _unready(self, shoot: Object, around: Surroundings) -> str:
+        own = self._own_seed()
+        if not is_deleting(own) and (found := seed.problem(own, gardener=self.gardener)):
+            return f"seed is not yet ready: {found}"
+        try:
+            await self._write_cluster(shoot, around)
+        except KubeError as error:
+            return f"could not sync cluster resource to seed: {error}"
+        return ""
+
+    async def _carry_out(self, shoot: Object, kind: str, around: Surroundings) -> Result:
+        begun, done, failed = _EVENTS.get(kind, ("Reconciling", "Reconciled", "ReconcileError"))
+        begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
+        self.recorder.event(shoot, "Normal", begun, begun_text)
+        try:
+            await self._run(shoot, kind, around)
+        except Exception as error:
+            if is_conflict(error):
+                raise
+            self.recorder.event(shoot, "Warning", failed, str(error))
+            if await self._fail(shoot, kind, error):
+                return Done()
+            raise
+        self.recorder.event(shoot, "Normal", done, done_text)
+        shoot = await self._succeed(shoot, kind)
+        if kind == operations.DELETE:
+            return await self._finalise(shoot)
+        await self._write_cluster(shoot, around)
+        return self._later(shoot)
+
+    async def _run(self, shoot: Object, kind: str, around: Surroundings) -> None:
+        """Raises FlowFailed, FlowCanceled, KubeError, ReconcileError."""
+        namespace = text(at(shoot, "status", "technicalID"))
+        made = await SecretsManager.open(self.seed.client, namespace, clock=self.seed.clock)
+        lives = await self._lives(namespace)
+        operation = ShootOperation(
+            config=self.config,
+            kind=kind,
+            running=running_after(shoot, kind),
+            shoot=shoot,
+            seed_object=self._own_seed(),
+            profile=around.profile,
+            project=around.project,
+            technical_id=namespace,
+            garden_identity=self.garden_identity,
+            internal=around.internal,
+            external=around.external,
+            registrations={name.name: each for name, each in self.registrations.items()},
+            started=self.clock(),
+            seed=self.seed,
+            garden=self.garden,
+            api=self.api,
+            objects=self.objects,
+            extensions=ExtensionObjects(
+                client=self.seed.client,
+                waiting=self.waiting,
+                clock=self.seed.clock,
+                report=lambda name, reason: waits_for(f"{name}: {reason}"),
+            ),
+            waiting=self.waiting,
+            garden_waiting=self.garden_waiting,
+            autoscaled=await self._is_autoscaled(),
+            namespace_lives=lives,
+            cleans_up=lives and kind == operations.DELETE and await self._has_api_server(namespace),
+            keys=made,
+            statuses=self.statuses,
+            shoots=self.shoot_clusters,
+        )
+        before = [text(each.get("taskID")) for each in last_errors(shoot)]
+        async with Progress(partial(self._report, shoot, kind), period=self.period) as progress:
+            record = self.records, Subject(SHOOTS.kind, key(shoot))
+            await run(self.flows[kind], operation, on_change=progress.report, failed_before=before, record=record)
+        if kind != operations.DELETE:
+            await made.clean_up()
+
+    # --- the status
+
+    async def _report(self, shoot: Object, kind: str, snapshot: Snapshot) -> None:
+        await self.statuses.update(shoot, lambda present: status.progressing(present, kind, snapshot, now=self.clock()))
+
+    async def _not_initialized(self, shoot: Object, kind: str, error: Exception) -> None:
+        said, codes, now = refusal_of(error), status.codes_of(error), self.clock()
+        await self._try_to_write(shoot, lambda present: status.not_initialized(present, kind, said, codes, now=now))
+
+    async def _fail(self, shoot: Object, kind: str, error: Exception) -> bool:
+        """Whether it is given up. That the error can't be written does not hide it."""
+        now = self.clock()
+        if isinstance(error, FlowFailed | FlowCanceled):
+            said, progress = status.failure(str(error), error.snapshot.failures, now=now), error.snapshot.progress
+        else:
+            said, progress = status.unexpected(failure_of(error).text, now=now), None
+        retry_duration = self.config.controllers.shoot.retry_duration
+        written = await self._try_to_write(
+            shoot,
+            lambda present: status.failed(
+                present, kind, said, retry_duration=retry_duration, progress=progress, now=now
+            ),
+        )
+        return last_operation(written or {}).get("state") == operations.FAILED
+
+    async def _succeed(self, shoot: Object, kind: str) -> Object:
+        return await self.statuses.update(
+            shoot, lambda present: status.succeeded(shoot, present, kind, rolled_out=shoot, now=self.clock())
+        )
+
+    async def _try_to_write(self, shoot: Object, compute: Callable[[Object], Object]) -> Object | None:
+        try:
+            return await self.statuses.update(shoot, compute)
+        except KubeError as error:
+            log.info("The status of the Shoot could not be written", error=str(error))
+            return None
+
+    # --- its end
+
+    async def _held_by_bastions(self, shoot: Object, kind: str) -> Result | None:
+        """With force, they are forced to go, too. Raises ReconcileError, KubeError."""
+        selection = Selection(namespace=key(shoot).namespace, field_selector=f"spec.shootRef.name={key(shoot).name}")
+        bastions = await self.garden.client.list(BASTIONS, selection, form=Form.METADATA)
+        if not bastions:
+            return None
+        if is_truthy(annotations(shoot).get(keys.CONFIRM_FORCE_DELETION)):
+            for each in bastions:
+                await self._force(each)
+            return RequeueAfter(_BASTIONS_SECONDS)
+        error = ReconcileError("shoot has still Bastions")
+        await self._fail(shoot, kind, error)
+        raise error
+
+    async def _force(self, bastion: Object) -> None:
+        if not is_truthy(annotations(bastion).get(keys.CONFIRM_FORCE_DELETION)):
+            name, notes = key(bastion), {keys.CONFIRM_FORCE_DELETION: "true"}
+            body: Object = {"metadata": {"annotations": notes}}
+            await self.garden.client.patch(BASTIONS, name.name, body, namespace=name.namespace)
+
+    async def _finalise(self, shoot: Object) -> Result:
+        """Nothing of it is left: let it go."""
+        if technical_id := text(at(shoot, "status", "technicalID")):
+            await cluster_objects.delete(self.seed.client, technical_id)
+        if not status.is_deleted(shoot):
+            shoot = await self._succeed(shoot, operations.DELETE)
+        await remove_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
+        return Done()
+
+    # --- helpers
+
+    async def _lives(self, namespace: str) -> bool:
+        live = await self.seed.client.find(NAMESPACES, namespace)
+        return live is not None and not is_deleting(live)
+
+    async def _has_api_server(self, namespace: str) -> bool:
+        """Only then there is anything in the Shoot's cluster that has to be removed."""
+        return await self.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=namespace) is not None
+
+    async def _is_autoscaled(self) -> bool:
+        kind = VERTICAL_POD_AUTOSCALERS
+        try:
+            await self.seed.discovery.find(kind.api_version, kind.kind)
+        except KindNotServed:
+            return False
+        return True
+
+    def _own_seed(self) -> Object:
+        """Raises ReconcileError."""
+        own = self.seeds.get(Key("", self.seed_name))
+        if own is None:
+            raise ReconcileError(f"Seed {self.seed_name} is not known yet")
+        return own
+
+    async def _write_cluster(self, shoot: Object, around: Surroundings) -> None:
+        technical_id = text(at(shoot, "status", "technicalID"))
+        if technical_id:
+            wanted = cluster.cluster(technical_id, shoot=shoot, seed=self._own_seed(), profile=around.profile)
+            await cluster_objects.write(self.seed.client, wanted)
+
+
+def _may_exist(shoot: Object) -> bool:
+    """Whether there may be anything of it in the seed."""
+    return bool(text(at(shoot, "status", "uid"))) and not status.is_deleted(shoot)

@@ -1,0 +1,1 @@
+"""Decisions of the controller `shoot`, without I/O."""

@@ -1,0 +1,106 @@
+"""Who serves the domains of a Shoot, and with which credentials.
+
+The internal domain is the seed's, and every Shoot has a name in it. The external one is the Shoot's own: below a
+default domain of the garden, or served by a provider that it names. It may have none, or one that its users serve
+themselves.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from agent.gardenlet.components.dns_records import external_host, internal_host
+from gardener import keys
+from gardener.error_codes import CONFIGURATION_PROBLEM
+from gardener.garden.domains import UNMANAGED, Domain, domain_of, is_below, primary_provider
+from kube.objects import Object, labels, mapping, spec, string_map, text
+from kube.paths import at
+from kube.resources import SECRETS
+
+
+class DomainError(ValueError):
+    """It is not clear who serves a domain."""
+
+    codes = (CONFIGURATION_PROBLEM,)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A name of the API server, with what its record is made with.
+
+    Attributes:
+        credentials: `data` of a Secret.
+    """
+
+    host: str
+    provider: str
+    zone: str
+    credentials: Mapping[str, str] = field(repr=False)
+
+
+def internal(secrets: Iterable[Object], *, shoot: str, project: str) -> Served:
+    """Below the internal domain of the seed.
+
+    Args:
+        secrets: of the Seed's namespace in the garden.
+        shoot: its name.
+        project: of the Shoot.
+
+    Raises: DomainError
+    """
+    secret = next((each for each in secrets if labels(each).get(keys.ROLE) == keys.ROLE_INTERNAL_DOMAIN), None)
+    if secret is None:
+        raise DomainError("need an internal domain secret but found none")
+    found = _domain(secret)
+    return _served(internal_host(shoot, project, found.domain), found, secret)
+
+
+def external(shoot: Object, secrets: Iterable[Object]) -> Served | None:
+    """In the Shoot's own domain, below a default domain; None: it is not. Raises DomainError."""
+    domain = own_domain(shoot)
+    for each in secrets:
+        if labels(each).get(keys.ROLE) == keys.ROLE_DEFAULT_DOMAIN and is_below(domain, _domain(each).domain):
+            return _served(external_host(domain), _domain(each), each)
+    return None
+
+
+def own_domain(shoot: Object) -> str:
+    """Empty: there is none that the gardenlet makes records in."""
+    if primary_provider(shoot).get("type") == UNMANAGED:
+        return ""
+    return text(at(spec(shoot), "dns", "domain"))
+
+
+def credentials_of(shoot: Object) -> str:
+    """Name of the Secret with the credentials of the Shoot's own provider. Raises DomainError."""
+    provider = primary_provider(shoot)
+    reference = mapping(provider.get("credentialsRef"))
+    if reference and reference.get("kind") != SECRETS.kind:
+        raise DomainError(
+            f"credentials for DNS of the kind {reference.get('kind')} are not supported; refer to a Secret"
+        )
+    name = text(reference.get("name")) or text(provider.get("secretName"))
+    if not text(provider.get("type")) or not name:
+        raise DomainError(
+            f"it is not said who serves the domain {own_domain(shoot)}: set type and secretName of the primary provider"
+            " in spec.dns.providers"
+        )
+    return name
+
+
+def own(shoot: Object, secret: Object) -> Served:
+    """In the Shoot's own domain, by its own provider."""
+    zones = mapping(primary_provider(shoot).get("zones")).get("include") or []
+    provider, credentials = text(primary_provider(shoot).get("type")), string_map(secret.get("data"))
+    return Served(external_host(own_domain(shoot)), provider, text(zones[0]) if len(zones) == 1 else "", credentials)
+
+
+def _domain(secret: Object) -> Domain:
+    found = domain_of(secret)
+    if found is None:
+        name = mapping(secret.get("metadata")).get("name")
+        raise DomainError(f"Secret {name} of a domain lacks the annotations that name the domain and its provider")
+    return found
+
+
+def _served(host: str, by: Domain, secret: Object) -> Served:
+    return Served(host, by.provider, by.zone, string_map(secret.get("data")))

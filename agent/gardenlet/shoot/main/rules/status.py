@@ -1,0 +1,197 @@
+"""What is written into the status of a Shoot, from the start of an operation to its end."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.gardenlet.flow.graph import Snapshot, TaskFailure
+from gardener import conditions, operations
+from gardener.error_codes import NOT_RETRIED
+from gardener.garden.shoots import last_errors, last_operation
+from gardener.operations import DELETE, MIGRATE, RESTORE
+from kube.clock import format_duration, format_time, time_or_none
+from kube.objects import Object, integer, mapping, mappings, metadata, spec, text, texts
+from kube.paths import at
+
+INITIALIZE = "initializeOperation"
+"""ID of what comes before the tasks of a flow."""
+_RETRIED = " Operation will be retried."
+_BEGUN = {
+    RESTORE: "Restoration of Shoot cluster initialized.",
+    MIGRATE: "Preparation of Shoot cluster for migration initialized.",
+    DELETE: "Deletion of Shoot cluster in progress.",
+}
+_SUCCEEDED = {RESTORE: "restored", MIGRATE: "prepared for migration", DELETE: "deleted"}
+_HINTED = (
+    *conditions.SHOOT_CONDITIONS,
+    conditions.HIBERNATION_POSSIBLE,
+    conditions.MAINTENANCE_PRECONDITIONS_SATISFIED,
+)
+"""What says nothing about what has just been rolled out, until it is checked again."""
+
+
+def begun(shoot: Object, kind: str, *, gardener: Object, technical_id: str, now: datetime) -> Object:
+    """Fields of the status when an operation begins. Args: kind: of operation."""
+    status = mapping(shoot.get("status"))
+    fields: Object = {
+        "gardener": gardener,
+        "observedGeneration": operations.generation(shoot),
+        "technicalID": text(status.get("technicalID")) or technical_id,
+        "lastErrors": [each for each in last_errors(shoot) if each.get("taskID") != INITIALIZE] or None,
+        "lastOperation": operations.operation(kind, operations.PROCESSING, 0, begun_text(kind), now=now),
+    }
+    if _is_new_cycle(shoot, kind, gardener):
+        fields["retryCycleStartTime"] = format_time(now)
+    if kind not in {MIGRATE, DELETE}:
+        fields["seedName"] = spec(shoot)["seedName"]
+    return fields
+
+
+def begun_text(kind: str) -> str:
+    return _BEGUN.get(kind, "Reconciliation of Shoot cluster initialized.")
+
+
+def _is_new_cycle(shoot: Object, kind: str, gardener: Object) -> bool:
+    """Whether the time after which an operation is given up begins anew."""
+    status = mapping(shoot.get("status"))
+    return (
+        not status.get("retryCycleStartTime")
+        or status.get("observedGeneration") != metadata(shoot).get("generation")
+        or at(status, "gardener", "version") != gardener["version"]
+        or (kind == DELETE and last_operation(shoot).get("type") != DELETE)
+    )
+
+
+def waiting_for_seed(shoot: Object, problem: str, *, now: datetime) -> Object:
+    """Fields of the status while an operation has not begun, since the Seed has to be ready first."""
+    said = f"Shoot cannot be synced with Seed: {problem}"
+    operation = {**last_operation(shoot), "description": said}
+    if operation == last_operation(shoot):
+        return {}
+    return {"lastOperation": {**operation, "lastUpdateTime": format_time(now)}}
+
+
+def not_initialized(status: Object, kind: str, error: str, codes: Collection[str], *, now: datetime) -> Object:
+    """The status when it could not be found out what an operation is about.
+
+    That never ends the attempts. Only an error that its user has to correct is listed.
+    """
+    said = f"Could not initialize a new operation for Shoot cluster: {error}"
+    ended = {**status, "lastOperation": operations.operation(kind, operations.ERROR, 0, said, now=now)}
+    if not codes:
+        return ended
+    others = [each for each in mappings(status.get("lastErrors")) if each.get("taskID") != INITIALIZE]
+    return {**ended, "lastErrors": [*others, _error(said, INITIALIZE, codes, now)]}
+
+
+def progressing(status: Object, kind: str, snapshot: Snapshot, *, now: datetime) -> Object:
+    """The status while a flow runs: errors of tasks that have succeeded since are over."""
+    said = snapshot.description
+    operation = operations.operation(kind, operations.PROCESSING, snapshot.progress, said, now=now)
+    before = [each for each in mappings(status.get("lastErrors")) if each.get("taskID") in snapshot.failed_before]
+    return {**status, "lastOperation": operation, "lastErrors": before or None}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How an operation failed.
+
+    Attributes:
+        description: as a sentence, but for its first letter.
+        errors: entries of `lastErrors`.
+    """
+
+    description: str
+    errors: tuple[Object, ...]
+
+
+def failure(description: str, failures: Iterable[TaskFailure], *, now: datetime) -> Failure:
+    """Of a flow."""
+    return Failure(description, tuple(_error(str(each), each.task, codes_of(each.error), now) for each in failures))
+
+
+def unexpected(description: str, codes: Collection[str] = (), *, now: datetime) -> Failure:
+    """Beside a flow."""
+    return Failure(description, (_error(description, "", codes, now),))
+
+
+def _error(description: str, task: str, codes: Collection[str], now: datetime) -> Object:
+    said: Object = {"description": description, "lastUpdateTime": format_time(now)}
+    return said | ({"taskID": task} if task else {}) | ({"codes": list(codes)} if codes else {})
+
+
+def codes_of(error: Exception) -> list[str]:
+    """Codes that an error brings along."""
+    return list(getattr(error, "codes", ()))
+
+
+def failed(
+    status: Object,
+    kind: str,
+    failed: Failure,
+    *,
+    retry_duration: float,
+    progress: int | None = None,
+    now: datetime,
+) -> Object:
+    """The status when an operation has failed. It is given up if only its user can help, or after a long time.
+
+    Args:
+        status: as it is.
+        kind: of operation.
+        failed: how.
+        retry_duration: seconds for which it is tried again.
+        progress: None: as was reported last.
+        now: of the failure.
+    """
+    if progress is None:
+        progress = integer(at(status, "lastOperation", "progress"))
+    description = failed.description[:1].upper() + failed.description[1:]
+    is_hopeless = any(code in NOT_RETRIED for each in failed.errors for code in texts(each.get("codes")))
+    is_over = _is_over(status, retry_duration, now)
+    if is_over and not is_hopeless:
+        description = f"{description} (retry duration of {format_duration(retry_duration)} exceeded)"
+    is_final = is_hopeless or is_over
+    operation = operations.operation(
+        kind,
+        operations.FAILED if is_final else operations.ERROR,
+        progress,
+        description if is_final else f"{description}{_RETRIED}",
+        now=now,
+    )
+    ended = {**status, "lastOperation": operation, "lastErrors": list(failed.errors) or None}
+    return {**ended, "retryCycleStartTime": None} if is_final else ended
+
+
+def _is_over(status: Object, retry_duration: float, now: datetime) -> bool:
+    started = time_or_none(status.get("retryCycleStartTime"))
+    return started is not None and now - started > timedelta(seconds=retry_duration)
+
+
+def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, now: datetime) -> Object:
+    """The status when an operation has succeeded. Args: rolled_out: the Shoot that was; it may have changed since."""
+    said = f"Shoot cluster has been successfully {_SUCCEEDED.get(kind, 'reconciled')}."
+    ended = {
+        **status,
+        "lastOperation": operations.operation(kind, operations.SUCCEEDED, 100, said, now=now),
+        "lastErrors": None,
+        "retryCycleStartTime": None,
+        "hibernated": is_hibernated(rolled_out),
+    }
+    if kind != MIGRATE:
+        for name in ("conditions", "constraints"):
+            ended[name] = conditions.to_be_checked(mappings(status.get(name)), _HINTED, now=now) or None
+    if kind != DELETE:
+        ended["seedName"] = spec(shoot).get("seedName")
+    return ended
+
+
+def is_deleted(shoot: Object) -> bool:
+    """Whether nothing is left of it but the object."""
+    last = last_operation(shoot)
+    return (last.get("type"), last.get("state")) == (DELETE, operations.SUCCEEDED)
+
+
+def is_hibernated(shoot: Object) -> bool:
+    """Whether it is to sleep."""
+    return at(spec(shoot), "hibernation", "enabled") is True

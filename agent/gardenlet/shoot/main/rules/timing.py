@@ -1,0 +1,110 @@
+"""When a Shoot is reconciled: now, with its next maintenance window, or not until somebody asks.
+
+Of these the first that is so:
+
+    failed for good, or ignored     nothing; its Cluster object is kept up to date
+    another operation               now
+    work that is due                now
+    not confined                    now, and again after each sync period
+    confined, in its window         now, once an occurrence; at the start of a process spread over what is left of it
+    confined                        at a random time of the next occurrence
+
+A Shoot is confined if the gardenlet, or the Shoot itself, says that changes wait for the maintenance window.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from config.gardenlet.controllers import Shoot as Settings
+from gardener import keys, operations
+from gardener.garden.maintenance.schedule import Uniform, current, seconds_left, seconds_until_next
+from gardener.garden.shoots import has_failed, last_operation, operation_of
+from kube.clock import parse_duration, time_or_none
+from kube.objects import Object, annotations, is_truthy, key, spec, text
+from kube.paths import at
+
+_GARDEN = "garden"
+_REMEMBERED = timedelta(hours=6)
+"""What was done before that was done in another occurrence of the window: none is longer."""
+
+
+class Due(Enum):
+    NOW = "now"
+    LATER = "later"
+    CLUSTER_ONLY = "cluster only"
+    """Nothing is done, but that extensions see the Shoot as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Attributes:
+    version: of this gardenlet; what another one gave up is tried again.
+    is_asked: whether there is work that does not wait for the maintenance window.
+    """
+
+    settings: Settings
+    version: str
+    is_asked: Callable[[Object], bool]
+    uniform: Uniform = random.uniform
+
+    def due(self, shoot: Object, now: datetime) -> Due:
+        if self._has_failed(shoot) or self._is_ignored(shoot):
+            return Due.CLUSTER_ONLY
+        if not self._is_up_to_date(shoot) or not self._is_confined(shoot):
+            return Due.NOW
+        return Due.NOW if self._is_due_in_window(shoot, now) else Due.LATER
+
+    def first_delay(self, shoot: Object, now: datetime) -> float:
+        """Seconds until a Shoot that has just been found is looked at."""
+        if self.due(shoot, now) is Due.CLUSTER_ONLY or not self._is_up_to_date(shoot) or not self._is_confined(shoot):
+            return 0.0
+        if self._is_due_in_window(shoot, now):
+            return seconds_left(shoot, now, self.uniform)
+        return seconds_until_next(shoot, now, self.uniform)
+
+    def next_delay(self, shoot: Object, now: datetime) -> float | None:
+        """Seconds after which a Shoot that is as it should be is looked at again; None: never by itself."""
+        if self._has_failed(shoot) or self._is_ignored(shoot):
+            return None
+        if self._is_confined(shoot):
+            return seconds_until_next(shoot, now, self.uniform)
+        return self._sync_period(shoot)
+
+    def _has_failed(self, shoot: Object) -> bool:
+        return has_failed(shoot) and at(shoot, "status", "gardener", "version") == self.version
+
+    def _is_ignored(self, shoot: Object) -> bool:
+        return self._may_overwrite(shoot) and is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE))
+
+    def _may_overwrite(self, shoot: Object) -> bool:
+        """Whether annotations of the Shoot change when it is reconciled."""
+        return self.settings.respect_sync_period_overwrite or key(shoot).namespace == _GARDEN
+
+    def _is_up_to_date(self, shoot: Object) -> bool:
+        has_succeeded = last_operation(shoot).get("state") == operations.SUCCEEDED
+        return has_succeeded and operation_of(shoot) == operations.RECONCILE and not self.is_asked(shoot)
+
+    def _is_confined(self, shoot: Object) -> bool:
+        return (
+            self.settings.reconcile_in_maintenance_only
+            or at(spec(shoot), "maintenance", "confineSpecUpdateRollout") is True
+        )
+
+    def _is_due_in_window(self, shoot: Object, now: datetime) -> bool:
+        occurrence = current(shoot, now)
+        if occurrence is None:
+            return False
+        done = time_or_none(last_operation(shoot).get("lastUpdateTime"))
+        return done is None or not occurrence.contains(done) or done < now - _REMEMBERED
+
+    def _sync_period(self, shoot: Object) -> float:
+        period = self.settings.sync_period
+        if not self._may_overwrite(shoot):
+            return period
+        try:
+            return max(period, parse_duration(text(annotations(shoot).get(keys.SHOOT_SYNC_PERIOD))))
+        except ValueError:
+            return period

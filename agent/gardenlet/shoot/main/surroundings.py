@@ -1,0 +1,78 @@
+"""What an operation on a Shoot needs to know of the garden, read before it begins.
+
+What can't be known is an error of the Shoot before anything of it is touched. A garden that has no time for an answer
+makes no Shoot fail for good.
+"""
+
+from dataclasses import dataclass
+
+from agent.gardenlet.shoot.main.rules import domains
+from agent.gardenlet.shoot.main.rules.domains import DomainError, Served
+from gardener.api.garden import PROJECTS
+from gardener.garden.profiles import offered, profile_of
+from gardener.garden.seeds import namespace_of
+from gardener.keys import PROJECT_NAME, ROLE
+from kube.errors import NotFound
+from kube.objects import Object, key, labels, metadata, spec
+from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import ReconcileError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Attributes:
+    project: its name.
+    profile: the CloudProfile, or what stands for it in the Shoot's project.
+    external: None: the Shoot has no domain of its own that records are made in.
+    """
+
+    project: str
+    profile: Object
+    internal: Served
+    external: Served | None
+
+
+async def read(garden: Client, shoot: Object, *, project: str, seed: str) -> Surroundings:
+    """Args: project: its name. seed: name of the own Seed. Raises DomainError, KubeError."""
+    profile = await _profile(garden, shoot)
+    secrets = await garden.list(SECRETS, Selection(namespace=namespace_of(seed), label_selector=ROLE))
+    return Surroundings(
+        project=project,
+        profile=profile,
+        internal=domains.internal(secrets, shoot=key(shoot).name, project=project),
+        external=await _external(garden, shoot, secrets),
+    )
+
+
+async def project_of(garden: Client, shoot: Object) -> str:
+    """Name of the Project. Raises ReconcileError, KubeError."""
+    namespace = key(shoot).namespace
+    missing = ReconcileError(f"cannot find Project for namespace {namespace!r}")
+    try:
+        name = labels(await garden.get(NAMESPACES, namespace, form=Form.METADATA)).get(PROJECT_NAME, "")
+        if name:
+            await garden.get(PROJECTS, name, form=Form.METADATA)
+            return name
+    except NotFound as error:
+        raise missing from error
+    raise missing
+
+
+async def _profile(garden: Client, shoot: Object) -> Object:
+    resource, name = profile_of(spec(shoot))
+    namespace = key(shoot).namespace if resource.namespaced else ""
+    profile = await garden.get(resource, name, namespace=namespace)
+    return {**profile, "metadata": metadata(profile), "spec": offered(resource, profile)}
+
+
+async def _external(garden: Client, shoot: Object, secrets: list[Object]) -> Served | None:
+    if not domains.own_domain(shoot):
+        return None
+    if found := domains.external(shoot, secrets):
+        return found
+    name = domains.credentials_of(shoot)
+    try:
+        return domains.own(shoot, await garden.get(SECRETS, name, namespace=key(shoot).namespace))
+    except NotFound as error:
+        raise DomainError(f"Secret {name} with the credentials for DNS is not there: {error}") from error

@@ -1,0 +1,102 @@
+"""Removing what users have put into the cluster of a Shoot, see `rules.cleanup`.
+
+Kinds are listed again until a round finds nothing: controllers that still run make objects meanwhile.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.cleanup import Kind, is_overdue, is_spared, kinds
+from gardener.error_codes import CLEANUP_CLUSTER_RESOURCES
+from kube.apply.application import for_each
+from kube.errors import Conflict, KindNotServed, NotFound
+from kube.objects import Object, finalizers, held_by, is_deleting, key, metadata, uid
+from kube.resources import PODS, Resource
+from kube.runtime import discovery_documents
+from kube.runtime.client import Form, Selection
+from kube.runtime.controller import ReconcileError
+from process.clusters import Cluster
+
+_SECONDS = 600.0
+_LOOK_SECONDS = 5.0
+_MOST_NAMED = 10
+
+
+class CleanupError(ReconcileError):
+    """Objects are left; the text names them."""
+
+    codes = (CLEANUP_CLUSTER_RESOURCES,)
+
+
+@dataclass(slots=True)
+class _Left:
+    """What was found in a round."""
+
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+    """Of the first ones, with what they wait for."""
+
+    def add(self, resource: Resource, obj: Object) -> None:
+        self.count += 1
+        if len(self.names) < _MOST_NAMED:
+            held = held_by(obj) if is_deleting(obj) else "was deleted just now"
+            self.names.append(f"{resource.kind} {key(obj)} ({held})")
+
+    def __str__(self) -> str:
+        more = self.count - len(self.names)
+        return ", ".join(self.names) + (f" and {more} more" if more else "")
+
+
+async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
+    """Return when nothing of these kinds is left but what is spared.
+
+    Raises: CleanupError: not in time; NoConnectionError, KubeError.
+    """
+    until = asyncio.get_running_loop().time() + _SECONDS
+    async with operation.cluster() as cluster:
+        served = await _served(cluster, kinds(wanted, operation.shoot))
+        while (left := await _round(cluster, served, operation.shoot)).count:
+            if asyncio.get_running_loop().time() >= until:
+                raise CleanupError(f"these are left in the cluster: {left}")
+            waits_for(str(left))
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _served(cluster: Cluster, wanted: Iterable[Kind]) -> list[Kind]:
+    """Those of which there can be objects: a Shoot without workers does not serve what only makes pods."""
+    versions = {
+        group: await discovery_documents.versions(cluster.client.read, group)
+        for group in {each.resource.group for each in wanted}
+    }
+    return [each for each in wanted if each.resource.api_version in versions[each.resource.group]]
+
+
+async def _round(cluster: Cluster, served: Sequence[Kind], shoot: Object) -> _Left:
+    left = _Left()
+    for kind in served:
+        with suppress(KindNotServed):  # there is none
+            async for page in cluster.client.pages(kind.resource, Selection(), form=Form.METADATA):
+                found = [each for each in page if not is_spared(kind.resource, each)]
+                await for_each(partial(_remove, cluster, kind, shoot), found)
+                for each in found:
+                    left.add(kind.resource, each)
+    return left
+
+
+async def _remove(cluster: Cluster, kind: Kind, shoot: Object, obj: Object) -> None:
+    name, resource = key(obj), kind.resource
+    delete = partial(cluster.client.delete, resource, name.name, namespace=name.namespace, uid=uid(obj))
+    with suppress(NotFound, Conflict):  # it is gone, or another one: the next round sees
+        if not is_deleting(obj):
+            await delete(propagation="Background")
+        elif is_overdue(obj, kind.patience(shoot), now=cluster.clock()):
+            if resource == PODS:
+                await delete(grace_seconds=0)
+            if finalizers(obj):
+                meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": None}
+                await cluster.client.patch(resource, name.name, {"metadata": meta}, namespace=name.namespace)

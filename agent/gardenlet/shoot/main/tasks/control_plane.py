@@ -1,0 +1,312 @@
+"""The API server of a Shoot, its controller manager, and its resource manager."""
+
+import base64
+from contextlib import suppress
+from datetime import timedelta
+
+from agent.gardenlet.components import kube_apiserver, kube_controller_manager
+from agent.gardenlet.components.control_plane import access_secret_name, least_api_servers
+from agent.gardenlet.components.kube_apiserver import Encryption
+from agent.gardenlet.components.parts import deployment_unready, made
+from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import authority_in
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules import token_bootstrap
+from agent.gardenlet.shoot.main.tasks import foundation
+from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
+from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
+from gardener.health.checks.rule import outdated
+from kube.errors import NotFound
+from kube.kubeconfigs import kubeconfig
+from kube.objects import Key, Object, integer, mapping, mappings, spec, string_map, text
+from kube.paths import at
+from kube.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    POD_DISRUPTION_BUDGETS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+)
+from kube.runtime.controller import ReconcileError, TerminalError
+from kube.x509 import make_client
+
+_API_SERVER_SECONDS, _OTHERS_SECONDS, _TOKEN_SECONDS, _GONE_SECONDS = 300.0, 180.0, 120.0, 300.0
+_CERTIFICATE_LIFE = timedelta(minutes=10)
+_KINDS = [
+    each.type_meta
+    for each in (
+        CONFIG_MAPS,
+        DEPLOYMENTS,
+        HORIZONTAL_POD_AUTOSCALERS,
+        MANAGED_RESOURCES,
+        POD_DISRUPTION_BUDGETS,
+        ROLE_BINDINGS,
+        ROLES,
+        SECRETS,
+        SERVICE_ACCOUNTS,
+        SERVICES,
+        VERTICAL_POD_AUTOSCALERS,
+    )
+]
+"""Of which its objects are."""
+_THIS_COMPUTER = "resource-manager:local"
+"""Its image, where it is run without one."""
+_BOOTSTRAP = f"{access_secret_name(RESOURCE_MANAGER)}-bootstrap"
+
+
+# --- API server
+
+
+async def api_server(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    await _deploy(operation, kube_apiserver.NAME, await _api_server_objects(operation))
+
+
+async def _api_server_objects(operation: ShootOperation) -> list[Object]:
+    return kube_apiserver.objects(await _api_server_values(operation))
+
+
+async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values:
+    settings = mapping(at(spec(operation.shoot), "kubernetes", "kubeAPIServer"))
+    resources = ["secrets", *(at(settings, "encryptionConfig", "resources") or ())]
+    current = encryption_key(operation.keys.get(tables.ENCRYPTION_KEY.name).current)
+    return kube_apiserver.Values(
+        namespace=operation.technical_id,
+        image=operation.image_of_kubernetes(kube_apiserver.NAME),
+        version=operation.version,
+        secrets=kube_apiserver.Secrets(
+            ca_bundle=bundle_name_of(operation, tables.CA.name),
+            ca_client_bundle=bundle_name_of(operation, tables.CA_CLIENT.name),
+            ca_front_proxy_bundle=bundle_name_of(operation, tables.CA_FRONT_PROXY.name),
+            ca_etcd_bundle=bundle_name_of(operation, tables.CA_ETCD.name),
+            etcd_client=name_of(operation, "etcd-client"),
+            server=name_of(operation, "kube-apiserver"),
+            aggregator=name_of(operation, "kube-aggregator"),
+            service_account_key=name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
+            service_account_key_bundle=bundle_name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
+            static_token=name_of(operation, "kube-apiserver-static-token"),
+        ),
+        encryption=Encryption(keys=[current], resources=resources),
+        health_token=health_token(operation),
+        host=operation.internal.host,
+        service_network=foundation.service_network(operation),
+        advertised=operation.found.cluster_ip,
+        settings=settings,
+        audit_policy=await _config_map_of(operation, settings, "auditConfig", "auditPolicy", "configMapRef", "name"),
+        authentication=await _config_map_of(operation, settings, "structuredAuthentication", "configMapName"),
+        admission_kubeconfigs=await _admission_kubeconfigs(operation, settings),
+        running=operation.running,
+        least_replicas=least_api_servers(operation.shoot),
+        autoscaled=operation.autoscaled,
+    )
+
+
+async def _admission_kubeconfigs(operation: ShootOperation, settings: Object) -> dict[str, str]:
+    """Of the Secrets in the garden that admission plugins refer to, by plugin."""
+    found = {}
+    for each in mappings(settings.get("admissionPlugins")):
+        if name := text(each.get("kubeconfigSecretName")):
+            secret = await operation.garden.client.get(SECRETS, name, namespace=operation.name.namespace)
+            encoded = string_map(secret.get("data")).get("kubeconfig", "")
+            found[text(each.get("name"))] = base64.b64decode(encoded).decode()
+    return found
+
+
+async def _config_map_of(operation: ShootOperation, settings: Object, *path: str) -> str:
+    """The only entry of a ConfigMap in the garden that the settings name; empty: they name none."""
+    name = text(at(settings, *path))
+    if not name:
+        return ""
+    config_map = await operation.garden.client.get(CONFIG_MAPS, name, namespace=operation.name.namespace)
+    return "".join(text(each) for each in mapping(config_map.get("data")).values())
+
+
+async def wait_for_api_server(operation: ShootOperation) -> None:
+    """Until all its new pods are ready. Raises NotInTimeError, KubeError."""
+    await _wait(operation, kube_apiserver.NAME, _API_SERVER_SECONDS)
+
+
+async def _deploy(operation: ShootOperation, component: str, objects: list[Object]) -> None:
+    """What is to sleep goes to sleep later, all together: until then it runs if it does."""
+    if operation.is_asleep:
+        live = await operation.seed.client.find(DEPLOYMENTS, component, namespace=operation.technical_id)
+        for each in objects:
+            if each["kind"] == DEPLOYMENTS.kind:
+                each["spec"]["replicas"] = integer(at(live or {}, "spec", "replicas"))
+    await operation.deploy(component, objects)
+
+
+async def _wait(operation: ShootOperation, name: str, seconds: float) -> None:
+    place = Key(operation.technical_id, name)
+    await operation.waiting.until_ready(DEPLOYMENTS, place, deployment_unready, seconds=seconds, report=waits_for)
+
+
+# --- controller manager
+
+
+async def controller_manager(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    await _deploy(operation, kube_controller_manager.NAME, await _controller_manager_objects(operation))
+
+
+async def _controller_manager_objects(operation: ShootOperation) -> list[Object]:
+    values = kube_controller_manager.Values(
+        namespace=operation.technical_id,
+        image=operation.image_of_kubernetes(kube_controller_manager.NAME),
+        version=operation.version,
+        secrets=kube_controller_manager.Secrets(
+            ca_bundle=bundle_name_of(operation, tables.CA.name),
+            ca_client=name_of(operation, tables.CA_CLIENT.name),
+            server=name_of(operation, "kube-controller-manager-server"),
+            service_account_key=name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
+            generic_token_kubeconfig=name_of(operation, "generic-token-kubeconfig"),
+        ),
+        service_network=foundation.service_network(operation),
+        settings=mapping(at(spec(operation.shoot), "kubernetes", "kubeControllerManager")),
+        apis=kube_apiserver.runtime_config(await _api_server_values(operation)),
+        running=operation.running,
+        autoscaled=operation.autoscaled,
+    )
+    return kube_controller_manager.objects(values)
+
+
+async def wait_for_controller_manager(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    await _wait(operation, kube_controller_manager.NAME, _OTHERS_SECONDS)
+
+
+# --- resource manager
+
+
+async def deploy_resource_manager(operation: ShootOperation) -> None:
+    """With a certificate until it has a token. Raises ReconcileError, KubeError."""
+    if operation.is_asleep or not await _needs_certificate(operation):
+        await _deploy_resource_manager(operation)
+    else:
+        await _write_certificate(operation)
+        await _deploy_resource_manager(operation, bootstrap=_BOOTSTRAP)
+        access = Key(operation.technical_id, access_secret_name(RESOURCE_MANAGER))
+        await operation.waiting.until_ready(
+            SECRETS, access, token_bootstrap.no_token, seconds=_TOKEN_SECONDS, report=waits_for
+        )
+        await _deploy_resource_manager(operation)
+    await _remove_certificate(operation)
+
+
+async def _needs_certificate(operation: ShootOperation) -> bool:
+    client, namespace = operation.seed.client, operation.technical_id
+    access = await client.find(SECRETS, access_secret_name(RESOURCE_MANAGER), namespace=namespace)
+    managed = await client.find(MANAGED_RESOURCES, resource_manager.MANAGED_RESOURCE, namespace=namespace)
+    return token_bootstrap.is_needed(access, managed, now=operation.seed.clock())
+
+
+async def _deploy_resource_manager(operation: ShootOperation, *, bootstrap: str = "") -> None:
+    await _deploy(operation, RESOURCE_MANAGER, _resource_manager_objects(operation, bootstrap=bootstrap))
+
+
+def _resource_manager_objects(operation: ShootOperation, *, bootstrap: str = "") -> list[Object]:
+    image = operation.config.images.resource_manager or (_THIS_COMPUTER if operation.is_local else "")
+    if not image:
+        raise TerminalError("images.resourceManager is not set in the configuration of the gardenlet; set it")
+    values = resource_manager.Values(
+        namespace=operation.technical_id,
+        image=image,
+        seed_identity=text(at(operation.seed_object, "status", "clusterIdentity")),
+        server_secret=name_of(operation, "gardener-resource-manager-server"),
+        ca_secret=bundle_name_of(operation, tables.CA.name),
+        ca_bundle=foundation.ca_bundle(operation).decode(),
+        generic_token_kubeconfig=name_of(operation, "generic-token-kubeconfig"),
+        bootstrap_secret=bootstrap,
+        running=operation.running,
+        autoscaled=operation.autoscaled,
+    )
+    return resource_manager.objects(values)
+
+
+async def _write_certificate(operation: ShootOperation) -> None:
+    """A new one each time: it lives for minutes."""
+    authority = authority_in(operation.keys.get(tables.CA_CLIENT.name).current.data)
+    if authority is None:
+        raise ReconcileError("the authority for clients of the Shoot can't be read")
+    pair = make_client(
+        authority,
+        token_bootstrap.USER,
+        [token_bootstrap.GROUP],
+        now=operation.seed.clock(),
+        lifetime=_CERTIFICATE_LIFE,
+    )
+    user = {"client-certificate-data": _encoded(pair.certificate_pem), "client-key-data": _encoded(pair.key_pem)}
+    name = operation.technical_id
+    content = kubeconfig(name, server=_SERVER, ca_bundle=foundation.ca_bundle(operation), user=user)
+    data = {"kubeconfig": _encoded(content)}
+    await _remove_certificate(operation)
+    await operation.seed.client.create(SECRETS, made(SECRETS, _BOOTSTRAP, namespace=name, type="Opaque", data=data))
+
+
+async def _remove_certificate(operation: ShootOperation) -> None:
+    if await operation.seed.client.find(SECRETS, _BOOTSTRAP, namespace=operation.technical_id) is not None:
+        with suppress(NotFound):
+            await operation.seed.client.delete(SECRETS, _BOOTSTRAP, namespace=operation.technical_id)
+
+
+_SERVER = f"https://{kube_apiserver.NAME}"
+"""As pods of the namespace see it."""
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+async def wait_for_resource_manager(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    await _wait(operation, RESOURCE_MANAGER, _API_SERVER_SECONDS)
+
+
+# --- sleep and end
+
+
+async def scale_down(operation: ShootOperation) -> None:
+    """All three, and return when none of their pods is left. Raises NotInTimeError, KubeError."""
+    await operation.deploy(RESOURCE_MANAGER, _resource_manager_objects(operation))
+    await operation.deploy(kube_controller_manager.NAME, await _controller_manager_objects(operation))
+    await operation.deploy(kube_apiserver.NAME, await _api_server_objects(operation))
+    names = (RESOURCE_MANAGER, kube_controller_manager.NAME, kube_apiserver.NAME)
+    for name in names:
+        await operation.waiting.until_ready(
+            DEPLOYMENTS,
+            Key(operation.technical_id, name),
+            _still_runs,
+            seconds=_GONE_SECONDS,
+            report=waits_for,
+            or_gone=True,
+        )
+
+
+def _still_runs(live: Object | None) -> str:
+    if live is None:
+        return ""
+    left = integer(at(live, "status", "replicas"))
+    return outdated(live) or (f"{left} of its pods are still there" if left else "")
+
+
+async def destroy_api_server(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    await operation.shoots.drop(operation.technical_id)
+    await operation.destroy(kube_apiserver.NAME, _KINDS, seconds=_GONE_SECONDS)
+
+
+async def destroy_controller_manager(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    await operation.destroy(kube_controller_manager.NAME, _KINDS, seconds=_GONE_SECONDS)
+
+
+async def destroy_resource_manager(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    await operation.destroy(RESOURCE_MANAGER, _KINDS, seconds=_GONE_SECONDS)

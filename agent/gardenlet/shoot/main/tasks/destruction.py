@@ -1,0 +1,87 @@
+"""The end of a Shoot in its seed: what was applied to its cluster, and in the end its namespace."""
+
+from contextlib import suppress
+
+from agent.gardenlet.components import kube_apiserver, referenced_resources
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from gardener.api.garden import SHOOT_STATES
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.errors import KindNotServed, NotFound
+from kube.objects import Key, Object, is_deleting, key, spec, uid
+from kube.resources import NAMESPACES, SECRETS, SERVICES
+from kube.runtime.client import Selection
+
+_MANAGED_SECONDS, _NAMESPACE_SECONDS, _GONE_SECONDS = 600.0, 900.0, 300.0
+_OF_GARDENER = "origin=gardener"
+
+
+async def delete_managed_resources(operation: ShootOperation) -> None:
+    """Those that Gardener has made. Raises KubeError."""
+    for each in await _managed(operation, _OF_GARDENER):
+        if not is_deleting(each):
+            name = key(each)
+            with suppress(NotFound):
+                await operation.seed.client.delete(
+                    MANAGED_RESOURCES, name.name, namespace=name.namespace, uid=uid(each)
+                )
+
+
+async def wait_for_managed_resources(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    await _wait(operation, await _managed(operation, _OF_GARDENER))
+
+
+async def wait_for_all_of_shoot(operation: ShootOperation) -> None:
+    """Also those that extensions have made: what they manage is in the cluster of the Shoot.
+
+    Raises: NotInTimeError, KubeError.
+    """
+    await _wait(operation, [each for each in await _managed(operation) if not spec(each).get("class")])
+
+
+async def _managed(operation: ShootOperation, selector: str = "") -> list[Object]:
+    selection = Selection(namespace=operation.technical_id, label_selector=selector)
+    try:
+        return await operation.seed.client.list(MANAGED_RESOURCES, selection)
+    except KindNotServed:
+        await operation.seed.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+        return []
+
+
+async def _wait(operation: ShootOperation, listed: list[Object]) -> None:
+    for each in listed:
+        await operation.waiting.until_gone(
+            MANAGED_RESOURCES, key(each), seconds=_MANAGED_SECONDS, its_uid=uid(each), report=waits_for
+        )
+
+
+async def referenced(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    kinds = [MANAGED_RESOURCES.type_meta, SECRETS.type_meta]
+    await operation.destroy(referenced_resources.NAME, kinds, seconds=_GONE_SECONDS)
+
+
+async def service(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    await operation.destroy(f"{kube_apiserver.NAME}-service", [SERVICES.type_meta], seconds=_GONE_SECONDS)
+
+
+async def namespace(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    with suppress(NotFound):
+        await operation.seed.client.delete(NAMESPACES, operation.technical_id)
+
+
+async def wait_for_namespace(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    name = Key("", operation.technical_id)
+    await operation.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
+
+
+async def shoot_state(operation: ShootOperation) -> None:
+    """What was saved of it in the garden. Raises KubeError."""
+    name = operation.name
+    if await operation.garden.client.find(SHOOT_STATES, name.name, namespace=name.namespace) is not None:
+        with suppress(NotFound):
+            await operation.garden.client.delete(SHOOT_STATES, name.name, namespace=name.namespace)

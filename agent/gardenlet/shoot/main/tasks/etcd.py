@@ -1,0 +1,101 @@
+"""The two etcds of a Shoot."""
+
+import asyncio
+import base64
+
+from agent.gardenlet.components import etcd, shoot_backup_entry
+from agent.gardenlet.components.etcd import EVENTS, MAIN, ROLES, Certificates, Store, Values
+from agent.gardenlet.components.etcd_schedules import schedules
+from agent.gardenlet.extension_objects.kinds import ETCD
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, name_of
+from gardener.api.druid import ETCDS
+from gardener.garden.maintenance.schedule import time_window
+from kube.errors import NotFound
+from kube.objects import Key, Object, integer, spec, string_map, text
+from kube.paths import at
+from kube.resources import SECRETS
+from kube.runtime.controller import ReconcileError
+
+_BUCKET = "bucketName"
+
+
+async def deploy(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    store = await _store(operation)
+    await asyncio.gather(*(_deploy(operation, role, store) for role in ROLES))
+
+
+async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> None:
+    live = await operation.seed.client.find(ETCDS, etcd.name(role), namespace=operation.technical_id)
+    objects = etcd.objects(
+        Values(
+            namespace=operation.technical_id,
+            role=role,
+            certificates=Certificates(
+                ca=bundle_name_of(operation, tables.CA_ETCD.name),
+                server=name_of(operation, f"etcd-server-{role}"),
+                client=name_of(operation, "etcd-client"),
+            ),
+            schedules=schedules(operation.shoot, live=live),
+            store=store if role == MAIN else None,
+            window=string_map(time_window(operation.shoot)),
+            running=operation.running,
+            autoscaled=operation.autoscaled,
+        )
+    )
+    manifest = next(each for each in objects if each["kind"] == ETCDS.kind)
+    if operation.is_asleep:
+        manifest["spec"]["replicas"] = integer(at(live or {}, "spec", "replicas"))  # it goes to sleep later
+    await operation.deploy(etcd.name(role), [each for each in objects if each is not manifest])
+    await operation.ask(ETCD, manifest)
+
+
+async def _store(operation: ShootOperation) -> Store | None:
+    """Where backups go; None: nowhere. Raises ReconcileError, KubeError."""
+    if not operation.has_backup:
+        return None
+    where = f"{operation.technical_id}/{etcd.BACKUP_SECRET}"
+    try:
+        secret = await operation.seed.client.get(SECRETS, etcd.BACKUP_SECRET, namespace=operation.technical_id)
+        bucket = base64.b64decode(string_map(secret.get("data"))[_BUCKET]).decode()
+    except NotFound as error:
+        raise ReconcileError(
+            f"Secret {where} is not there, which the BackupEntry's extension makes: {error}"
+        ) from error
+    except (KeyError, ValueError) as error:
+        raise ReconcileError(f"Secret {where} does not say its {_BUCKET}; see the BackupEntry's extension") from error
+    provider = text(at(spec(operation.seed_object), "backup", "provider"))
+    return Store(entry=shoot_backup_entry.name(operation.shoot), bucket=bucket, provider=provider)
+
+
+async def wait(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await asyncio.gather(*(operation.until_answered(ETCD, each) for each in _names(operation)))
+
+
+async def scale(operation: ShootOperation, replicas: int) -> None:
+    """Raises ReconcileError, ExtensionError, KubeError."""
+    for name in _names(operation):
+        live = await operation.seed.client.find(ETCDS, name.name, namespace=name.namespace)
+        if live is not None:
+            await operation.ask(ETCD, _with_replicas(live, replicas))
+    await wait(operation)
+
+
+def _with_replicas(live: Object, replicas: int) -> Object:
+    meta = {"name": live["metadata"]["name"], "namespace": live["metadata"]["namespace"]}
+    return {**ETCDS.type_meta, "metadata": meta, "spec": {**spec(live), "replicas": replicas}}
+
+
+async def destroy(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    for name in _names(operation):
+        await operation.extensions.delete(ETCD, name)
+    for name in _names(operation):
+        await operation.extensions.wait_until_gone(ETCD, name)
+
+
+def _names(operation: ShootOperation) -> list[Key]:
+    return [Key(operation.technical_id, etcd.name(role)) for role in (MAIN, EVENTS)]

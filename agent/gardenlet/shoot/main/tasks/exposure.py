@@ -1,0 +1,131 @@
+"""How the API server of a Shoot is reached: its Service, the address of that, and the names that lead to it."""
+
+import base64
+
+from agent.gardenlet.components import dns_records, kube_apiserver
+from agent.gardenlet.components.dns_records import EXTERNAL, INTERNAL
+from agent.gardenlet.extension_objects.kinds import DNS_RECORD
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.domains import Served
+from gardener.api.extensions import DNS_RECORDS
+from kube.objects import Key, Object, annotations, key, spec, text
+from kube.paths import at, mappings_at
+from kube.resources import SERVICES
+
+_SERVICE_SECONDS = 60.0
+_GONE_SECONDS = 120.0
+_PORT = "local.provider/port"
+"""An annotation of the Service, if its load balancer serves it at another port."""
+_TASKS = {INTERNAL: "deployDNSRecordInternal", EXTERNAL: "deployDNSRecordExternal"}
+_SECRET, _RECORD = "dns-record-secret-{}", "dns-record-{}"
+
+
+async def service(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    wanted = kube_apiserver.service(operation.technical_id)
+    if operation.is_local:
+        wanted = {**wanted, "spec": {**spec(wanted), "type": "LoadBalancer"}}
+    await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
+    name = key(wanted)
+    live = await operation.seed.client.get(SERVICES, name.name, namespace=name.namespace)
+    operation.found.cluster_ip = text(spec(live).get("clusterIP"))
+
+
+async def wait_for_address(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    live = await operation.waiting.until_ready(
+        SERVICES,
+        Key(operation.technical_id, kube_apiserver.NAME),
+        _no_address,
+        seconds=_SERVICE_SECONDS,
+        report=waits_for,
+    )
+    found = mappings_at(live, "status", "loadBalancer", "ingress")[0]
+    operation.found.address = text(found.get("ip")) or text(found.get("hostname"))
+    port = annotations(live).get(_PORT, "")
+    operation.found.port = int(port) if port.isdecimal() else kube_apiserver.PORT
+
+
+def _no_address(live: Object | None) -> str:
+    return "" if live and at(live, "status", "loadBalancer", "ingress") else "its load balancer has no address yet"
+
+
+def url(operation: ShootOperation) -> str:
+    """Under which the API server is reached by everybody; on this computer names are not resolved."""
+    if operation.is_local:
+        return f"https://{operation.found.address}:{operation.found.port}"
+    return f"https://{operation.internal.host}"
+
+
+async def advertise(operation: ShootOperation) -> None:
+    """In the status; raises KubeError."""
+    external = operation.external.host if operation.external else ""
+    addresses = dns_records.advertised(internal=operation.internal.host, external=external, issuer=issuer(operation))
+    if operation.is_local:
+        addresses = [{**each, "url": url(operation)} if each["name"] != _ISSUER else each for each in addresses]
+    await operation.statuses.update(operation.shoot, lambda status: {**status, "advertisedAddresses": addresses})
+
+
+_ISSUER = "service-account-issuer"
+
+
+def issuer(operation: ShootOperation) -> str:
+    """Of tokens of ServiceAccounts in the Shoot."""
+    return f"https://{operation.internal.host}"
+
+
+# --- names
+
+
+async def internal_name(operation: ShootOperation) -> None:
+    await _name(operation, INTERNAL, operation.internal)
+
+
+async def external_name(operation: ShootOperation) -> None:
+    await _name(operation, EXTERNAL, operation.external)
+
+
+async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
+    """Raises ExtensionError, KubeError."""
+    if served is None:
+        return
+    values = _values(operation, role, served)
+    await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
+    record = dns_records.record(values)
+    await operation.ask(DNS_RECORD, record, is_demanded=operation.is_asked(_TASKS[role]))
+    await operation.until_answered(DNS_RECORD, key(record))
+    await operation.task_done(_TASKS[role])
+
+
+def _values(operation: ShootOperation, role: str, served: Served) -> dns_records.Values:
+    return dns_records.Values(
+        namespace=operation.technical_id,
+        shoot=operation.name.name,
+        role=role,
+        host=served.host,
+        addresses=[operation.found.address],
+        provider=served.provider,
+        credentials={name: base64.b64decode(value) for name, value in served.credentials.items()},
+        zone=served.zone,
+        ttl=operation.config.controllers.shoot.dns_entry_ttl_seconds,
+    )
+
+
+async def remove_internal_name(operation: ShootOperation) -> None:
+    await _remove_name(operation, INTERNAL, operation.internal)
+
+
+async def remove_external_name(operation: ShootOperation) -> None:
+    await _remove_name(operation, EXTERNAL, operation.external)
+
+
+async def _remove_name(operation: ShootOperation, role: str, served: Served | None) -> None:
+    """With the credentials as they are now; raises ExtensionError, KubeError."""
+    name = Key(operation.technical_id, dns_records.name(operation.name.name, role))
+    if await operation.seed.client.find(DNS_RECORDS, name.name, namespace=name.namespace) is None:
+        return
+    if served is not None and operation.namespace_lives:
+        await operation.deploy(_SECRET.format(role), [dns_records.secret(_values(operation, role, served))])
+    await operation.extensions.delete(DNS_RECORD, name)
+    await operation.extensions.wait_until_gone(DNS_RECORD, name)

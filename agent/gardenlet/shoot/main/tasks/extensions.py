@@ -1,0 +1,97 @@
+"""Extension objects: deployed, waited for, and removed when the Shoot does not ask for them any more."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
+
+from agent.gardenlet.extension_objects.kinds import EXTENSION, Kind
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.extensions import Extension, Stage, wanted
+from gardener.api.extensions import EXTENSIONS
+from kube.objects import Key, key
+from kube.runtime.client import Form, Selection
+
+Run = Callable[[ShootOperation], Awaitable[None]]
+
+
+def deploys(*stages: Stage) -> Run:
+    async def run(operation: ShootOperation) -> None:
+        await asyncio.gather(*(_deploy(operation, each) for each in _of(operation, stages)))
+
+    return run
+
+
+def waits(*stages: Stage) -> Run:
+    async def run(operation: ShootOperation) -> None:
+        await asyncio.gather(*(_wait(operation, each) for each in _of(operation, stages)))
+
+    return run
+
+
+def deletes(*stages: Stage) -> Run:
+    """Those whose turn it is in a deletion."""
+
+    async def run(operation: ShootOperation) -> None:
+        await _delete(operation, _going(operation, stages))
+
+    return run
+
+
+def waits_until_gone(*stages: Stage) -> Run:
+    async def run(operation: ShootOperation) -> None:
+        await _wait_until_gone(operation, _going(operation, stages))
+
+    return run
+
+
+async def delete_stale(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    await _delete(operation, await stale(operation))
+
+
+async def wait_until_stale_are_gone(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await _wait_until_gone(operation, await stale(operation))
+
+
+async def stale(operation: ShootOperation) -> list[Key]:
+    """Those that the Shoot does not ask for. Raises KubeError."""
+    keeps = {each.key(operation.technical_id) for each in _wanted(operation).values()}
+    selection = Selection(namespace=operation.technical_id)
+    return [
+        key(each)
+        for each in await operation.seed.client.list(EXTENSIONS, selection, form=Form.METADATA)
+        if key(each) not in keeps
+    ]
+
+
+async def _delete(operation: ShootOperation, names: Collection[Key]) -> None:
+    await asyncio.gather(*(operation.extensions.delete(EXTENSION, each) for each in names))
+
+
+async def _wait_until_gone(operation: ShootOperation, names: Collection[Key]) -> None:
+    await asyncio.gather(*(operation.extensions.wait_until_gone(EXTENSION, each) for each in names))
+
+
+def _going(operation: ShootOperation, stages: Collection[Stage]) -> list[Key]:
+    return [each.key(operation.technical_id) for each in _wanted(operation).values() if each.deleted in stages]
+
+
+def _wanted(operation: ShootOperation) -> dict[str, Extension]:
+    return wanted(operation.shoot, operation.registrations.values())
+
+
+def _of(operation: ShootOperation, stages: Collection[Stage]) -> list[Extension]:
+    return [each for each in _wanted(operation).values() if each.reconciled in stages]
+
+
+def _kind(extension: Extension) -> Kind:
+    return replace(EXTENSION, longest=extension.seconds)
+
+
+async def _deploy(operation: ShootOperation, extension: Extension) -> None:
+    await operation.ask(_kind(extension), extension.manifest(operation.technical_id))
+
+
+async def _wait(operation: ShootOperation, extension: Extension) -> None:
+    await operation.until_answered(_kind(extension), extension.key(operation.technical_id))

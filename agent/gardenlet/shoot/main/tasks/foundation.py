@@ -1,0 +1,177 @@
+"""What all else of a Shoot stands on: its namespace, its identity, its Secrets, and what it refers to in the garden."""
+
+import asyncio
+import random
+from collections.abc import Iterable
+from ipaddress import ip_network
+
+from agent.gardenlet.components import referenced_resources, shoot_namespace, shoot_system
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules import published
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Config
+from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
+from agent.gardenlet.secrets_manager.tables import LOOPBACK, ControlPlane
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.extensions import wanted
+from gardener.api.garden import INTERNAL_SECRETS
+from gardener.garden.shoots import references
+from kube.apply.shared_objects import share
+from kube.errors import NotFound
+from kube.objects import Object, key, labels, mapping, metadata, spec, text, uid
+from kube.paths import at, mappings_at
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
+from kube.runtime.client import Selection
+from kube.runtime.controller import ReconcileError
+
+_ZONE = "topology.kubernetes.io/zone"
+
+
+async def namespace(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    client = operation.seed.client
+    live = await client.find(NAMESPACES, operation.technical_id)
+    zones = shoot_namespace.zones_of(
+        operation.shoot,
+        operation.seed_object,
+        live=live,
+        volumes=await _zones_of_volumes(operation) if live else (),
+        choose=random.choice,
+    )
+    values = shoot_namespace.Values(
+        name=operation.technical_id,
+        shoot=operation.shoot,
+        seed=operation.seed_object,
+        zones=zones,
+        extensions=wanted(operation.shoot, operation.registrations.values()),
+    )
+    for each in shoot_namespace.objects(values):
+        await share(client, NAMESPACES, each)
+
+
+async def _zones_of_volumes(operation: ShootOperation) -> list[str]:
+    """In which volumes of the namespace lie."""
+    client = operation.seed.client
+    claims = await client.list(VOLUME_CLAIMS, Selection(namespace=operation.technical_id))
+    names = [text(spec(each).get("volumeName")) for each in claims]
+    found = [await client.find(VOLUMES, name) for name in names if name]
+    return [zone for volume in found if volume is not None for zone in _zones_of(volume)]
+
+
+def _zones_of(volume: Object) -> Iterable[str]:
+    if zone := labels(volume).get(_ZONE):
+        yield zone
+    for term in mappings_at(volume, "spec", "nodeAffinity", "required", "nodeSelectorTerms"):
+        for each in mappings_at(term, "matchExpressions"):
+            if each.get("key") == _ZONE and each.get("operator") == "In":
+                yield from each.get("values") or ()
+
+
+async def cluster_identity(operation: ShootOperation) -> None:
+    """Written into the status once."""
+    if at(operation.shoot, "status", "clusterIdentity"):
+        return
+    own = identity_of(operation)
+    await operation.statuses.update(operation.shoot, lambda status: {**status, "clusterIdentity": own})
+
+
+def identity_of(operation: ShootOperation) -> str:
+    return text(at(operation.shoot, "status", "clusterIdentity")) or shoot_system.identity_of(
+        operation.technical_id, text(at(operation.shoot, "status", "uid")), operation.garden_identity
+    )
+
+
+# --- Secrets
+
+
+async def secrets(operation: ShootOperation) -> None:
+    """Make, or find, all keys, tokens and certificates, and publish what users need of them.
+
+    Raises: SecretsError, KubeError.
+    """
+    has_static_kubeconfig = at(spec(operation.shoot), "kubernetes", "enableStaticTokenKubeconfig") is True
+    rotation = rotations(operation.shoot, has_static_kubeconfig=has_static_kubeconfig)
+
+    async def generate(*configs: Config) -> None:
+        await asyncio.gather(*(operation.keys.generate(each, old=rotation.old(each)) for each in configs))
+
+    await generate(*tables.authorities_of_a_shoot(has_workers=not operation.is_workerless))
+    await generate(
+        tables.SERVICE_ACCOUNT_KEY,
+        tables.ENCRYPTION_KEY,
+        tables.static_tokens(has_cluster_admin=has_static_kubeconfig),
+        tables.generic_token_kubeconfig(operation.technical_id, ca_bundle(operation)),
+        *certificates(operation).certificates(),
+    )
+    await _publish(operation)
+
+
+def ca_bundle(operation: ShootOperation) -> bytes:
+    """By which the Shoot's API server is verified."""
+    bundle = operation.keys.get(tables.CA.name).bundle
+    assert bundle is not None  # an authority has one
+    return bundle.data[BUNDLE]
+
+
+def certificates(operation: ShootOperation) -> ControlPlane:
+    hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
+    own_domain = text(at(spec(operation.shoot), "dns", "domain"))
+    return ControlPlane(
+        namespace=operation.technical_id,
+        domains=[*hosts, *([own_domain] if own_domain else [])],
+        service_addresses=[str(ip_network(service_network(operation))[1])],
+        has_workers=not operation.is_workerless,
+        more_names=LOOPBACK if operation.is_local else (),
+    )
+
+
+def service_network(operation: ShootOperation) -> str:
+    """Raises ReconcileError."""
+    found = text(at(spec(operation.shoot), "networking", "services"))
+    found = found or text(at(spec(operation.seed_object), "networks", "shootDefaults", "services"))
+    if not found:
+        raise ReconcileError(
+            "neither spec.networking.services of the Shoot nor spec.networks.shootDefaults.services of the Seed is set;"
+            " set one of them"
+        )
+    return found
+
+
+async def _publish(operation: ShootOperation) -> None:
+    """Users find these in the garden; what is as it should be is not written."""
+    bundle = operation.keys.get(tables.CA.name).bundle
+    assert bundle is not None  # an authority has one
+    for each in (
+        *published.certificate_authority(operation.shoot, bundle),
+        published.client_authority(operation.shoot, operation.keys.get(tables.CA_CLIENT.name).current),
+    ):
+        await _publish_one(operation, _KINDS[text(each.get("kind"))], each)
+
+
+_KINDS = {each.kind: each for each in (CONFIG_MAPS, SECRETS, INTERNAL_SECRETS)}
+
+
+async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Object) -> None:
+    client, name = operation.garden.client, key(wanted)
+    live = await client.find(resource, name.name, namespace=name.namespace)
+    if live is None:
+        await client.create(resource, wanted)
+    elif mapping(live.get("data")) != wanted["data"] or not labels(wanted).items() <= labels(live).items():
+        meta = {"uid": uid(live), "labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
+        gone = {field: None for field in mapping(live.get("data")) if field not in wanted["data"]}
+        body = {"metadata": meta, "data": {**gone, **wanted["data"]}}
+        await client.patch(resource, name.name, body, namespace=name.namespace)
+
+
+# --- what it refers to
+
+
+async def referenced(operation: ShootOperation) -> None:
+    """Raises ReconcileError: something is missing; KubeError."""
+    namespace = operation.name.namespace
+    found = list[Object]()
+    for resource, name in references(operation.shoot):
+        try:
+            found.append(await operation.garden.client.get(resource, name, namespace=namespace))
+        except NotFound as error:
+            raise ReconcileError(f"the Shoot refers to {resource.kind} {name}, which is not there: {error}") from error
+    await operation.deploy(referenced_resources.NAME, referenced_resources.objects(operation.technical_id, found))

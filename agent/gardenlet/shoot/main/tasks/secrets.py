@@ -1,0 +1,41 @@
+"""Names and content of the Secrets that were generated in an operation."""
+
+import csv
+import io
+
+from agent.gardenlet.components.kube_apiserver import Key
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import (
+    ENCRYPTION_KEY,
+    ENCRYPTION_SECRET,
+    STATIC_TOKENS,
+)
+from agent.gardenlet.secrets_manager.rules.stored import Stored
+from agent.gardenlet.shoot.main.operation import ShootOperation
+
+HEALTH_USER = "health-check"
+
+
+def name_of(operation: ShootOperation, config: str) -> str:
+    """Raises SecretsError: it was not generated before."""
+    return operation.keys.get(config).current.name
+
+
+def bundle_name_of(operation: ShootOperation, config: str) -> str:
+    """Raises SecretsError."""
+    bundle = operation.keys.get(config).bundle
+    assert bundle is not None  # authorities and keys for tokens have one
+    return bundle.name
+
+
+def health_token(operation: ShootOperation) -> str:
+    """Of the user that only asks whether the API server is well."""
+    content = operation.keys.get(_TOKENS).current.data[STATIC_TOKENS].decode()
+    return next(row[0] for row in csv.reader(io.StringIO(content)) if row[1] == HEALTH_USER)
+
+
+_TOKENS = tables.static_tokens(has_cluster_admin=False).name
+
+
+def encryption_key(stored: Stored) -> Key:
+    return Key(stored.data[ENCRYPTION_KEY].decode(), stored.data[ENCRYPTION_SECRET].decode())

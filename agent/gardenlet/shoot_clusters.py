@@ -1,0 +1,158 @@
+"""Connections to the clusters of Shoots: opened when something needs one, closed when nothing has for a while.
+
+    async with shoots.use("shoot--dev--rose", version="1.30.2") as cluster:
+        await cluster.client.list(...)
+
+The kubeconfig is in the Shoot's namespace in the seed, and the resource manager renews its token. So it is read again
+before a use, but not before each: the connection goes on with other credentials, and is another one for another server.
+Of a Shoot nothing is watched, and nothing is kept but what is in use.
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from config.blocks import ClientConnection
+from kube.errors import NotFound
+from kube.objects import string_map
+from kube.resources import SECRETS
+from kube.runtime.client import Client
+from kube.runtime.connection import Connection, connection_of_kubeconfig
+from kube.runtime.controller import ReconcileError
+from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.server_version import server_version
+from process.clusters import Cluster, Clusters, Endpoint
+
+IDLE_SECONDS = 300.0
+_CHECK_SECONDS = 5.0
+_EXTERNAL, _INTERNAL = "gardener", "gardener-internal"
+
+
+class NoConnectionError(ReconcileError):
+    """The cluster can't be talked to yet, or not any more; the text says why."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A connection that is open. Times are those of a clock that runs on."""
+
+    cluster: Cluster
+    server: str
+    kubeconfig: bytes
+    checked: float
+    users: int = 0
+    closing: asyncio.Task[None] | None = None
+
+
+class ShootClusters:
+    """Args:
+    seed: client of the seed.
+    clusters: of this process; those of Shoots are called as their namespaces.
+    settings: of each connection.
+    resolves: whether the name of a Service in the seed can be resolved here.
+    now: seconds of a clock that runs on.
+    idle: seconds after which a connection that is not used is closed.
+    """
+
+    def __init__(
+        self,
+        seed: Client,
+        clusters: Clusters,
+        settings: ClientConnection,
+        *,
+        resolves: Callable[[str], Awaitable[bool]],
+        now: Callable[[], float] = time.monotonic,
+        idle: float = IDLE_SECONDS,
+    ) -> None:
+        self._seed, self._clusters, self._settings = seed, clusters, settings
+        self._resolves, self._now, self._idle = resolves, now, idle
+        self._open: dict[str, _Open] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def use(self, namespace: str, *, version: str = "") -> AsyncIterator[Cluster]:
+        """The cluster of a Shoot.
+
+        Args:
+            namespace: of the Shoot in the seed.
+            version: of Kubernetes that it is to have; empty: any.
+
+        Raises: NoConnectionError, KubeError.
+        """
+        async with self._locks.setdefault(namespace, asyncio.Lock()):
+            opened = await self._opened(namespace)
+        opened.users += 1
+        try:
+            if version:
+                await self._demand(namespace, opened, version)
+            yield opened.cluster
+        finally:
+            opened.users -= 1
+            if not opened.users and self._open.get(namespace) is opened:
+                opened.closing = asyncio.create_task(self._close_idle(namespace, opened))
+
+    async def drop(self, namespace: str) -> None:
+        """There is no such cluster any more, or it sleeps."""
+        self._locks.pop(namespace, None)
+        if (opened := self._open.pop(namespace, None)) is not None:
+            if opened.closing is not None:
+                opened.closing.cancel()
+            await self._clusters.close(namespace)
+
+    async def close(self) -> None:
+        for namespace in list(self._open):
+            await self.drop(namespace)
+
+    async def _close_idle(self, namespace: str, opened: _Open) -> None:
+        await asyncio.sleep(self._idle)
+        opened.closing = None
+        if not opened.users and self._open.get(namespace) is opened:
+            await self.drop(namespace)
+
+    async def _opened(self, namespace: str) -> _Open:
+        """The connection, with the kubeconfig as it is now."""
+        opened = self._open.get(namespace)
+        if opened is not None and opened.closing is not None:
+            opened.closing.cancel()
+            opened.closing = None
+        if opened is not None and self._now() - opened.checked < _CHECK_SECONDS:
+            return opened
+        kubeconfig, connection = await self._current(namespace)
+        checked = self._now()
+        if opened is not None and opened.server == connection.server:
+            if opened.kubeconfig != kubeconfig:
+                self._clusters.replace(namespace, connection)
+            opened.kubeconfig, opened.checked = kubeconfig, checked
+            return opened
+        if opened is not None:
+            self._open.pop(namespace)
+            await self._clusters.close(namespace)
+        cluster = self._clusters.open(Endpoint((namespace,), connection, self._settings))
+        self._open[namespace] = _Open(cluster, connection.server, kubeconfig, checked)
+        return self._open[namespace]
+
+    async def _current(self, namespace: str) -> tuple[bytes, Connection]:
+        """The kubeconfig as it is now. Raises NoConnectionError, KubeError."""
+        name = _INTERNAL if await self._resolves(f"kube-apiserver.{namespace}.svc") else _EXTERNAL
+        try:
+            secret = await self._seed.get(SECRETS, name, namespace=namespace)
+        except NotFound as error:
+            raise NoConnectionError(f"there is no kubeconfig for the shoot yet: {error}") from error
+        try:
+            kubeconfig = base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
+            connection = connection_of_kubeconfig(kubeconfig, origin=f"of Secret {namespace}/{name}")
+        except (ConfigurationError, ValueError) as error:
+            raise NoConnectionError(str(error)) from error
+        if await connection.credentials.authorization() is None:
+            raise NoConnectionError("token for shoot kubeconfig was not populated yet")
+        return kubeconfig, connection
+
+    async def _demand(self, namespace: str, opened: _Open, version: str) -> None:
+        """Raises NoConnectionError: the API server that answers is not the one that was rolled out."""
+        found = await server_version(opened.cluster.client)
+        if found.removeprefix("v") != version:
+            opened.checked = float("-inf")
+            raise NoConnectionError(f"the API server of {namespace} reports version {found}, and is to be v{version}")

@@ -1,0 +1,53 @@
+"""What a pod knows by names of its cluster, by those of this computer: paths of its files, and Services."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from localprocesses.local import HOST
+
+TEMPORARY = "/tmp"  # noqa: S108 - of a container
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Attributes:
+    root: the directory that stands for the root of the container.
+    mounts: paths in the container that are below it.
+    namespace: of the pod.
+    ports: of Services of the namespace, by name.
+    """
+
+    root: Path
+    mounts: Collection[str]
+    namespace: str
+    ports: Mapping[str, int]
+
+    def path(self, path: str) -> Path:
+        """Of a file of the container."""
+        return self.root / path.lstrip("/")
+
+    def text(self, text: str) -> str:
+        """An argument, or a file."""
+        return self._services().sub(self._address, self._paths().sub(lambda found: f"{self.root}{found[1]}", text))
+
+    def content(self, content: bytes) -> bytes:
+        """Of a file; what is no text stays."""
+        try:
+            return self.text(content.decode()).encode()
+        except UnicodeDecodeError:
+            return content
+
+    def _paths(self) -> re.Pattern[str]:
+        mounts = sorted({*self.mounts, TEMPORARY}, key=len, reverse=True)
+        return re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, mounts))})(?=[/\s\"',]|$)")
+
+    def _services(self) -> re.Pattern[str]:
+        names, namespace = "|".join(map(re.escape, self.ports)) or "(?!)", re.escape(self.namespace)
+        domain = rf"(?:\.{namespace}(?:\.svc(?:\.cluster\.local)?)?)?"
+        return re.compile(rf"https://({names}){domain}(?::\d+)?(?=[/\s\"',;#]|$)")
+
+    @property
+    def _address(self) -> Callable[[re.Match[str]], str]:
+        return lambda found: f"https://{HOST}:{self.ports[found[1]]}"

@@ -1,0 +1,155 @@
+"""How the programs of a control plane are called on this computer: a line a program.
+
+Arguments are those of the manifest, but for where a server listens, and for what only makes sense in a pod.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from kube.objects import Object, mapping, text, texts
+from localprocesses.assets import Assets, find_or_build
+from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER
+from localprocesses.local import HOST, LocalProcessError
+from localprocesses.versions import NEWEST, release
+from localprovider.runner.addresses import Here
+
+RESOURCE_MANAGER = "gardener-resource-manager"
+_RESOURCE_MANAGER_CONFIG = "--config"
+
+Call = Callable[[Object, Here, "Ports"], list[str]]
+Ports = Mapping[str, int]
+"""Of a program's servers, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Attributes:
+    servers: names of its ports on this computer, the one that is probed first.
+    call: its command line. Raises LocalProcessError.
+    """
+
+    servers: tuple[str, ...]
+    call: Call
+
+
+def _with(arguments: Sequence[str], **flags: str | None) -> list[str]:
+    """The arguments with these flags; None: without it."""
+    wanted = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
+    kept = [each for each in arguments if each.partition("=")[0] not in wanted]
+    return kept + [f"{name}={value}" for name, value in wanted.items() if value is not None]
+
+
+def _arguments(container: Object, here: Here) -> list[str]:
+    """Those of the container, without the program."""
+    given = [*texts(container.get("command"))[1:], *texts(container.get("args"))]
+    return [here.text(each) for each in given]
+
+
+def _apiserver(container: Object, here: Here, ports: Ports) -> list[str]:
+    return [
+        str(_assets(container).apiserver),
+        *_with(
+            _arguments(container, here),
+            bind_address=HOST,
+            secure_port=str(ports[APISERVER]),
+            # No pod is behind the Service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
+            endpoint_reconciler_type="none",
+            advertise_address=None,
+            egress_selector_config_file=None,
+            # No load balancer has to learn first that this server goes.
+            shutdown_delay_duration="0s",
+        ),
+    ]
+
+
+def _controller_manager(container: Object, here: Here, ports: Ports) -> list[str]:
+    return _kube_program(_assets(container).controller_manager, container, here, ports[CONTROLLER_MANAGER])
+
+
+def _scheduler(container: Object, here: Here, ports: Ports) -> list[str]:
+    return _kube_program(_assets(container).scheduler, container, here, ports[SCHEDULER])
+
+
+def _kube_program(program: Path | None, container: Object, here: Here, port: int) -> list[str]:
+    if program is None:
+        raise LocalProcessError(f"there is no program {container.get('name')} among those of this release")
+    # There is one of it, which need not wait for the lease of the one before.
+    own = _with(_arguments(container, here), bind_address=HOST, secure_port=str(port), leader_elect="false")
+    return [str(program), *own]
+
+
+def _resource_manager(container: Object, here: Here, _: Ports) -> list[str]:
+    return [sys.executable, "-P", "-m", "agent", *_arguments(container, here)]
+
+
+PROGRAMS: Mapping[str, Program] = {
+    APISERVER: Program((APISERVER,), _apiserver),
+    CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager),
+    SCHEDULER: Program((SCHEDULER,), _scheduler),
+    RESOURCE_MANAGER: Program(
+        (f"{RESOURCE_MANAGER}-health", f"{RESOURCE_MANAGER}-metrics", RESOURCE_MANAGER), _resource_manager
+    ),
+}
+"""By name of Deployment and container. Others are not run."""
+
+
+def _assets(container: Object) -> Assets:
+    """The programs of the release of Kubernetes that the image is of."""
+    version = text(container.get("image")).rpartition(":")[2]
+    wanted = release(version)
+    return find_or_build(None if wanted == NEWEST else wanted)
+
+
+# --- etcd
+
+
+def etcd(*, data: Path, certificates: Path, peers: int, clients: int, metrics: int) -> list[str]:
+    """Args: certificates: a directory with server/tls.crt, server/tls.key and ca/bundle.crt."""
+    client, peer = f"https://{HOST}:{clients}", f"http://{HOST}:{peers}"
+    return [
+        str(find_or_build().etcd),
+        f"--name={ETCD}",
+        f"--data-dir={data}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster={ETCD}={peer}",
+        f"--listen-metrics-urls=http://{HOST}:{metrics}",
+        "--client-cert-auth",
+        f"--trusted-ca-file={certificates / 'ca/bundle.crt'}",
+        f"--cert-file={certificates / 'server/tls.crt'}",
+        f"--key-file={certificates / 'server/tls.key'}",
+        # What a crash of the whole computer loses is not worth waiting for the disk at every write.
+        "--unsafe-no-fsync",
+        "--auto-compaction-retention=30m",
+        "--log-level=warn",
+    ]
+
+
+# --- the resource manager's configuration
+
+
+def is_resource_manager_config(path: str) -> bool:
+    return path.endswith("/gardener-resource-manager-config/config.yaml")
+
+
+def resource_manager_config(content: bytes, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
+    """The configuration with servers on this computer, and the seed's API server as somebody outside of it sees it.
+
+    Raises: LocalProcessError: it can't be read.
+    """
+    try:
+        config = mapping(yaml.safe_load(content))
+    except yaml.YAMLError as error:
+        raise LocalProcessError(f"the configuration of the resource manager is no YAML: {error}") from error
+    server = dict(mapping(config.get("server")))
+    for field, name in (("healthProbes", "-health"), ("metrics", "-metrics"), ("webhooks", "")):
+        own = {"bindAddress": HOST, "port": ports[f"{RESOURCE_MANAGER}{name}"]}
+        server[field] = {**mapping(server.get(field)), **own}
+    source = {**mapping(config.get("sourceClientConnection")), "kubeconfig": str(seed_kubeconfig)}
+    return yaml.safe_dump({**config, "server": server, "sourceClientConnection": source}).encode()

@@ -1,0 +1,29 @@
+"""Conditions of what is run, as controllers of Kubernetes and operators write them."""
+
+from kube.objects import Object
+from kube.objects import condition as found_condition
+
+
+def condition(obj: Object, of_type: str, *, is_true: bool, said: str, now: str, reason: str = "") -> Object:
+    """The condition; its time is that of before if its status is.
+
+    Args:
+        obj: whose it is.
+        of_type: its type.
+        is_true: its status.
+        said: why it is not true.
+        now: RFC 3339.
+        reason: empty: after the status.
+    """
+    status = "True" if is_true else "False"
+    before = found_condition(obj, of_type) or {}
+    moment = before.get("lastTransitionTime") if before.get("status") == status else now
+    message = "its process is ready" if is_true else said
+    return {
+        "type": of_type,
+        "status": status,
+        "reason": reason or ("Running" if is_true else "NotReady"),
+        "message": message,
+        "lastTransitionTime": moment or now,
+        "lastUpdateTime": before.get("lastUpdateTime") if before.get("message") == message else now,
+    }

@@ -1,0 +1,138 @@
+"""The runner: control loops for objects of Shoots' namespaces, and the supervisor of their processes.
+
+Services            of Shoots' namespaces
+Deployments, Etcds  that come, change or go
+Secrets             that change: a Deployment of their namespace may have them as files
+Namespaces          of Shoots on this provider
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import aiohttp
+
+from gardener import keys
+from gardener.api.druid import ETCDS
+from kube.objects import Key, Object, key, resource_version
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES
+from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed
+from kube.runtime.status import StatusWriter
+from localprovider.runner.deployments import DeploymentReconciler
+from localprovider.runner.etcds import EtcdReconciler
+from localprovider.runner.places import Places
+from localprovider.runner.pods import Pods
+from localprovider.runner.processes import Processes
+from localprovider.runner.services import ServiceReconciler
+from process.clusters import Cluster
+
+_PROVIDER = "seed.gardener.cloud/provider"
+_BY_NAMESPACE = "namespace"
+_NAMESPACES_VIEW = View(
+    NAMESPACES,
+    resource_version,
+    form=Form.METADATA,
+    label_selector=f"{keys.ROLE}={keys.ROLE_SHOOT},{_PROVIDER}=local",
+)
+_DEPLOYMENTS_VIEW = View(
+    DEPLOYMENTS, without_managed_fields, indexes=((_BY_NAMESPACE, lambda obj: (key(obj).namespace,)),)
+)
+_SECRETS_VIEW, _CONFIG_MAPS_VIEW = View(SECRETS, without_managed_fields), View(CONFIG_MAPS, without_managed_fields)
+_ASKS: Predicate[Object] = any_of(listed, changed("metadata.generation", "metadata.deletionTimestamp"))
+_WORKERS = 10
+
+
+class Runner:
+    """Holds the processes while this program runs; a component in the sense of `process.runner`.
+
+    Args:
+        directory: for what is kept on this computer.
+        seed_kubeconfig: by which programs talk to the seed.
+    """
+
+    name = "runner"
+
+    def __init__(self, seed: Cluster, directory: Path, *, seed_kubeconfig: Path) -> None:
+        self._seed, self._seed_kubeconfig = seed, seed_kubeconfig
+        self._places = Places(directory / "shoots")
+        self._processes = Processes(directory / "run", now=time.monotonic)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self) -> None:
+        await self._processes.begin()
+        self._session = aiohttp.ClientSession()
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            await self._processes.end()
+
+    def control_loops(self) -> Sequence[ControlLoop]:
+        """Only once it has started."""
+        assert self._session is not None
+        pods = Pods(self._places, self._processes, self._session)
+        return [self._services(), self._deployments(pods), self._etcds(pods)]
+
+    def _services(self) -> ControlLoop:
+        loop, caches = ControlLoop("local-services", kind=SERVICES, workers=_WORKERS), self._seed.caches
+        services = loop.watch(caches, View(SERVICES, without_managed_fields), enqueue(when=exists))
+        return loop.reconciled_by(
+            ServiceReconciler(
+                client=self._seed.client,
+                places=self._places,
+                services=services,
+                statuses=StatusWriter(self._seed.client, services),
+                is_of_shoot=self._shoots(loop),
+            )
+        )
+
+    def _deployments(self, pods: Pods) -> ControlLoop:
+        loop, caches = ControlLoop("local-deployments", kind=DEPLOYMENTS, workers=_WORKERS), self._seed.caches
+        deployments = loop.watch(caches, _DEPLOYMENTS_VIEW, enqueue(when=_ASKS))
+        of_namespace = partial(_in_namespace, deployments)
+        return loop.reconciled_by(
+            DeploymentReconciler(
+                client=self._seed.client,
+                pods=pods,
+                deployments=deployments,
+                secrets=loop.watch(caches, _SECRETS_VIEW, enqueue_mapped(of_namespace, when=changed("data"))),
+                config_maps=loop.watch(caches, _CONFIG_MAPS_VIEW),
+                statuses=StatusWriter(self._seed.client, deployments),
+                is_of_shoot=self._shoots(loop),
+                seed_kubeconfig=self._seed_kubeconfig,
+                clock=self._seed.clock,
+            )
+        )
+
+    def _etcds(self, pods: Pods) -> ControlLoop:
+        loop = ControlLoop("local-etcds", kind=ETCDS, workers=_WORKERS)
+        reconciler = EtcdReconciler(
+            client=self._seed.client,
+            pods=pods,
+            secrets=loop.watch(self._seed.caches, _SECRETS_VIEW),
+            is_of_shoot=self._shoots(loop),
+            clock=self._seed.clock,
+        )
+
+        def follow() -> None:
+            asks = any_of(_ASKS, changed(annotation(keys.OPERATION)))
+            reconciler.begin(loop.watch(self._seed.caches, View(ETCDS, without_managed_fields), enqueue(when=asks)))
+
+        loop.when_served(self._seed.discovery, [ETCDS], follow)
+        return loop.reconciled_by(reconciler)
+
+    def _shoots(self, loop: ControlLoop) -> Callable[[str], bool]:
+        """Whether a namespace is one of a Shoot, or was when it was still there."""
+        namespaces = loop.watch(self._seed.caches, _NAMESPACES_VIEW)
+        return lambda name: namespaces.get(Key("", name)) is not None or name in self._places.namespaces()
+
+
+def _in_namespace(deployments: Store[Object], change: Change[Object]) -> list[Key]:
+    return deployments.keys_by_index(_BY_NAMESPACE, change.key.namespace)

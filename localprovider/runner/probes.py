@@ -1,0 +1,41 @@
+"""Whether a process is ready, as its pod's probe would find out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from kube.objects import Object, mapping, mappings, text
+from localprocesses.local import HOST
+
+_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def probe_of(container: Object, port: int) -> Probe | None:
+    """Args: port: on this computer. None: it is ready as soon as it runs."""
+    found = mapping(container.get("readinessProbe")) or mapping(container.get("livenessProbe"))
+    request = mapping(found.get("httpGet"))
+    if not request:
+        return None
+    headers = {text(each.get("name")): text(each.get("value")) for each in mappings(request.get("httpHeaders"))}
+    scheme = (text(request.get("scheme")) or "HTTP").lower()
+    return Probe(f"{scheme}://{HOST}:{port}{text(request.get('path')) or '/'}", headers)
+
+
+async def problem(session: aiohttp.ClientSession, probe: Probe | None) -> str:
+    """What is missing; empty: nothing. A certificate is not checked, as a kubelet does not check it."""
+    if probe is None:
+        return ""
+    try:
+        async with session.get(
+            probe.url, headers=dict(probe.headers), ssl=False, timeout=aiohttp.ClientTimeout(total=_SECONDS)
+        ) as answer:
+            return "" if answer.status < 400 else f"{probe.url} answers {answer.status}"
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        return f"{probe.url} does not answer: {type(error).__name__}"

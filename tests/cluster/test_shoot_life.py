@@ -1,0 +1,216 @@
+"""A Shoot is a cluster: it comes, changes, sleeps, wakes and goes, with real programs on both sides.
+
+A garden, a seed, a gardenlet with the rights of the manifests, and the local provider, as `devcluster up` starts them.
+One Shoot goes through all of it, in the order of the tests.
+"""
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.__main__ import main
+from devcluster.api import Api
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from gardener.api.druid import ETCDS
+from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
+from kit.eventually import eventually
+from kube.errors import NotFound, Unreachable
+from kube.objects import Object, spec
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
+from kube.runtime.kubeconfig import parse_kubeconfig
+from localprocesses.versions import NEWEST
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-life")]
+
+SEED, NAMESPACE, NAME, TECHNICAL_ID = "meadow", "garden-dev", "rose", "shoot--dev--rose"
+SHOOT: Object = {
+    **SHOOTS.type_meta,
+    "metadata": {"name": NAME, "namespace": NAMESPACE},
+    "spec": {
+        "cloudProfile": {"name": "local"},
+        "region": "local",
+        "purpose": "evaluation",
+        "kubernetes": {"version": NEWEST},
+        "networking": {"services": "10.4.0.0/16"},
+        "provider": {"type": "local"},
+        # Far from now: maintenance would change it in between.
+        "maintenance": {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}},
+    },
+}
+PATH = SHOOTS.path(namespace=NAMESPACE, name=NAME)
+SECONDS = 180.0
+
+
+class Meadow:
+    def __init__(self, garden: Cluster, seed: Cluster) -> None:
+        self.garden, self.seed = garden, seed
+
+    def shoot(self) -> Object:
+        return self.garden.api.get(PATH)
+
+    def wait(self, kind: str) -> Object:
+        """Until an operation of this type has succeeded with what is asked for now."""
+
+        def done() -> Object | None:
+            shoot = self.shoot()
+            status = shoot.get("status") or {}
+            last = status.get("lastOperation") or {}
+            is_current = status.get("observedGeneration") == shoot["metadata"]["generation"]
+            return shoot if is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded") else None
+
+        return eventually(done, f"{kind} of the Shoot", seconds=SECONDS, state=self.explain)
+
+    def change(self, patch: Object) -> None:
+        self.garden.api.patch(PATH, patch)
+
+    def explain(self) -> str:
+        log = self.seed.state / "logs" / "gardenlet.log"
+        return f"{self.shoot().get('status')}\n{log.read_text()[-3000:]}"
+
+    def cluster(self) -> Api:
+        """The Shoot's own API server, with the credentials of the gardenlet."""
+        secret = self.seed.api.get(SECRETS.path(namespace=TECHNICAL_ID, name="gardener"))
+        config = parse_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"]), origin="the Shoot's")
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return Api(url=cluster["server"], ca=ca, token=user["token"])
+
+    def replicas(self) -> dict[str, int]:
+        """Of the control plane."""
+        found = {}
+        for resource in (DEPLOYMENTS, ETCDS):
+            for each in self.seed.api.get(resource.path(namespace=TECHNICAL_ID))["items"]:
+                found[each["metadata"]["name"]] = spec(each)["replicas"]
+        return found
+
+    def processes(self) -> list[str]:
+        """Of the Shoot, by their command lines."""
+        place = str(self.seed.state / "provider" / "shoots")
+        found = []
+        for each in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = each.read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if place in line:
+                found.append(line.split("\0")[0])
+        return found
+
+    def secrets(self) -> dict[str, str]:
+        """Uids of what the secrets manager has made, by name."""
+        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager"
+        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in self.seed.api.get(path)["items"]}
+
+
+@pytest.fixture(scope="module")
+def meadow(devcluster_run: RunClusters) -> Iterator[Meadow]:
+    name = f"life-{os.getpid()}"
+    with Cluster(name=name) as garden:
+        assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
+        seed = Cluster.running(f"{name}.{SEED}")
+        assert seed is not None
+        garden.api.create(SHOOTS.path(namespace=NAMESPACE), SHOOT)
+        yield Meadow(garden, seed)
+
+
+def test_it_comes_up(meadow: Meadow) -> None:
+    shoot = meadow.wait("Create")
+    status = shoot["status"]
+    assert (status["technicalID"], status["uid"]) == (TECHNICAL_ID, shoot["metadata"]["uid"])
+    assert {each["name"] for each in status["advertisedAddresses"]} == {
+        "external",
+        "internal",
+        "service-account-issuer",
+    }
+    cluster = meadow.cluster()
+    assert cluster.get("/version")["gitVersion"] == f"v{NEWEST}"
+    identity = cluster.get(CONFIG_MAPS.path(namespace="kube-system", name="cluster-identity"))
+    assert identity["data"]["cluster-identity"] == status["clusterIdentity"]
+    # A controller manager runs.
+    eventually(
+        lambda: cluster.get(SERVICE_ACCOUNTS.path(namespace="default", name="default")),
+        "a ServiceAccount",
+        passing=(NotFound,),
+    )
+    assert meadow.garden.api.get(INTERNAL_SECRETS.path(namespace=NAMESPACE, name=f"{NAME}.ca-client"))
+    assert meadow.garden.api.get(CONFIG_MAPS.path(namespace=NAMESPACE, name=f"{NAME}.ca-cluster"))["data"]["ca.crt"]
+
+
+def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meadow: Meadow) -> None:
+    keys, replicas, processes = meadow.secrets(), meadow.replicas(), sorted(meadow.processes())
+    meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    meadow.wait("Reconcile")
+    assert (meadow.secrets(), meadow.replicas(), sorted(meadow.processes())) == (keys, replicas, processes)
+
+
+def test_it_sleeps_and_wakes_with_its_data(meadow: Meadow) -> None:
+    keys = meadow.secrets()
+    kept: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "kept"}, "data": {"a": "b"}}
+    meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), kept)
+    meadow.change({"spec": {"hibernation": {"enabled": True}}})
+    assert meadow.wait("Reconcile")["status"]["hibernated"] is True
+    assert set(meadow.replicas().values()) == {0}
+    assert meadow.processes() == []
+    meadow.change({"spec": {"hibernation": {"enabled": False}}})
+    assert meadow.wait("Reconcile")["status"]["hibernated"] is False
+    assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
+    assert meadow.secrets() == keys
+
+
+def test_its_api_server_comes_back(meadow: Meadow) -> None:
+    def pids() -> list[int]:
+        place = str(meadow.seed.state / "provider" / "shoots")
+        lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
+        return [
+            pid
+            for pid, line in lines.items()
+            if "kube-apiserver" in (text := _read(line)).split("\0")[0] and place in text
+        ]
+
+    for pid in pids():
+        os.kill(pid, 9)
+    eventually(
+        lambda: pids() and meadow.cluster().raw("GET", "/readyz")[0] == 200,
+        "the API server",
+        seconds=SECONDS,
+        passing=(Unreachable,),
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def test_it_goes_when_what_holds_it_is_gone(meadow: Meadow) -> None:
+    cluster = meadow.cluster()
+    held: Object = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "held", "finalizers": ["example.com/held"]},
+        "spec": {"ports": [{"port": 80}]},
+    }
+    cluster.create("/api/v1/namespaces/default/services", held)
+    meadow.change({"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}})
+    meadow.garden.api.delete(PATH)
+    path = "/api/v1/namespaces/default/services/held"
+    eventually(
+        lambda: "deletionTimestamp" in cluster.get(path)["metadata"], "the Service to be deleted", seconds=SECONDS
+    )
+    assert at(meadow.shoot(), "status", "lastOperation", "type") == "Delete"
+    cluster.patch(path, {"metadata": {"finalizers": None}})
+
+    def gone() -> bool:
+        return meadow.garden.api.raw("GET", PATH)[0] == 404
+
+    eventually(gone, "the Shoot to go", seconds=SECONDS, state=meadow.explain)
+    assert meadow.seed.api.raw("GET", NAMESPACES.path(name=TECHNICAL_ID))[0] == 404
+    assert meadow.processes() == []
+    assert meadow.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"] == []

@@ -1,0 +1,348 @@
+"""When a Shoot is reconciled, what is written of it, and which operation it is, by tables."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.flow.graph import Snapshot, TaskFailure
+from agent.gardenlet.shoot.main.rules import cluster, seed, status
+from agent.gardenlet.shoot.main.rules.timing import Due, Timing
+from config.gardenlet.controllers import Shoot as Settings
+from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import operation_of
+from kit.garden_objects import garden_object
+from kube.clock import format_time
+from kube.objects import Object
+from kube.runtime.controller import ReconcileError
+
+NOW = datetime(2024, 1, 1, 22, 10, tzinfo=UTC)
+GARDENER = {"id": "i", "name": "g", "version": "1"}
+HOUR = 3600.0
+WINDOW = {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}}
+"""In effect until 22:45."""
+CONFINED: Any = {"maintenance": {**WINDOW, "confineSpecUpdateRollout": True}}
+
+
+def _shoot(*, deleting: bool = False, annotations: Any = None, namespace: str = "garden-dev", **given: Any) -> Object:
+    shoot: Object = garden_object(SHOOTS)
+    meta: Object = {"name": "s", "namespace": namespace, "generation": 3, "annotations": annotations or {}}
+    status = {"observedGeneration": 3, "gardener": GARDENER, "lastOperation": _operation()} | given.pop("status", {})
+    spec = shoot["spec"] | {"seedName": "here", "maintenance": WINDOW} | given
+    gone = {"deletionTimestamp": format_time(NOW)} if deleting else {}
+    return {**shoot, "metadata": meta | gone, "spec": spec, "status": status}
+
+
+def _operation(kind: str = "Reconcile", state: str = "Succeeded", *, ago: float = HOUR) -> Object:
+    return {
+        "type": kind,
+        "state": state,
+        "progress": 47,
+        "description": "before",
+        "lastUpdateTime": format_time(NOW - timedelta(seconds=ago)),
+    }
+
+
+def _failed(version: str = "1") -> Object:
+    return {"lastOperation": _operation(state="Failed"), "gardener": {**GARDENER, "version": version}}
+
+
+# --- which operation
+
+
+def _on(scheduled: str | None, present: str | None, last: Object | None = None, *, deleting: bool = False) -> Object:
+    return _shoot(deleting=deleting, seedName=scheduled, status={"seedName": present, "lastOperation": last})
+
+
+@pytest.mark.parametrize(
+    ("shoot", "expected"),
+    [
+        (_on("a", None), "Create"),
+        (_on("a", "a", _operation("Create", "Error")), "Create"),
+        (_on("a", "a", _operation("Create")), "Reconcile"),
+        (_on("a", "a", _operation(), deleting=True), "Delete"),
+        (_on("b", "a", _operation()), "Migrate"),
+        (_on("b", "a", _operation(), deleting=True), "Delete"),
+        (_on("b", "a", _operation("Migrate", "Error"), deleting=True), "Migrate"),
+        (_on("b", "a", _operation("Migrate")), "Migrate"),
+        (_on("b", "b", _operation("Migrate")), "Restore"),
+        (_on("a", "a", _operation("Migrate", "Aborted")), "Restore"),
+        (_on("b", "b", _operation("Migrate", "Processing")), "Migrate"),
+        (_on("b", "b", _operation("Restore", "Error")), "Restore"),
+        (_on("b", "", _operation()), "Reconcile"),
+    ],
+)
+def test_operation(shoot: Object, expected: str) -> None:
+    assert operation_of(shoot) == expected
+
+
+# --- when
+
+
+def _timing(**settings: Any) -> Timing:
+    return Timing(
+        settings=Settings(**settings),
+        version="1",
+        is_asked=lambda shoot: shoot["status"]["observedGeneration"] != shoot["metadata"]["generation"],
+        uniform=lambda least, most: (least + most) / 2,
+    )
+
+
+TO_NEXT_WINDOW = 24 * HOUR - 600 + 45 * 60 / 2
+ASKED = {"observedGeneration": 2}
+IGNORED = {"shoot.gardener.cloud/ignore": "true"}
+PERIOD = {"shoot.gardener.cloud/sync-period": "2h"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "shoot", "due", "first", "following"),
+    [
+        pytest.param({}, _shoot(), Due.NOW, 0, HOUR, id="plain"),
+        pytest.param({}, _shoot(status=_failed()), Due.CLUSTER_ONLY, 0, None, id="failed"),
+        pytest.param({}, _shoot(status=_failed("0")), Due.NOW, 0, HOUR, id="failed with another version"),
+        pytest.param({}, _shoot(status=_failed() | ASKED), Due.NOW, 0, HOUR, id="failed, and retried"),
+        pytest.param({}, _shoot(annotations=IGNORED), Due.NOW, 0, HOUR, id="may not be ignored"),
+        pytest.param({}, _shoot(annotations=PERIOD), Due.NOW, 0, HOUR, id="may not have a period"),
+        pytest.param(
+            {"respect_sync_period_overwrite": True},
+            _shoot(annotations=IGNORED),
+            Due.CLUSTER_ONLY,
+            0,
+            None,
+            id="ignored",
+        ),
+        pytest.param(
+            {}, _shoot(annotations=IGNORED, namespace="garden"), Due.CLUSTER_ONLY, 0, None, id="ignored in the garden"
+        ),
+        pytest.param(
+            {"respect_sync_period_overwrite": True}, _shoot(annotations=PERIOD), Due.NOW, 0, 2 * HOUR, id="period"
+        ),
+        pytest.param(
+            {"respect_sync_period_overwrite": True},
+            _shoot(annotations={"shoot.gardener.cloud/sync-period": "1m"}),
+            Due.NOW,
+            0,
+            HOUR,
+            id="shorter period",
+        ),
+        pytest.param(
+            {"reconcile_in_maintenance_only": True},
+            _shoot(),
+            Due.NOW,
+            35 * 60 / 2,
+            TO_NEXT_WINDOW,
+            id="in its window",
+        ),
+        pytest.param(
+            {"reconcile_in_maintenance_only": True},
+            _shoot(status={"lastOperation": _operation(ago=300)}),
+            Due.LATER,
+            TO_NEXT_WINDOW,
+            TO_NEXT_WINDOW,
+            id="done in its window",
+        ),
+        pytest.param(
+            {}, _shoot(**CONFINED, status=ASKED), Due.NOW, 0, TO_NEXT_WINDOW, id="confined, with work that is due"
+        ),
+        pytest.param(
+            {},
+            _shoot(
+                maintenance={"timeWindow": {"begin": "010000+0000", "end": "020000+0000"}},
+                status={"lastOperation": _operation("Create", "Error")},
+            ),
+            Due.NOW,
+            0,
+            HOUR,
+            id="another operation",
+        ),
+        pytest.param(
+            {"reconcile_in_maintenance_only": True},
+            _shoot(maintenance={"timeWindow": {"begin": "010000+0000", "end": "020000+0000"}}),
+            Due.LATER,
+            (2 * 60 + 50 + 45 / 2) * 60,
+            (2 * 60 + 50 + 45 / 2) * 60,
+            id="outside its window",
+        ),
+        pytest.param({}, _shoot(deleting=True, **CONFINED), Due.NOW, 0, TO_NEXT_WINDOW, id="deleted"),
+    ],
+)
+def test_when(settings: Any, shoot: Object, due: Due, first: float, following: float | None) -> None:
+    timing = _timing(**settings)
+    assert (timing.due(shoot, NOW), timing.first_delay(shoot, NOW)) == (due, first)
+    assert timing.next_delay(shoot, NOW) == following
+
+
+# --- whether the Seed is ready
+
+
+def _seed(**status: Any) -> Object:
+    conditions = [
+        {"type": each, "status": "True", "reason": "r", "message": "m"}
+        for each in ("GardenletReady", "SeedSystemComponentsHealthy")
+    ]
+    return {
+        "metadata": {"generation": 2},
+        "status": {"gardener": GARDENER, "observedGeneration": 2, "conditions": conditions} | status,
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        (_seed(), ""),
+        (_seed(gardener={**GARDENER, "version": "0"}), "observing Gardener version not up to date (0/1)"),
+        (_seed(gardener={**GARDENER, "id": "other"}), "observing Gardener version not up to date (1/1)"),
+        (_seed(observedGeneration=1), "observed generation outdated (1/2)"),
+        (_seed(conditions=[]), 'condition "GardenletReady" is missing'),
+    ],
+)
+def test_seed_is_ready(found: Object, problem: str) -> None:
+    assert seed.problem(found, gardener=GARDENER) == problem
+
+
+# --- the status
+
+
+def _begun(shoot: Object, kind: str = "Reconcile") -> Object:
+    return status.begun(shoot, kind, gardener=GARDENER, technical_id="shoot--dev--s", now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("shoot", "kind", "description", "is_new_cycle", "seed"),
+    [
+        (_shoot(), "Create", "Reconciliation of Shoot cluster initialized.", True, "here"),
+        (
+            _shoot(status={"retryCycleStartTime": format_time(NOW)}),
+            "Reconcile",
+            "Reconciliation of Shoot cluster initialized.",
+            False,
+            "here",
+        ),
+        (
+            _shoot(status={"retryCycleStartTime": format_time(NOW), **ASKED}),
+            "Restore",
+            "Restoration of Shoot cluster initialized.",
+            True,
+            "here",
+        ),
+        (
+            _shoot(status={"retryCycleStartTime": format_time(NOW), "gardener": {"version": "0"}}),
+            "Migrate",
+            "Preparation of Shoot cluster for migration initialized.",
+            True,
+            None,
+        ),
+        (
+            _shoot(status={"retryCycleStartTime": format_time(NOW)}),
+            "Delete",
+            "Deletion of Shoot cluster in progress.",
+            True,
+            None,
+        ),
+    ],
+)
+def test_begin(shoot: Object, kind: str, description: str, is_new_cycle: bool, seed: str | None) -> None:
+    fields = _begun(shoot, kind)
+    operation = fields["lastOperation"]
+    assert (operation["type"], operation["state"], operation["progress"]) == (kind, "Processing", 0)
+    assert operation["description"] == description
+    assert ("retryCycleStartTime" in fields, fields.get("seedName")) == (is_new_cycle, seed)
+    assert (fields["observedGeneration"], fields["technicalID"]) == (3, "shoot--dev--s")
+
+
+def test_begin_keeps_errors_of_tasks() -> None:
+    errors = [{"taskID": "initializeOperation"}, {"taskID": "a"}]
+    assert _begun(_shoot(status={"lastErrors": errors}))["lastErrors"] == [{"taskID": "a"}]
+
+
+def test_waiting_for_the_seed_is_written_once() -> None:
+    shoot = _shoot()
+    fields = status.waiting_for_seed(shoot, "seed is not yet ready: x", now=NOW)
+    assert fields["lastOperation"]["description"] == "Shoot cannot be synced with Seed: seed is not yet ready: x"
+    shoot["status"] |= fields
+    assert status.waiting_for_seed(shoot, "seed is not yet ready: x", now=NOW + timedelta(minutes=1)) == {}
+
+
+class _Coded(ReconcileError):
+    codes = ("ERR_INFRA_QUOTA_EXCEEDED",)
+
+
+def _fail(error: Exception, *, started: float = 0) -> Object:
+    failure = status.failure('flow "f" failed', [TaskFailure("t", error, str(error))], now=NOW)
+    before = {"retryCycleStartTime": format_time(NOW - timedelta(seconds=started)), "lastOperation": _operation()}
+    return status.failed(before, "Create", failure, retry_duration=HOUR, now=NOW)
+
+
+def test_failure_is_retried() -> None:
+    ended = _fail(ReconcileError("x"))
+    assert ended["lastOperation"]["state"] == "Error"
+    assert ended["lastOperation"]["progress"] == 47
+    assert ended["lastOperation"]["description"] == 'Flow "f" failed Operation will be retried.'
+    error = {"description": 'task "t" failed: x', "taskID": "t", "lastUpdateTime": format_time(NOW)}
+    assert ended["lastErrors"] == [error]
+    assert ended["retryCycleStartTime"]
+
+
+def test_failure_that_only_its_user_can_help_is_final() -> None:
+    ended = _fail(_Coded("x"))
+    assert ended["lastOperation"]["state"] == "Failed"
+    assert ended["lastOperation"]["description"] == 'Flow "f" failed'
+    assert ended["lastErrors"][0]["codes"] == ["ERR_INFRA_QUOTA_EXCEEDED"]
+    assert ended["retryCycleStartTime"] is None
+
+
+def test_failure_is_given_up_in_the_end() -> None:
+    ended = _fail(ReconcileError("x"), started=HOUR + 1)
+    assert ended["lastOperation"]["state"] == "Failed"
+    assert ended["lastOperation"]["description"] == 'Flow "f" failed (retry duration of 1h0m0s exceeded)'
+
+
+def test_progress_drops_errors_that_are_over() -> None:
+    before = {"lastErrors": [{"taskID": "a"}, {"taskID": "b"}]}
+    snapshot = Snapshot("f", 4, frozenset({"a"}), frozenset({"c"}), (), frozenset({"b"}))
+    running = status.progressing(before, "Create", snapshot, now=NOW)
+    assert running["lastErrors"] == [{"taskID": "b"}]
+    assert (running["lastOperation"]["progress"], running["lastOperation"]["description"]) == (25, "c")
+
+
+@pytest.mark.parametrize(
+    ("kind", "description", "seed", "is_checked_again"),
+    [
+        ("Create", "Shoot cluster has been successfully reconciled.", "here", True),
+        ("Restore", "Shoot cluster has been successfully restored.", "here", True),
+        ("Migrate", "Shoot cluster has been successfully prepared for migration.", "here", False),
+        ("Delete", "Shoot cluster has been successfully deleted.", None, True),
+    ],
+)
+def test_success(kind: str, description: str, seed: str | None, is_checked_again: bool) -> None:
+    shoot = _shoot(hibernation={"enabled": False})
+    before = {
+        "conditions": [{"type": "APIServerAvailable", "status": "True"}],
+        "constraints": [{"type": "HibernationPossible", "status": "False"}],
+        "lastErrors": [{"taskID": "a"}],
+    }
+    rolled_out = _shoot(hibernation={"enabled": True})
+    ended = status.succeeded(shoot, before, kind, rolled_out=rolled_out, now=NOW)
+    assert (ended["lastOperation"]["state"], ended["lastOperation"]["progress"]) == ("Succeeded", 100)
+    assert ended["lastOperation"]["description"] == description
+    assert (ended.get("seedName"), ended["hibernated"], ended["lastErrors"]) == (seed, True, None)
+    assert ended["conditions"][0]["status"] == ("Progressing" if is_checked_again else "True")
+    assert ended["constraints"][0]["status"] == "False"
+
+
+# --- the Cluster
+
+
+def test_cluster_has_whole_objects() -> None:
+    shoot = _shoot()
+    shoot["metadata"]["managedFields"] = [{}]
+    seen = cluster.cluster("shoot--dev--s", shoot=shoot, seed=_seed(), profile={}, token_kubeconfig="some-token-a1")
+    assert seen["metadata"]["name"] == "shoot--dev--s"
+    assert seen["metadata"]["annotations"] == {"generic-token-kubeconfig.secret.gardener.cloud/name": "some-token-a1"}
+    assert {name: each["kind"] for name, each in seen["spec"].items()} == {
+        "cloudProfile": "CloudProfile",
+        "seed": "Seed",
+        "shoot": "Shoot",
+    }
+    assert "managedFields" not in seen["spec"]["shoot"]["metadata"]
+    assert seen["spec"]["shoot"]["status"] == shoot["status"]

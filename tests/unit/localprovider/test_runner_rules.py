@@ -1,0 +1,165 @@
+"""How pods become processes of this computer: their files, addresses and arguments, by tables."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from localprovider.runner.addresses import Here
+from localprovider.runner.commands import RESOURCE_MANAGER, resource_manager_config
+from localprovider.runner.conditions import condition
+from localprovider.runner.places import Places
+from localprovider.runner.probes import probe_of
+from localprovider.runner.volumes import MissingSource, files
+
+CONTAINER: Object = {
+    "volumeMounts": [
+        {"name": "tls", "mountPath": "/srv/tls"},
+        {"name": "kubeconfig", "mountPath": "/var/run/kubeconfig"},
+        {"name": "config", "mountPath": "/etc/config"},
+    ]
+}
+POD: Object = {
+    "volumes": [
+        {"name": "tls", "secret": {"secretName": "server-a1"}},
+        {"name": "config", "configMap": {"name": "settings-b2"}},
+        {"name": "not-mounted", "secret": {"secretName": "missing"}},
+        {
+            "name": "kubeconfig",
+            "projected": {
+                "sources": [
+                    {"secret": {"name": "access", "items": [{"key": "token", "path": "token"}]}},
+                    {"secret": {"name": "optional", "optional": True}},
+                    {"serviceAccountToken": {"path": "other"}},
+                ]
+            },
+        },
+    ]
+}
+
+
+def _encoded(**data: str) -> dict[str, str]:
+    return {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
+
+
+SOURCES: dict[tuple[Resource, str], Object] = {
+    (SECRETS, "server-a1"): {"immutable": True, "data": _encoded(crt="c")},
+    (SECRETS, "access"): {"data": _encoded(token="t", more="m")},
+    (CONFIG_MAPS, "settings-b2"): {"immutable": True, "data": {"a.yaml": "a: 1"}},
+}
+
+
+def _find(resource: Resource, name: str) -> Object | None:
+    return SOURCES.get((resource, name))
+
+
+def test_files_of_a_pod() -> None:
+    found = {each.path: (each.content, each.is_fixed) for each in files(POD, CONTAINER, _find)}
+    assert found == {
+        "/srv/tls/crt": (b"c", True),
+        "/etc/config/a.yaml": (b"a: 1", True),
+        "/var/run/kubeconfig/token": (b"t", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "obj", "said"),
+    [("access", None, "Secret access is not there yet"), ("access", {"data": {}}, "Secret access has no token yet")],
+)
+def test_pod_waits_for_its_files(name: str, obj: Object | None, said: str) -> None:
+    def find(resource: Resource, wanted: str) -> Object | None:
+        return obj if wanted == name else _find(resource, wanted)
+
+    with pytest.raises(MissingSource, match=said):
+        files(POD, CONTAINER, find)
+
+
+HERE = Here(Path("/a-state/root"), ("/srv/tls", "/srv"), "shoot--a", {"kube-apiserver": 1234, "etcd-main-client": 99})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("--key=/srv/tls/tls.key", "--key=/a-state/root/srv/tls/tls.key"),
+        ("/srv", "/a-state/root/srv"),
+        ("/srvx /other/srv", "/srvx /other/srv"),
+        ("tokenFile: /srv/token", "tokenFile: /a-state/root/srv/token"),
+        ("--log=/tmp/audit/a.log", "--log=/a-state/root/tmp/audit/a.log"),
+        ("https://etcd-main-client:2379", "https://127.0.0.1:99"),
+        ("/events#https://etcd-main-client:2379", "/events#https://127.0.0.1:99"),
+        ("server: https://kube-apiserver", "server: https://127.0.0.1:1234"),
+        ("https://kube-apiserver.shoot--a.svc.cluster.local:443/x", "https://127.0.0.1:1234/x"),
+        ("https://kube-apiserver.shoot--b.svc", "https://kube-apiserver.shoot--b.svc"),
+        ("https://kube-apiserver-other", "https://kube-apiserver-other"),
+    ],
+)
+def test_addresses(text: str, expected: str) -> None:
+    assert HERE.text(text) == expected
+
+
+def test_what_is_no_text_stays() -> None:
+    assert HERE.content(b"\xff/srv") == b"\xff/srv"
+
+
+def test_configuration_of_the_resource_manager() -> None:
+    given = {"kind": "x", "server": {"metrics": {"port": 8080}}, "sourceClientConnection": {"namespaces": ["n"]}}
+    ports = {RESOURCE_MANAGER: 1, f"{RESOURCE_MANAGER}-health": 2, f"{RESOURCE_MANAGER}-metrics": 3}
+    written = resource_manager_config(yaml.safe_dump(given).encode(), ports=ports, seed_kubeconfig=Path("/k"))
+    here = {"bindAddress": "127.0.0.1"}
+    assert yaml.safe_load(written) == {
+        "kind": "x",
+        "server": {
+            "healthProbes": here | {"port": 2},
+            "metrics": here | {"port": 3},
+            "webhooks": here | {"port": 1},
+        },
+        "sourceClientConnection": {"namespaces": ["n"], "kubeconfig": "/k"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("container", "url", "headers"),
+    [
+        (
+            {
+                "readinessProbe": {
+                    "httpGet": {"path": "/readyz", "scheme": "HTTPS", "httpHeaders": [{"name": "A", "value": "b"}]}
+                }
+            },
+            "https://127.0.0.1:7/readyz",
+            {"A": "b"},
+        ),
+        ({"livenessProbe": {"httpGet": {"path": "/healthz"}}}, "http://127.0.0.1:7/healthz", {}),
+    ],
+)
+def test_probe(container: Object, url: str, headers: dict[str, str]) -> None:
+    found = probe_of(container, 7)
+    assert found is not None
+    assert (found.url, found.headers) == (url, headers)
+    assert "headers" not in repr(found)
+
+
+def test_no_probe() -> None:
+    assert probe_of({}, 7) is None
+
+
+def test_condition_keeps_its_time() -> None:
+    first = condition({}, "Ready", is_true=False, said="x", now="1")
+    again: Any = condition({"status": {"conditions": [first]}}, "Ready", is_true=False, said="x", now="2")
+    assert again == first
+    later = condition({"status": {"conditions": [first]}}, "Ready", is_true=True, said="", now="2")
+    assert (later["status"], later["lastTransitionTime"]) == ("True", "2")
+
+
+def test_ports_stay(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    first = places.port("a", "kube-apiserver")
+    assert Places(tmp_path).port("a", "kube-apiserver") == first
+    assert places.port("a", "other") != first
+    assert Places(tmp_path).namespaces() == ["a"]
+    places.forget("a")
+    assert places.ports("a") == {}
