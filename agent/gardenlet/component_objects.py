@@ -95,6 +95,10 @@ class ComponentObjects:
         """Whether this process has removed it, or has found that there is nothing to remove."""
         return component in self._gone
 
+    def forget(self, place: str) -> None:
+        """That components `<place>/...` are gone: none of them comes back."""
+        self._gone = {each for each in self._gone if not each.startswith(f"{place}/")}
+
     async def _remove(self, owner: str, previous: Sequence[Resource], *, until: float) -> None:
         while not (changes := await self._sets.apply([], owner=owner, previous=previous)).is_complete:
             if asyncio.get_running_loop().time() >= until:

@@ -7,6 +7,7 @@ import pytest
 
 from agent.gardenlet.flow.graph import Snapshot, TaskFailure
 from agent.gardenlet.shoot.main.rules import cluster, seed, status
+from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from config.gardenlet.controllers import Shoot as Settings
 from gardener.api.garden import SHOOTS
@@ -74,6 +75,21 @@ def _on(scheduled: str | None, present: str | None, last: Object | None = None, 
 )
 def test_operation(shoot: Object, expected: str) -> None:
     assert operation_of(shoot) == expected
+
+
+@pytest.mark.parametrize(
+    ("workers", "kind", "said"),
+    [
+        ([], "Create", ""),
+        ([], "Delete", ""),
+        ([{"name": "w"}], "Create", "Shoots with workers are not supported yet"),
+        ([], "Migrate", "Shoots can't move between seeds yet"),
+        ([], "Restore", "Shoots can't move between seeds yet"),
+    ],
+)
+def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, said: str) -> None:
+    found = unsupported(_shoot(provider={"type": "local", "workers": workers}), kind)
+    assert found.startswith(said) if said else not found
 
 
 # --- when

@@ -30,6 +30,7 @@ from agent.gardenlet.shoot.main import cluster_objects, surroundings
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import cluster, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
+from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
 from agent.gardenlet.shoot_clusters import ShootClusters
@@ -134,6 +135,8 @@ class Reconciler:
             return result
         try:
             project = await surroundings.project_of(self.garden.client, shoot)
+            if problem := unsupported(shoot, kind):
+                raise ReconcileError(problem)
             shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
             around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
         except (KubeError, ReconcileError, DomainError) as error:
@@ -291,6 +294,7 @@ class Reconciler:
         """Nothing of it is left: let it go."""
         if technical_id := text(at(shoot, "status", "technicalID")):
             await cluster_objects.delete(self.seed.client, technical_id)
+            self.objects.forget(technical_id)
         if not status.is_deleted(shoot):
             shoot = await self._succeed(shoot, operations.DELETE)
         await remove_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
