@@ -1,4 +1,7 @@
-"""The kinds of a seed in a cluster of tests: extensions, Clusters, VerticalPodAutoscalers, ManagedResources."""
+"""The kinds of a seed in a cluster of tests: extensions, Clusters, VerticalPodAutoscalers, ManagedResources.
+
+Those of Istio and of monitoring are left out: other tests of the same cluster see what is done when they come.
+"""
 
 from itertools import chain
 
@@ -8,11 +11,15 @@ from kit.kinds import wait_until_served
 from kit.managed_resources import install_crd
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 
+STAGES = [each for each in Stage if each not in {Stage.ISTIO, Stage.MONITORING}]
+
 
 def install_seed_kinds(cluster: Cluster) -> None:
     """They may be there already."""
-    for definition in chain.from_iterable(map(custom_resource_definitions, Stage)):
+    for definition in chain.from_iterable(map(custom_resource_definitions, STAGES)):
         name = definition["metadata"]["name"]
         cluster.api.apply(CUSTOM_RESOURCE_DEFINITIONS.path(name=name), definition)
     install_crd(cluster)
-    wait_until_served(cluster, *(one.resource.path() for one in chain.from_iterable(DEFINITIONS.values())))
+    wait_until_served(
+        cluster, *(one.resource.path() for one in chain.from_iterable(DEFINITIONS[each] for each in STAGES))
+    )

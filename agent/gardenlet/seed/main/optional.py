@@ -85,7 +85,7 @@ COMPONENTS = (
     Component(name="kube-state-metrics-seed", what="kube-state-metrics", made_by="makers:kube_state_metrics_of"),
     Component(
         name="prometheus-operator",
-        what="Prometheus operator",
+        what="Prometheus Operator",
         made_by="monitoring:prometheus_operator_of",
         is_of_garden=True,
         needs=(Stage.MONITORING,),

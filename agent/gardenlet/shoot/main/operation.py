@@ -139,7 +139,8 @@ class ShootOperation:
 
     def image_of_kubernetes(self, program: str) -> str:
         """Of one of its own programs, in the Shoot's version."""
-        return f"{self.config.images.kubernetes}/{program}:v{self.version}"
+        place = self.config.images.kubernetes
+        return f"{place}/{program}:v{self.version}" if place else f"{program}:v{self.version}"
 
     # --- tasks that an annotation of the Shoot asks for
 
