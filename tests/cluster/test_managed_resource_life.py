@@ -214,7 +214,8 @@ def test_a_bundle_that_is_the_first_to_use_its_kinds_costs_hardly_more_calls_tha
         calls = calls_of(agent, audit, since=mark)
         # Once, it is asked whether there are objects of an optional kind that is not served: autoscalers.
         definitions = {f"list {name} /" for name in ("apiservices", "customresourcedefinitions")}
-        assert len(calls) <= 33, calls
+        # How often the status is written depends on how fast others are.
+        assert len([call for call in calls if not call.startswith("patch managedresources")]) <= 32, calls
         assert [
             call for call in calls if call.startswith("list") and "events" not in call and call not in definitions
         ] == []

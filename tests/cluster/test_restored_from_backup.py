@@ -158,6 +158,7 @@ async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_wha
         await soon(lambda: store.synced.is_set() and store.get(Key(place, "future")) is None, "the list anew")
 
         def write() -> Awaitable[Object]:
+            caches.history_rewound.clear()  # as a process does that begins anew
             return client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
 
         await soon(write, "what is written to be accepted", passing=(HistoryRewound,))
