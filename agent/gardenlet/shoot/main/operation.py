@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.components.control_plane import Running
@@ -16,9 +15,9 @@ from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
 from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.shoot.main.rules.domains import Served
+from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
-from gardenapi.api import GardenApi
 from gardener import keys, operations
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import workers
@@ -34,7 +33,7 @@ def running_after(shoot: Object, kind: str) -> Running:
     """What is to run when an operation has succeeded. Args: kind: of operation."""
     if kind in {operations.DELETE, operations.MIGRATE}:
         return Running.LEAVING
-    return Running.ASLEEP if at(spec(shoot), "hibernation", "enabled") is True else Running.AWAKE
+    return Running.ASLEEP if is_hibernated(shoot) else Running.AWAKE
 
 
 def _tasks(shoot: Object) -> list[str]:
@@ -68,7 +67,6 @@ class ShootOperation:
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     namespace_lives: whether it exists, and does not go.
     cleans_up: whether it is deleted, and there is a cluster whose content has to go first.
-    started: when.
     """
 
     config: GardenletConfiguration
@@ -76,8 +74,6 @@ class ShootOperation:
     running: Running
     shoot: Object
     seed_object: Object
-    profile: Object
-    project: str
     technical_id: str
     garden_identity: str
     internal: Served
@@ -86,10 +82,8 @@ class ShootOperation:
     autoscaled: bool
     namespace_lives: bool
     cleans_up: bool
-    started: datetime
     seed: Cluster
     garden: Cluster
-    api: GardenApi
     objects: ComponentObjects
     extensions: ExtensionObjects
     waiting: Waiting
@@ -113,10 +107,6 @@ class ShootOperation:
     @property
     def is_workerless(self) -> bool:
         return not workers(spec(self.shoot))
-
-    @property
-    def is_restored(self) -> bool:
-        return self.kind == operations.RESTORE
 
     @property
     def is_local(self) -> bool:

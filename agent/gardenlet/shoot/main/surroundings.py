@@ -22,12 +22,10 @@ from kube.runtime.controller import ReconcileError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """Attributes:
-    project: its name.
     profile: the CloudProfile, or what stands for it in the Shoot's project.
     external: None: the Shoot has no domain of its own that records are made in.
     """
 
-    project: str
     profile: Object
     internal: Served
     external: Served | None
@@ -38,7 +36,6 @@ async def read(garden: Client, shoot: Object, *, project: str, seed: str) -> Sur
     profile = await _profile(garden, shoot)
     secrets = await garden.list(SECRETS, Selection(namespace=namespace_of(seed), label_selector=ROLE))
     return Surroundings(
-        project=project,
         profile=profile,
         internal=domains.internal(secrets, shoot=key(shoot).name, project=project),
         external=await _external(garden, shoot, secrets),
