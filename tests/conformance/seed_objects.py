@@ -9,12 +9,15 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from devcluster.cluster import Cluster
 from gardener.keys import REFERENCE_PREFIX
-from kube.objects import Object
+from kit.world import Place
+from kube.objects import Object, group_of, metadata
+from kube.resources import BUILT_IN_GROUPS
 
 _FILE = Path(__file__).parent / "gardenlet/seed-objects.json.gz"
 _HASH = re.compile(r"-(?:<hash(?:-\d+)?>|[0-9a-f]{8})$")
@@ -24,6 +27,7 @@ MISSING = "-"
 """What a side has that does not have a field."""
 
 Path_ = tuple[str, ...]
+Stored = Callable[[Object], Object]
 
 
 class Name(NamedTuple):
@@ -66,6 +70,22 @@ def valid(obj: Object, *, ca_bundle: str) -> Object:
     if filled["kind"] == "Secret":
         filled["data"] = {name: base64.b64encode(text.encode()).decode() for name, text in filled["data"].items()}
     return {name: value for name, value in filled.items() if name != "status"}
+
+
+def stored_by(cluster: Cluster, namespace: str, *, as_they_are: Collection[str]) -> Stored:
+    """How an API server would store an object; as it is if only a definition says. Args: as_they_are: kinds, too."""
+    place = Place(cluster, namespace)
+
+    def of(obj: Object) -> Object:
+        if obj["kind"] in as_they_are or group_of(obj["apiVersion"]) not in BUILT_IN_GROUPS:
+            return obj
+        meta = metadata(obj)
+        if "namespace" not in meta:
+            return place.dry_run(obj)
+        answer = place.dry_run({**obj, "metadata": {**meta, "namespace": namespace}})
+        return {**answer, "metadata": {**answer["metadata"], "namespace": meta["namespace"]}}
+
+    return of
 
 
 def by_name(objects: Iterable[Object]) -> dict[Name, Object]:
@@ -115,3 +135,10 @@ def differences(ours: Any, recorded: Any, path: Path_ = ()) -> Iterator[tuple[st
             yield from differences(ours_, theirs, (*path, str(position)))
     elif ours != recorded and not (isinstance(recorded, str) and _PLACEHOLDER.search(recorded)):
         yield "/".join(path), ours, recorded
+
+
+def found_differences(ours: Mapping[Name, Object], recorded: Mapping[Name, Object]) -> dict[Name, set[str]]:
+    """By object, the paths at which ours differ."""
+    assert not ours.keys() - recorded.keys()
+    found = {name: {path for path, *_ in differences(obj, recorded[name])} for name, obj in ours.items()}
+    return {name: paths for name, paths in found.items() if paths}

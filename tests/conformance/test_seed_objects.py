@@ -39,21 +39,22 @@ from agent.gardenlet.seed.main import ingress, monitoring
 from config.resource_manager import decode
 from conformance.seed_objects import (
     Name,
+    Stored,
     by_name,
     differences,
+    found_differences,
     normal,
     recorded_managed_resources,
     recorded_objects,
+    stored_by,
     unhashed,
     valid,
 )
 from devcluster.cluster import Cluster
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
-from kit.world import Place
-from kube.objects import Object, group_of, metadata
+from kube.objects import Object
 from kube.paths import at
-from kube.resources import BUILT_IN_GROUPS
 from localprocesses.pki import Authority
 
 ZONES = ("0",)
@@ -81,7 +82,6 @@ IMAGES = {
 SEED: Object = {
     "spec": {"ingress": {"domain": "ingress.local.seed.example.com"}, "dns": {"provider": {"type": "local"}}}
 }
-Stored = Callable[[Object], Object]
 
 _NAME = resource_manager.NAME
 _CONFIG = Name("ConfigMap", f"{_NAME}-<hash>")
@@ -280,26 +280,7 @@ def written() -> Iterator[Object]:
 
 @pytest.fixture
 def stored(cluster: Cluster, namespace: str) -> Stored:
-    """How an API server would store an object; as it is if only a definition says, or if not all is there."""
-    place = Place(cluster, namespace)
-
-    def of(obj: Object) -> Object:
-        if obj["kind"] in {"Ingress", "Namespace"} or group_of(obj["apiVersion"]) not in BUILT_IN_GROUPS:
-            return obj
-        meta = metadata(obj)
-        if "namespace" not in meta:
-            return place.dry_run(obj)
-        answer = place.dry_run({**obj, "metadata": {**meta, "namespace": namespace}})
-        return {**answer, "metadata": {**answer["metadata"], "namespace": meta["namespace"]}}
-
-    return of
-
-
-def found_differences(ours: Mapping[Name, Object], recorded: Mapping[Name, Object]) -> dict[Name, set[str]]:
-    """By object, the paths at which ours differ."""
-    assert not ours.keys() - recorded.keys()
-    found = {name: {path for path, *_ in differences(obj, recorded[name])} for name, obj in ours.items()}
-    return {name: paths for name, paths in found.items() if paths}
+    return stored_by(cluster, namespace, as_they_are={"Ingress", "Namespace"})
 
 
 def expected(names: Iterable[Name]) -> dict[Name, set[str]]:

@@ -6,7 +6,7 @@ from the original.
 """
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import pytest
@@ -29,7 +29,17 @@ from agent.gardenlet.components.resource_manager import shoot as resource_manage
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from config.resource_manager import decode
 from config.resource_manager.webhooks import HighAvailabilityConfig
-from conformance.seed_objects import Name, by_name, differences, normal, unhashed, valid
+from conformance.seed_objects import (
+    Name,
+    Stored,
+    by_name,
+    differences,
+    found_differences,
+    normal,
+    stored_by,
+    unhashed,
+    valid,
+)
 from conformance.shoot_objects import (
     CREATED,
     HIBERNATED,
@@ -43,9 +53,7 @@ from conformance.shoot_objects import (
 from devcluster.cluster import Cluster
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
-from kit.world import Place
-from kube.objects import Object, annotations, group_of, metadata
-from kube.resources import BUILT_IN_GROUPS
+from kube.objects import Object, annotations, metadata
 from localprocesses.pki import Authority
 from webhooks.handlers.high_availability_config.rules import (
     ClusterState,
@@ -67,7 +75,6 @@ SEED: Object = {
     "metadata": {"name": "local"},
     "spec": {"provider": {"type": "local", "zones": ["0"]}, "backup": {"provider": "local"}},
 }
-Stored = Callable[[Object], Object]
 Differences = Mapping[str, str]
 
 # --- what is listed
@@ -379,26 +386,7 @@ def readable(obj: Object) -> Object:
 
 @pytest.fixture
 def stored(cluster: Cluster, namespace: str) -> Stored:
-    """How an API server would store an object; as it is if only a definition says, or if it has no defaults."""
-    place = Place(cluster, namespace)
-
-    def of(obj: Object) -> Object:
-        if obj["kind"] in {"Namespace", "Secret"} or group_of(obj["apiVersion"]) not in BUILT_IN_GROUPS:
-            return obj
-        meta = metadata(obj)
-        if "namespace" not in meta:
-            return place.dry_run(obj)
-        answer = place.dry_run({**obj, "metadata": {**meta, "namespace": namespace}})
-        return {**answer, "metadata": {**answer["metadata"], "namespace": meta["namespace"]}}
-
-    return of
-
-
-def found_differences(ours: Mapping[Name, Object], recorded: Mapping[Name, Object]) -> dict[Name, set[str]]:
-    """By object, the paths at which ours differ."""
-    assert not ours.keys() - recorded.keys()
-    found = {name: {path for path, *_ in differences(obj, recorded[name])} for name, obj in ours.items()}
-    return {name: paths for name, paths in found.items() if paths}
+    return stored_by(cluster, namespace, as_they_are={"Namespace", "Secret"})
 
 
 def expected(moment: str, ours: Mapping[Name, Object]) -> dict[Name, set[str]]:
