@@ -19,7 +19,7 @@ from kube.clock import parse_time
 from kube.errors import Forbidden
 from kube.objects import Object
 from kube.paths import at
-from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, ROLE_BINDINGS, SELF_SUBJECT_REVIEWS, Resource
+from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, ROLE_BINDINGS, SECRETS, SELF_SUBJECT_REVIEWS, Resource
 from kubectl.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
@@ -122,6 +122,29 @@ def test_the_audit_log_shows_who_has_asked_and_nothing_is_stored(place: ShootPla
         audit.close()
     assert {(call.resource, call.name) for call in calls if call.verb == "create"} == {("shoots/adminkubeconfig", "s")}
     assert {call.verb for call in calls} == {"create", "get"}
+
+
+def test_the_certificates_of_the_api_server_may_be_in_a_secret(place: ShootPlace, tmp_path: Path) -> None:
+    place.delete(CONFIG_MAPS, "s.ca-cluster")
+    refused = run(place, "s")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "the certificates of its API server are not known" in refused.stderr
+    place.create(SECRETS, "s.ca-cluster", data=encoded({"ca.crt": place.garden.cluster.ca.encode()}))
+    who = asyncio.run(whoami(_demanded(run(place, "s")), tmp_path))
+    assert "system:masters" in who["groups"]
+
+
+def _demanded(result: Result) -> str:
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_an_authority_that_is_missing_is_reported(place: ShootPlace) -> None:
+    place.delete(INTERNAL_SECRETS, "s.ca-client")
+    refused = run(place, "s")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f"no kubeconfig for shoot {place.namespace}/s: could not get client CA secret: it is not" in refused.stderr
+    assert "the gardenlet writes it to InternalSecret SHOOT.ca-client" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gardener.api.garden import AUTHENTICATION_API, INTERNAL_SECRETS, SHOOTS
 from kube.clock import format_time, utc_now
 from kube.objects import Key, Object, mapping, mappings, text
 from kube.paths import at
-from kube.resources import CONFIG_MAPS
+from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.client import Client
 from webhooks.admission import User
 from webhooks.garden.access import Access
@@ -19,6 +19,7 @@ from webhooks.tokens.requests import Refused, demand_right, demand_type
 
 DEFAULT = timedelta(hours=1)
 LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
+_CERTIFICATES = "ca.crt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,30 +38,31 @@ class Kubeconfigs:
             KubeError: the garden can't be asked.
         """
         # Here, since it costs memory that a server need not have that makes none.
-        from webhooks.tokens.shoot_kubeconfig import CannotIssue, issue
+        from webhooks.tokens.shoot_kubeconfig import CannotIssue, NoAuthority, issue
 
         kind = {"apiVersion": AUTHENTICATION_API, "kind": role.request_kind}
         demand_type(body, kind)
         await demand_right(self.access, user, SHOOTS, role.subresource, where)
-        lifetime = _lifetime(body)
+        lifetime = lifetime_of(body)
         shoot = await self.client.find(SHOOTS, where.name, namespace=where.namespace)
         if shoot is None:
             raise Refused(404, "NotFound", f'{SHOOTS.plural}.{SHOOTS.group} "{where.name}" not found')
         authority = await self.client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
-        cluster = await self.client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
         addresses = mappings(at(shoot, "status", "advertisedAddresses"))
         try:
             content, expires = await asyncio.to_thread(
                 issue,
                 name=f"{where.namespace}--{where.name}",
                 addresses={text(each.get("name")): text(each.get("url")) for each in addresses},
-                authority=mapping((authority or {}).get("data")),
-                cluster=text(mapping((cluster or {}).get("data")).get("ca.crt")),
+                authority=None if authority is None else mapping(authority.get("data")),
+                cluster=await self._certificates(where),
                 user=user.name,
                 group=role.group,
                 now=self.now(),
                 lifetime=lifetime,
             )
+        except NoAuthority as error:
+            raise Refused(500, "InternalError", f"no kubeconfig for shoot {where}: {error}") from None
         except CannotIssue as error:
             raise Refused(422, "Invalid", f"no kubeconfig for shoot {where}: {error}") from None
         status = {"kubeconfig": base64.b64encode(content).decode(), "expirationTimestamp": format_time(expires)}
@@ -72,12 +74,27 @@ class Kubeconfigs:
             "status": status,
         }
 
+    async def _certificates(self, shoot: Key) -> str:
+        """By which the Shoot's API server is known, PEM; empty: that is not known. Raises KubeError."""
+        name = f"{shoot.name}.ca-cluster"
+        public = await self.client.find(CONFIG_MAPS, name, namespace=shoot.namespace)
+        if found := text(mapping((public or {}).get("data")).get(_CERTIFICATES)):
+            return found
+        # Gardenlets of older versions write only this one.
+        secret = await self.client.find(SECRETS, name, namespace=shoot.namespace)
+        encoded = text(mapping((secret or {}).get("data")).get(_CERTIFICATES))
+        return base64.b64decode(encoded).decode(errors="replace")
 
-def _lifetime(body: Object) -> timedelta:
-    seconds = mapping(body.get("spec")).get("expirationSeconds")
+
+def lifetime_of(body: Object) -> timedelta:
+    """As the request asks for it. Raises Refused."""
+    path, seconds = "spec.expirationSeconds", mapping(body.get("spec")).get("expirationSeconds")
     if seconds is None:
         return DEFAULT
-    if type(seconds) is not int or not LEAST_SECONDS <= seconds <= MOST_SECONDS:
-        message = "spec.expirationSeconds: may not specify a duration less than 10 minutes"
-        raise Refused(422, "Invalid", message)
+    if type(seconds) is not int:
+        raise Refused(400, "BadRequest", f"{path}: must be a whole number of seconds")
+    if seconds < LEAST_SECONDS:
+        raise Refused(422, "Invalid", f"{path}: may not specify a duration less than 10 minutes")
+    if seconds > MOST_SECONDS:
+        raise Refused(422, "Invalid", f"{path}: may not specify a duration larger than 2^32 seconds")
     return timedelta(seconds=seconds)

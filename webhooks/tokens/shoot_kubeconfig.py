@@ -17,14 +17,22 @@ _SUITABLE = ("external", "internal", "unmanaged")
 
 
 class CannotIssue(ValueError):
-    """The text says what is missing."""
+    """The text says what is missing, and who adds it."""
+
+
+class NoAuthority(CannotIssue):
+    """The garden lacks what its gardenlet has to give it: nothing in the request or the Shoot is wrong."""
+
+    def __init__(self, problem: str, *, remedy: str = "") -> None:
+        default = "the gardenlet writes it to InternalSecret SHOOT.ca-client when it reconciles the Shoot"
+        super().__init__(f"could not get client CA secret: {problem}; {remedy or default}")
 
 
 def issue(
     *,
     name: str,
     addresses: Mapping[str, str],
-    authority: Object,
+    authority: Object | None,
     cluster: str,
     user: str,
     group: str,
@@ -36,24 +44,30 @@ def issue(
     Args:
         name: of user and contexts.
         addresses: URLs of the API server by name; the first is the one of the current context.
-        authority: data of the Secret with certificate and key of the authority for clients.
+        authority: data of the Secret with certificate and key of the authority for clients; None: there is none.
         cluster: certificates by which the API server is known, PEM.
         user: name of the user in the Shoot.
         group: of the user.
         now: begin of the lifetime.
         lifetime: as asked for.
 
-    Raises: CannotIssue.
+    Raises: CannotIssue, NoAuthority.
     """
     servers = {known: url for known, url in addresses.items() if known in _SUITABLE and url}
     if not servers:
-        raise CannotIssue("no suitable advertised address for kube-apiserver found in .status.advertisedAddresses")
+        raise CannotIssue(
+            "no suitable advertised address for kube-apiserver found in .status.advertisedAddresses;"
+            " the gardenlet adds it once the API server has an address"
+        )
     if not cluster:
-        raise CannotIssue("the certificates of its API server are not known")
+        raise CannotIssue(
+            "the certificates of its API server are not known;"
+            " the gardenlet writes them to key ca.crt of ConfigMap SHOOT.ca-cluster when it reconciles the Shoot"
+        )
     issuer = _loaded(authority)
     end = issuer.certificate.not_valid_after_utc
     if end <= now:
-        raise CannotIssue("could not get client CA secret: the authority has expired")
+        raise NoAuthority("the authority has expired", remedy="rotate the certificate authorities of the Shoot")
     expires = min(now + min(max(lifetime, SHORTEST), LONGEST), end)
     client = make_client(issuer, user, [group], now=now, lifetime=expires - now, slack=_SLACK)
     ca = base64.b64encode(cluster.encode()).decode()
@@ -80,11 +94,13 @@ def issue(
     return json.dumps(config).encode(), expires
 
 
-def _loaded(authority: Object) -> Pair:
+def _loaded(authority: Object | None) -> Pair:
+    if authority is None:
+        raise NoAuthority("it is not there")
     try:
         pem = [base64.b64decode(text(authority.get(name)), validate=True) for name in ("ca.crt", "ca.key")]
         return read_pair(*pem)
     except binascii.Error:
-        raise CannotIssue("could not get client CA secret: the authority is missing or not readable") from None
+        raise NoAuthority("the authority is missing or not readable") from None
     except UnusablePair as error:
-        raise CannotIssue(f"could not get client CA secret: the authority {error}") from None
+        raise NoAuthority(f"the authority {error}") from None

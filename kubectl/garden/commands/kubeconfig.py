@@ -1,17 +1,22 @@
 """`kubectl gardener kubeconfig`: credentials for a Shoot, of short life."""
 
 from datetime import timedelta
+from http import HTTPStatus
 
 import click
 
 from gardenapi.api import Role, recognized
-from gardener.api.garden import SHOOTS
+from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from kube.clock import format_time
+from kube.errors import NoStatus, ServerFailure
 from kube.objects import Key
 from kubectl import output
+from kubectl.errors import UserError
 from kubectl.options import seconds_of
 from kubectl.reader import Reader
 from kubectl.session import Session, on_cluster
+
+_API_SERVICE = "{1}.{0}".format(*AUTHENTICATION_API.split("/"))
 
 
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -39,6 +44,20 @@ async def command(session: Session, *, name: str, viewer: bool, expiration: str)
     client = session.source.client
     shoot = await Reader(client).demand(SHOOTS, Key(session.namespace, name))
     garden = await recognized(client)
-    made = await garden.kubeconfig(shoot, Role.VIEWER if viewer else Role.ADMIN, lifetime=lifetime)
+    try:
+        made = await garden.kubeconfig(shoot, Role.VIEWER if viewer else Role.ADMIN, lifetime=lifetime)
+    except (NoStatus, ServerFailure) as error:
+        if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        raise no_server(error) from error
     output.write(output.as_written(made.content.decode()).rstrip("\n") + "\n")
     output.begin(f"expires at {format_time(made.expires)}")
+
+
+def no_server(error: NoStatus | ServerFailure) -> UserError:
+    """What an API server says of a path that no server behind it answers, in words for its user."""
+    if error.status == HTTPStatus.NOT_FOUND:
+        hint = f"its operator has to install the webhook server of a garden, with APIService {_API_SERVICE}"
+        return UserError("this garden has no server that makes kubeconfigs", hint=hint)
+    hint = f"ask its operator whether the webhook server runs: kubectl get apiservice {_API_SERVICE}"
+    return UserError(f"the server that makes kubeconfigs does not answer: {error}", hint=hint)

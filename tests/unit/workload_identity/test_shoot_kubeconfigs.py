@@ -13,7 +13,9 @@ from gardenapi.api import Role
 from kit.objects import encoded
 from kube.objects import Object
 from localprocesses.pki import Authority
-from webhooks.tokens.shoot_kubeconfig import CannotIssue, issue
+from webhooks.tokens.kubeconfigs import lifetime_of
+from webhooks.tokens.requests import Refused
+from webhooks.tokens.shoot_kubeconfig import CannotIssue, NoAuthority, issue
 
 HOUR = timedelta(hours=1)
 ADDRESSES = {
@@ -35,7 +37,7 @@ def data_of(certificate: Authority, key: Authority) -> Object:
 
 
 def made(
-    authority: Object, *, now: datetime | None = None, lifetime: timedelta = HOUR, **changed: Any
+    authority: Object | None, *, now: datetime | None = None, lifetime: timedelta = HOUR, **changed: Any
 ) -> tuple[Object, datetime]:
     asked: Any = {"name": "garden-dev--s", "addresses": ADDRESSES, "cluster": "PEM", "user": "ann", "group": "g"}
     content, expires = issue(**asked | changed, authority=authority, now=now or datetime.now(UTC), lifetime=lifetime)
@@ -74,9 +76,12 @@ def test_a_kubeconfig_lives_between_ten_minutes_and_a_day(
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"addresses": {}}, "no suitable advertised address for kube-apiserver found in .status.advertisedAddresses"),
+        (
+            {"addresses": {}},
+            "no suitable advertised address for kube-apiserver found in .status.advertisedAddresses; the gardenlet adds it",
+        ),
         ({"addresses": {"service-account-issuer": "https://x"}}, "no suitable advertised address"),
-        ({"cluster": ""}, "certificates of its API server are not known"),
+        ({"cluster": ""}, "certificates of its API server are not known; the gardenlet writes them"),
     ],
 )
 def test_what_is_missing_is_named(authority: Authority, changed: Object, message: str) -> None:
@@ -84,10 +89,42 @@ def test_what_is_missing_is_named(authority: Authority, changed: Object, message
         made(data_of(authority, authority), **changed)
 
 
-@pytest.mark.parametrize("data", [{}, {"ca.crt": "!"}, {"ca.crt": "eA==", "ca.key": "eA=="}])
-def test_an_authority_that_can_not_sign_is_named(data: Object) -> None:
-    with pytest.raises(CannotIssue, match="could not get client CA secret: the authority is missing or not readable"):
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (None, "it is not there"),
+        *(
+            (data, "the authority is missing or not readable")
+            for data in ({}, {"ca.crt": "!"}, {"ca.crt": "eA==", "ca.key": "eA=="})
+        ),
+    ],
+)
+def test_an_authority_that_can_not_sign_is_named(data: Object | None, problem: str) -> None:
+    said = f"could not get client CA secret: {problem}; the gardenlet writes it to InternalSecret SHOOT.ca-client"
+    with pytest.raises(NoAuthority, match=said):
         made(data)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "answer"),
+    [
+        (None, HOUR),
+        (600, timedelta(minutes=10)),
+        (1 << 32, timedelta(seconds=1 << 32)),
+        (599, "422 spec.expirationSeconds: may not specify a duration less than 10 minutes"),
+        (-1, "422 spec.expirationSeconds: may not specify a duration less than 10 minutes"),
+        ((1 << 32) + 1, "422 spec.expirationSeconds: may not specify a duration larger than 2^32 seconds"),
+        ("1h", "400 spec.expirationSeconds: must be a whole number of seconds"),
+        (True, "400 spec.expirationSeconds: must be a whole number of seconds"),
+        (900.5, "400 spec.expirationSeconds: must be a whole number of seconds"),
+    ],
+)
+def test_the_time_that_is_asked_for_is_checked(seconds: object, answer: timedelta | str) -> None:
+    try:
+        found: timedelta | str = lifetime_of({"spec": {"expirationSeconds": seconds}})
+    except Refused as error:
+        found = f"{error.status} {error}"
+    assert found == answer
 
 
 def test_a_kubeconfig_does_not_outlive_its_authority(authority: Authority) -> None:
