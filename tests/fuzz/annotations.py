@@ -162,14 +162,14 @@ def _ignored_fields(text: str) -> None:
 
 
 def _zones(text: str) -> None:
-    found = high_availability.requirements_of({high_availability.ZONES: text}).zones
+    found = high_availability.requirements_of({keys.HIGH_AVAILABILITY_ZONES: text}).zones
     assert len(set(found)) == len(found)
     assert "" not in found
 
 
 def _replicas(text: str) -> None:
-    obj = _annotated(high_availability.REPLICAS, text)
-    obj["metadata"]["labels"] = {high_availability.TYPE: "server"}
+    obj = _annotated(keys.HIGH_AVAILABILITY_REPLICAS, text)
+    obj["metadata"]["labels"] = {keys.HIGH_AVAILABILITY_TYPE: "server"}
     try:
         number = needed_replicas(obj, 1, failure_tolerance=None)
     except Refusal:

@@ -74,6 +74,11 @@ def least_api_servers(shoot: Object) -> int:
     return 3 if failure_tolerance(shoot) else 2
 
 
+def controller_managers(shoot: Object) -> int:
+    """One leads, another takes over."""
+    return 2 if failure_tolerance(shoot) else 1
+
+
 def etcd_members(shoot: Object) -> int:
     return 3 if failure_tolerance(shoot) else 1
 

@@ -8,7 +8,6 @@ from agent.gardenlet.components.access import READ, cluster_role, cluster_role_b
 from agent.gardenlet.components.monitors import CACHE, service_monitor
 from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed
 from agent.gardenlet.components.workloads import (
-    HIGH_AVAILABILITY_TYPE,
     REACHES_API_SERVER,
     SCRAPED_IN_SEED,
     container,
@@ -23,7 +22,7 @@ from kube.paths import at
 NAME = "etcd-druid"
 _ROLE = "gardener.cloud:system:etcd-druid"
 _LABELS = {keys.ROLE: NAME}
-_HIGHLY_AVAILABLE = {**_LABELS, HIGH_AVAILABILITY_TYPE: "controller"}
+_HIGHLY_AVAILABLE = {**_LABELS, keys.HIGH_AVAILABILITY_TYPE: "controller"}
 _PORT = 8080
 _WRITE = (*READ, "create", "update", "patch", "delete")
 _CHANGE = ("get", "list", "patch", "update", "watch")

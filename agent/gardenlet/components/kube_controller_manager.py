@@ -26,7 +26,6 @@ from agent.gardenlet.components.control_plane import (
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_features, version_of
 from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler, deployment_unready, disruption_budget
 from agent.gardenlet.components.workloads import (
-    HIGH_AVAILABILITY_TYPE,
     container,
     container_ports,
     deployment,
@@ -90,6 +89,7 @@ class Values:
     settings: Mapping[str, Any] = field(default_factory=dict)
     apis: Mapping[str, bool] = field(default_factory=dict)
     running: Running = Running.AWAKE
+    replicas: int = 1
     autoscaled: bool = True
 
 
@@ -141,11 +141,11 @@ def _deployment(values: Values) -> Object:
     return deployment(
         NAME,
         namespace=values.namespace,
-        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, HIGH_AVAILABILITY_TYPE: "controller"},
+        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
         selects=LABELS,
         pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
         pod=_pod(values),
-        replicas=values.running.replicas(1),
+        replicas=values.running.replicas(values.replicas),
         revisionHistoryLimit=1,
     )
 

@@ -15,7 +15,6 @@ from kube.objects import Object, annotations, spec, text
 from kube.paths import at
 from kube.resources import NAMESPACES
 
-FAILURE_TOLERANCE_TYPE = f"{keys.HIGH_AVAILABILITY_PREFIX}failure-tolerance-type"
 _ZONE = "zone"
 _ZONES_IF_SPREAD = 3
 
@@ -53,7 +52,7 @@ def objects(values: Values) -> list[Object]:
         labels["networking.shoot.gardener.cloud/provider"] = text(at(shoot, "networking", "type"))
     notes = {
         "shoot.gardener.cloud/uid": text(at(values.shoot, "status", "uid")),
-        FAILURE_TOLERANCE_TYPE: failure_tolerance(values.shoot),
+        keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE: failure_tolerance(values.shoot),
         keys.HIGH_AVAILABILITY_ZONES: ",".join(values.zones),
     }
     return [made(NAMESPACES, values.name, labels=labels, annotations=notes)]

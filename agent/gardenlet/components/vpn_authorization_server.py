@@ -7,7 +7,7 @@ import orjson
 
 from agent.gardenlet.components import istio
 from agent.gardenlet.components.parts import GARDEN, autoscaler, deployment_unready, disruption_budget, made
-from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, container, deployment, port, service
+from agent.gardenlet.components.workloads import container, deployment, port, service
 from gardener import keys
 from gardener.api.kinds import VIRTUAL_SERVICES
 from kube.objects import Object
@@ -53,7 +53,7 @@ def _deployment(values: Values) -> Object:
     }
     return deployment(
         NAME,
-        labels={**_LABELS, HIGH_AVAILABILITY_TYPE: "server"},
+        labels={**_LABELS, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=_LABELS,
         pod=pod,
         replicas=values.replicas,

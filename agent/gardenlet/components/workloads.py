@@ -8,8 +8,6 @@ from gardener import keys
 from kube.objects import Object
 from kube.resources import DEPLOYMENTS, SERVICES
 
-HIGH_AVAILABILITY_TYPE = f"{keys.HIGH_AVAILABILITY_PREFIX}type"
-"""A label: how many replicas of a workload there have to be, and how they are spread."""
 REACHES_API_SERVER = {TO_DNS: keys.ALLOWED, TO_RUNTIME_API_SERVER: keys.ALLOWED}
 """Labels of pods that talk to the API server of the seed."""
 SCRAPED_IN_SEED = f"{keys.NETWORKING_PREFIX}from-all-seed-scrape-targets-allowed-ports"

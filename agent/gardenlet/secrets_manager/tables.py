@@ -124,6 +124,14 @@ def resource_manager_server(namespace: str, authority: Authority) -> SignedCerti
     return server(f"{name}-server", name, authority, names, signer=Signer.CURRENT)
 
 
+_ETCDS = ("main", "events")
+
+
+def name_of_peers(role: str) -> str:
+    """Of the config for members of an etcd."""
+    return f"etcd-peer-server-{role}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
     """What certificates of a Shoot have in them.
@@ -133,6 +141,7 @@ class ControlPlane:
         domains: under which the API server is reached from outside.
         service_addresses: of the Service `kubernetes` in the Shoot.
         has_workers: whether Pods in the Shoot reach the API server.
+        has_several_etcds: whether each etcd has several members.
         more_names: of servers that run as processes on this computer.
     """
 
@@ -140,6 +149,7 @@ class ControlPlane:
     domains: Sequence[str] = ()
     service_addresses: Sequence[str] = ()
     has_workers: bool = False
+    has_several_etcds: bool = False
     more_names: Sequence[str] = ()
 
     def api_server(self) -> SignedCertificate:
@@ -165,7 +175,7 @@ class ControlPlane:
         """Of an etcd with several members, which are each other's only clients."""
         names = service_names(f"etcd-{role}-peer", self.namespace)
         return server(
-            f"etcd-peer-server-{role}",
+            name_of_peers(role),
             "etcd-server",
             CA_ETCD_PEER,
             (*names, *(f"*.{each}" for each in names), *self.more_names),
@@ -182,7 +192,8 @@ class ControlPlane:
         """All that a Shoot's control plane has."""
         return (
             self.api_server(),
-            *(self.etcd_server(role) for role in ("main", "events")),
+            *(self.etcd_server(role) for role in _ETCDS),
+            *(self.etcd_peer_server(role) for role in _ETCDS if self.has_several_etcds),
             self.component_server("kube-controller-manager"),
             resource_manager_server(self.namespace, CA),
             client("etcd-client", "etcd-client", CA_ETCD),

@@ -17,53 +17,34 @@ from agent.gardenlet.components import (
     shoot_backup_entry,
     shoot_namespace,
 )
-from agent.gardenlet.components.control_plane import Running, etcd_members, least_api_servers
+from agent.gardenlet.components.control_plane import Running
 from agent.gardenlet.components.etcd_schedules import Schedules, schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_apis, known_features, version_of
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from gardener import keys
 from gardener.references import references
+from kit.shoot_components import (
+    NEW,
+    OLD,
+    api_server,
+    controller_manager,
+    etcd_of,
+    its_resource_manager,
+    named,
+    seed,
+    shoot,
+)
 from kube.objects import Object
 from kube.paths import at
 
 MINORS = range(28, 37)
-SECRETS = kube_apiserver.Secrets(
-    ca_bundle="ca",
-    ca_client_bundle="ca-client",
-    ca_front_proxy_bundle="ca-front-proxy",
-    ca_etcd_bundle="ca-etcd",
-    etcd_client="etcd-client",
-    server="server",
-    aggregator="aggregator",
-    service_account_key="key",
-    service_account_key_bundle="keys",
-    static_token="tokens",
-)
-OLD, NEW = kube_apiserver.Key("old", "b2xk"), kube_apiserver.Key("new", "bmV3")
-
-
-def api_server(**values: Any) -> kube_apiserver.Values:
-    given = {
-        "namespace": "shoot--a--b",
-        "image": "i",
-        "version": "1.30.1",
-        "secrets": SECRETS,
-        "encryption": kube_apiserver.Encryption(keys=[OLD]),
-        "health_token": "t",
-        "host": "api.internal",
-        "service_network": "10.0.0.0/16",
-    }
-    return kube_apiserver.Values(**{**given, **values})
 
 
 def flags(name: str, **values: Any) -> list[str]:
     """Values of a flag, in their order."""
     start = f"--{name}="
     return [each.removeprefix(start) for each in arguments(api_server(**values)) if each.startswith(start)]
-
-
-def named(objects: Sequence[Object], kind: str, prefix: str = "") -> Object:
-    return next(each for each in objects if each["kind"] == kind and each["metadata"]["name"].startswith(prefix))
 
 
 # --- the API server
@@ -243,38 +224,6 @@ def test_no_secret_is_in_what_is_logged_of_values() -> None:
 # --- what runs
 
 
-def controller_manager(**values: Any) -> kube_controller_manager.Values:
-    secrets = kube_controller_manager.Secrets(
-        ca_bundle="ca", ca_client="ca-client", server="s", service_account_key="k", generic_token_kubeconfig="g"
-    )
-    given = {"namespace": "n", "image": "i", "version": "1.30.1", "secrets": secrets, "service_network": "10.0.0.0/16"}
-    return kube_controller_manager.Values(**{**given, **values})
-
-
-def its_resource_manager(**values: Any) -> resource_manager.Values:
-    given = {
-        "namespace": "n",
-        "image": "i",
-        "seed_identity": "s",
-        "server_secret": "server",
-        "ca_secret": "ca",
-        "ca_bundle": "bundle",
-        "generic_token_kubeconfig": "generic",
-    }
-    return resource_manager.Values(**{**given, **values})
-
-
-def etcd_of(**values: Any) -> Object:
-    certificates = etcd.Certificates(ca="ca", server="server", client="client")
-    given = {
-        "namespace": "n",
-        "role": etcd.MAIN,
-        "certificates": certificates,
-        "schedules": Schedules("1 2 * * *", "3 4 * * *"),
-    }
-    return named(etcd.objects(etcd.Values(**{**given, **values})), "Etcd")
-
-
 @pytest.mark.parametrize(
     ("running", "expected"),
     [(Running.AWAKE, [2, 1, 2, 1]), (Running.LEAVING, [2, 1, 2, 1]), (Running.ASLEEP, [0, 0, 0, 0])],
@@ -287,22 +236,6 @@ def test_what_runs_is_what_is_asked_for(running: Running, expected: list[int]) -
         etcd_of(running=running),
     ]
     assert [each["spec"]["replicas"] for each in found] == expected
-
-
-@pytest.mark.parametrize(("tolerance", "expected"), [("", (2, 1)), ("node", (3, 3)), ("zone", (3, 3))])
-def test_a_control_plane_that_survives_failures_has_more_of_each(tolerance: str, expected: tuple[int, int]) -> None:
-    own = shoot(tolerance)
-    assert (least_api_servers(own), etcd_members(own)) == expected
-    found = named(kube_apiserver.objects(api_server(least_replicas=least_api_servers(own))), "HorizontalPodAutoscaler")
-    assert found["spec"]["minReplicas"] == expected[0]
-
-
-def test_an_etcd_of_several_members_has_certificates_between_them() -> None:
-    peers = etcd.Certificates(ca="ca-peer", server="server-peer")
-    found = etcd_of(members=3, between_members=peers)["spec"]
-    assert found["replicas"] == 3
-    assert found["etcd"]["peerUrlTls"]["serverTLSSecretRef"]["name"] == "server-peer"
-    assert "peerUrlTls" not in etcd_of(between_members=peers)["spec"]["etcd"]
 
 
 def test_only_an_etcd_with_a_store_is_backed_up() -> None:
@@ -435,18 +368,6 @@ def test_what_is_no_version_is_named() -> None:
 # --- namespaces and zones
 
 
-def shoot(tolerance: str = "") -> Object:
-    failure = {"controlPlane": {"highAvailability": {"failureTolerance": {"type": tolerance}}}} if tolerance else {}
-    return {
-        "metadata": {"name": "b", "namespace": "garden-a", "uid": "u"},
-        "spec": {"provider": {"type": "p"}, **failure},
-    }
-
-
-def seed(*zones: str) -> Object:
-    return {"spec": {"provider": {"type": "s", "zones": list(zones)}}}
-
-
 def zones(*kept: str, of_seed: Sequence[str], volumes: Sequence[str] = (), tolerance: str = "") -> list[str]:
     note = {"high-availability-config.resources.gardener.cloud/zones": ",".join(kept)}
     live = {"metadata": {"annotations": note}} if kept else None
@@ -480,7 +401,7 @@ def test_backups_are_by_the_provider_of_the_seed_unless_it_names_another() -> No
     def provider(of_seed: Object) -> str:
         values = shoot_namespace.Values(name="n", shoot=shoot("zone"), seed=of_seed, zones=["a"])
         (namespace,) = shoot_namespace.objects(values)
-        assert namespace["metadata"]["annotations"][shoot_namespace.FAILURE_TOLERANCE_TYPE] == "zone"
+        assert namespace["metadata"]["annotations"][keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE] == "zone"
         found: str = namespace["metadata"]["labels"]["backup.gardener.cloud/provider"]
         return found
 

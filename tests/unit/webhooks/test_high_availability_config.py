@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
+from gardener import keys
 from kit.objects import obj
 from kit.webhooks.mutating import (
     answered,
@@ -26,7 +27,6 @@ from kube.objects import Object
 from webhooks import state as state_module
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Kind, Refusal
 from webhooks.handlers import high_availability_config
-from webhooks.handlers.high_availability_config import rules
 from webhooks.handlers.high_availability_config.rules import HOST, ZONE
 
 DEPLOYMENT, STATEFUL_SET = Kind("apps", "v1", "Deployment"), Kind("apps", "v1", "StatefulSet")
@@ -67,7 +67,7 @@ def handler_of(*objects: Object, namespaces: tuple[str, ...] = (), **settings: A
 
 def workload(current: int | None, component_type: str = "", pod: Any = None, **annotations: str) -> Object:
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}], **(pod or {})}}
-    labels = {rules.TYPE: component_type} if component_type else {}
+    labels = {keys.HIGH_AVAILABILITY_TYPE: component_type} if component_type else {}
     return {
         "metadata": {"labels": labels, "annotations": prefixed(annotations)},
         "spec": {"replicas": current, "selector": {"matchLabels": {"own": "selector"}}, "template": template},
@@ -149,7 +149,7 @@ def test_other_versions_of_autoscalers_are_denied(version: str) -> None:
 
 def test_an_hvpa_gets_bounds_in_its_template() -> None:
     before = hvpa(1, of="d")
-    before["metadata"]["labels"] = {rules.TYPE: "server"}
+    before["metadata"]["labels"] = {keys.HIGH_AVAILABILITY_TYPE: "server"}
     before["spec"]["hpa"]["template"]["spec"]["minReplicas"] = 1
     after = spec_after(HANDLER, before, HVPA)
     assert after["hpa"] == {"deploy": True, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}}
@@ -201,7 +201,7 @@ def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:
         ({"spec": {"replicas": "3"}}, f"{NO_DEPLOYMENT} Expected `int | null`, got `str` - at `$.spec.replicas`"),
         (
             workload(1, "server", replicas="x"),
-            f'annotation "{rules.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax',
+            f'annotation "{keys.HIGH_AVAILABILITY_REPLICAS}": strconv.Atoi: parsing "x": invalid syntax',
         ),
     ],
 )
@@ -258,11 +258,11 @@ def test_the_latest_behavior_counts_pods_of_the_same_rollout_and_spreads_evenly(
     handler = handler_of(namespace("ns", zones="a,b"), *nodes(2), behavior="latest")
     foreign = {"topologyKey": "rack", "matchLabelKeys": ["x"]}
     pod = pod_after(handler, workload(8, pod={"topologySpreadConstraints": [foreign]}))
-    keys = {"matchLabelKeys": ["pod-template-hash"]}
+    same_rollout = {"matchLabelKeys": ["pod-template-hash"]}
     assert pod["topologySpreadConstraints"] == [
         {"topologyKey": "rack", "matchLabelKeys": ["x", "pod-template-hash"]},
-        {**SOFT_HOSTS, **keys},
-        {**hard(ZONE, 1, 2), **keys},
+        {**SOFT_HOSTS, **same_rollout},
+        {**hard(ZONE, 1, 2), **same_rollout},
     ]
 
 
@@ -337,7 +337,10 @@ pod_specs = record(
     topologySpreadConstraints=constraints,
     tolerations=tolerations,
 )
-metadatas = record(labels=mapping(rules.TYPE), annotations=mapping(rules.REPLICAS, rules.HOST_SPREAD))
+metadatas = record(
+    labels=mapping(keys.HIGH_AVAILABILITY_TYPE),
+    annotations=mapping(keys.HIGH_AVAILABILITY_REPLICAS, keys.HIGH_AVAILABILITY_HOST_SPREAD),
+)
 workloads = record(
     metadata=metadatas,
     spec=record(

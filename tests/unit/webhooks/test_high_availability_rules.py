@@ -3,16 +3,12 @@ from typing import Any
 import pytest
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
+from gardener import keys
 from webhooks.admission import Denied, Refusal
 from webhooks.handlers.high_availability_config import rules
 from webhooks.handlers.high_availability_config.rules import (
-    FAILURE_TOLERANCE_TYPE,
     HOST,
-    REPLICAS,
-    TYPE,
     ZONE,
-    ZONE_PINNING,
-    ZONES,
     Requirements,
     requirements_of,
 )
@@ -37,12 +33,16 @@ UNREACHABLE = {"key": rules.UNREACHABLE, "operator": "Exists", "effect": "NoExec
     ],
 )
 def test_zones_are_sorted_trimmed_and_unique(text: str, zones: tuple[str, ...]) -> None:
-    assert requirements_of({ZONES: text}).zones == zones
+    assert requirements_of({keys.HIGH_AVAILABILITY_ZONES: text}).zones == zones
 
 
 @pytest.mark.parametrize(
     ("annotations", "tolerance"),
-    [({}, None), ({FAILURE_TOLERANCE_TYPE: ""}, ""), ({FAILURE_TOLERANCE_TYPE: "zone"}, "zone")],
+    [
+        ({}, None),
+        ({keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE: ""}, ""),
+        ({keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE: "zone"}, "zone"),
+    ],
 )
 def test_no_failure_tolerance_and_an_empty_one_are_different(annotations: Any, tolerance: str | None) -> None:
     assert requirements_of(annotations).failure_tolerance == tolerance
@@ -52,12 +52,17 @@ def test_no_failure_tolerance_and_an_empty_one_are_different(annotations: Any, t
     ("text", "pinned"), [("true", True), ("1", True), ("t", True), ("false", False), ("yes", False), ("", False)]
 )
 def test_zones_are_pinned_by_what_reads_as_true(text: str, pinned: bool) -> None:
-    assert requirements_of({ZONE_PINNING: text}).zone_pinning is pinned
+    assert requirements_of({keys.HIGH_AVAILABILITY_ZONE_PINNING: text}).zone_pinning is pinned
 
 
 def component(component_type: str | None, override: str | None = None) -> Any:
-    labels = None if component_type is None else {TYPE: component_type}
-    return {"metadata": {"labels": labels, "annotations": {} if override is None else {REPLICAS: override}}}
+    labels = None if component_type is None else {keys.HIGH_AVAILABILITY_TYPE: component_type}
+    return {
+        "metadata": {
+            "labels": labels,
+            "annotations": {} if override is None else {keys.HIGH_AVAILABILITY_REPLICAS: override},
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -261,8 +266,8 @@ def test_strictly_spread_replicas_need_as_many_hosts_as_there_may_be_replicas(
 def test_replicas_are_spread_over_several_zones_unless_another_failure_is_meant(
     zones: int, tolerance: str | None, spreads: bool
 ) -> None:
-    keys = [constraint["topologyKey"] for constraint in spread_of(2, zones=zones, tolerance=tolerance)]
-    assert keys == ([HOST, ZONE] if spreads else [HOST])
+    topologies = [constraint["topologyKey"] for constraint in spread_of(2, zones=zones, tolerance=tolerance)]
+    assert topologies == ([HOST, ZONE] if spreads else [HOST])
 
 
 @pytest.mark.parametrize(

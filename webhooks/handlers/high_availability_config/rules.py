@@ -9,22 +9,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
-from gardener.keys import HIGH_AVAILABILITY_PREFIX
+from gardener import keys
 from kube.objects import Object, annotations, is_truthy, labels
 from kube.paths import mapping_at, with_value
 from webhooks.admission import Denied, Refusal
 from webhooks.rules.values import integer
 
 # --- what is required, by annotations
-
-
-FAILURE_TOLERANCE_TYPE = HIGH_AVAILABILITY_PREFIX + "failure-tolerance-type"
-ZONES = HIGH_AVAILABILITY_PREFIX + "zones"
-ZONE_PINNING = HIGH_AVAILABILITY_PREFIX + "zone-pinning"
-
-TYPE = HIGH_AVAILABILITY_PREFIX + "type"
-REPLICAS = HIGH_AVAILABILITY_PREFIX + "replicas"
-HOST_SPREAD = HIGH_AVAILABILITY_PREFIX + "host-spread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +29,11 @@ class Requirements:
 
 
 def requirements_of(annotations: Mapping[str, str]) -> Requirements:
-    zones = {zone.strip() for zone in annotations.get(ZONES, "").split(",")} - {""}
+    zones = {zone.strip() for zone in annotations.get(keys.HIGH_AVAILABILITY_ZONES, "").split(",")} - {""}
     return Requirements(
-        failure_tolerance=annotations.get(FAILURE_TOLERANCE_TYPE),
+        failure_tolerance=annotations.get(keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE),
         zones=tuple(sorted(zones)),
-        zone_pinning=is_truthy(annotations.get(ZONE_PINNING)),
+        zone_pinning=is_truthy(annotations.get(keys.HIGH_AVAILABILITY_ZONE_PINNING)),
     )
 
 
@@ -58,10 +49,10 @@ def needed_replicas(obj: Object, current: int | None, *, failure_tolerance: str 
 
     Raises: Refusal: the number in the annotation can't be one.
     """
-    component_type = labels(obj).get(TYPE)
+    component_type = labels(obj).get(keys.HIGH_AVAILABILITY_TYPE)
     if not current or not component_type:
         return None
-    override = annotations(obj).get(REPLICAS)
+    override = annotations(obj).get(keys.HIGH_AVAILABILITY_REPLICAS)
     if override:
         return _parsed(override)
     return 1 if failure_tolerance == "" and component_type == _CONTROLLER else 2
@@ -75,12 +66,13 @@ def replicas_of_workload(current: int | None, needed: int | None, *, is_scaled: 
 
 
 def _parsed(text: str) -> int:
+    where = f'annotation "{keys.HIGH_AVAILABILITY_REPLICAS}"'
     try:
         number = integer(text, function="Atoi")
     except ValueError as error:
-        raise Refusal(Denied(f'annotation "{REPLICAS}": {error}')) from None
+        raise Refusal(Denied(f"{where}: {error}")) from None
     if not 0 <= number <= _MOST:
-        raise Refusal(Denied(f'annotation "{REPLICAS}": must be between 0 and {_MOST}, got {number}'))
+        raise Refusal(Denied(f"{where}: must be between 0 and {_MOST}, got {number}"))
     return number
 
 
@@ -189,8 +181,8 @@ def with_hash_key(existing: list[Object] | None) -> list[Object] | None:
     """Each counts pods of the same rollout only; an alternative to the webhook pod-topology-spread-constraints."""
     return existing and [
         constraint
-        if _HASH in (keys := constraint.get("matchLabelKeys") or [])
-        else {**constraint, "matchLabelKeys": [*keys, _HASH]}
+        if _HASH in (present := constraint.get("matchLabelKeys") or [])
+        else {**constraint, "matchLabelKeys": [*present, _HASH]}
         for constraint in existing
     ]
 
@@ -315,7 +307,7 @@ def _constraints(
             most_replicas=max(replica_count, cluster.max_replicas or 0),
             strictly_over_hosts=over_hosts_strictly(
                 requirements,
-                host_spread=is_truthy(annotations(obj).get(HOST_SPREAD)),
+                host_spread=is_truthy(annotations(obj).get(keys.HIGH_AVAILABILITY_HOST_SPREAD)),
                 several_nodes=cluster.several_nodes,
             ),
             even_over_zones=latest,

@@ -21,7 +21,7 @@ from agent.gardenlet.components.kube_apiserver.values import (
     encryption_keys,
 )
 from agent.gardenlet.components.parts import allowed_ports, autoscaler, deployment_unready, disruption_budget, made
-from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, port
+from agent.gardenlet.components.workloads import port
 from agent.gardenlet.components.workloads import service as service_of
 from gardener import keys
 from kube.objects import Object
@@ -91,7 +91,7 @@ def _horizontal_autoscaler(values: Values) -> Object:
             "scaleDown": _behavior("Pods", 1, period=300, window=1800),
         },
     }
-    labels = {HIGH_AVAILABILITY_TYPE: "server"}
+    labels = {keys.HIGH_AVAILABILITY_TYPE: "server"}
     return made(HORIZONTAL_POD_AUTOSCALERS, NAME, namespace=values.namespace, labels=labels, spec=spec)
 
 

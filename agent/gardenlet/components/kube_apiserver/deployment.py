@@ -24,7 +24,7 @@ from agent.gardenlet.components.kube_apiserver.arguments import (
 )
 from agent.gardenlet.components.kube_apiserver.values import NAME, PORT, Values
 from agent.gardenlet.components.parts import TO_DNS
-from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, container, container_ports, deployment
+from agent.gardenlet.components.workloads import container, container_ports, deployment
 from gardener import keys
 from gardener.references import inject_annotations
 from kube.objects import Object, key
@@ -63,7 +63,7 @@ def its_deployment(values: Values) -> Object:
     made = deployment(
         NAME,
         namespace=values.namespace,
-        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, HIGH_AVAILABILITY_TYPE: "server"},
+        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=LABELS,
         pod_labels={**CONTROL_PLANE, **dict.fromkeys(_REACHES, keys.ALLOWED)},
         pod=_pod(values),

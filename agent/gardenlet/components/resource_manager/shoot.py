@@ -29,7 +29,7 @@ from agent.gardenlet.components.resource_manager.configuration import FILE, METR
 from agent.gardenlet.components.resource_manager.webhooks import Client
 from agent.gardenlet.components.resource_manager.webhooks import of_shoot as webhook_configuration
 from agent.gardenlet.components.resource_manager.workload import LABELS, NAME, Volumes, its_autoscaler, its_service, pod
-from agent.gardenlet.components.workloads import HIGH_AVAILABILITY_TYPE, REACHES_API_SERVER, deployment
+from agent.gardenlet.components.workloads import REACHES_API_SERVER, deployment
 from gardener import keys
 from gardener.references import stamp
 from kube.objects import Object
@@ -116,7 +116,7 @@ def _deployment(values: Values) -> Object:
     return deployment(
         NAME,
         namespace=values.namespace,
-        labels={**_LABELS, HIGH_AVAILABILITY_TYPE: "server"},
+        labels={**_LABELS, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=LABELS,
         pod_labels={**CONTROL_PLANE, **REACHES_API_SERVER, **REACHES_SHOOT, skipped: "true"},
         pod=pod(

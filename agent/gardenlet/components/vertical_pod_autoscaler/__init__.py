@@ -13,7 +13,6 @@ from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, 
 from agent.gardenlet.components.vertical_pod_autoscaler import roles
 from agent.gardenlet.components.vertical_pod_autoscaler.roles import ADMISSION, RECOMMENDER, UPDATER
 from agent.gardenlet.components.workloads import (
-    HIGH_AVAILABILITY_TYPE,
     REACHES_API_SERVER,
     SCRAPED_IN_SEED,
     container,
@@ -172,7 +171,7 @@ def _deployment(
     }
     return deployment(
         part,
-        labels={**own, **_LABELS, HIGH_AVAILABILITY_TYPE: replicas_as},
+        labels={**own, **_LABELS, keys.HIGH_AVAILABILITY_TYPE: replicas_as},
         selects=own,
         pod_labels={**_LABELS, **REACHES_API_SERVER},
         pod=spec,

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.components.control_plane import Running
+from agent.gardenlet.components.control_plane import Running, etcd_members
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
 from agent.gardenlet.secrets_manager.manager import SecretsManager
@@ -112,6 +112,11 @@ class ShootOperation:
     def is_local(self) -> bool:
         """Whether the control plane is processes of this computer."""
         return self.config.local_profile is not None
+
+    @property
+    def etcd_members(self) -> int:
+        """Of each etcd; on this computer, more would be lost with it as well."""
+        return 1 if self.is_local else etcd_members(self.shoot)
 
     @property
     def version(self) -> str:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from agent.gardenlet.components import kube_apiserver, kube_controller_manager
-from agent.gardenlet.components.control_plane import access_secret_name, least_api_servers
+from agent.gardenlet.components.control_plane import access_secret_name, controller_managers, least_api_servers
 from agent.gardenlet.components.kube_apiserver import Encryption
 from agent.gardenlet.components.parts import deployment_unready, made
 from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
@@ -172,6 +172,7 @@ async def _controller_manager_objects(operation: ShootOperation) -> list[Object]
         settings=mapping(at(spec(operation.shoot), "kubernetes", "kubeControllerManager")),
         apis=kube_apiserver.runtime_config(await _api_server_values(operation)),
         running=operation.running,
+        replicas=controller_managers(operation.shoot),
         autoscaled=operation.autoscaled,
     )
     return kube_controller_manager.objects(values)

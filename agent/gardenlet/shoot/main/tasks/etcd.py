@@ -41,6 +41,8 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
             schedules=schedules(operation.shoot, live=live),
             store=store if role == MAIN else None,
             window=string_map(time_window(operation.shoot)),
+            between_members=_between_members(operation, role),
+            members=operation.etcd_members,
             running=operation.running,
             autoscaled=operation.autoscaled,
         )
@@ -50,6 +52,15 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
         manifest["spec"]["replicas"] = integer(at(live or {}, "spec", "replicas"))  # it goes to sleep later
     await operation.deploy(etcd.name(role), [each for each in objects if each is not manifest])
     await operation.ask(ETCD, manifest)
+
+
+def _between_members(operation: ShootOperation, role: str) -> Certificates | None:
+    if operation.etcd_members == 1:
+        return None
+    return Certificates(
+        ca=bundle_name_of(operation, tables.CA_ETCD_PEER.name),
+        server=name_of(operation, tables.name_of_peers(role)),
+    )
 
 
 async def _store(operation: ShootOperation) -> Store | None:

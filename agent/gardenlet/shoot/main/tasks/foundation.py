@@ -120,6 +120,7 @@ def certificates(operation: ShootOperation) -> ControlPlane:
         domains=[*hosts, *([own_domain] if own_domain else [])],
         service_addresses=[str(ip_network(service_network(operation))[1])],
         has_workers=not operation.is_workerless,
+        has_several_etcds=operation.etcd_members > 1,
         more_names=LOOPBACK if operation.is_local else (),
     )
 

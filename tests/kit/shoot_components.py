@@ -1,0 +1,85 @@
+"""Components of a Shoot's control plane: what they depend on, but for what a test is about."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager
+from agent.gardenlet.components.etcd_schedules import Schedules
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from kube.objects import Object
+
+SECRETS = kube_apiserver.Secrets(
+    ca_bundle="ca",
+    ca_client_bundle="ca-client",
+    ca_front_proxy_bundle="ca-front-proxy",
+    ca_etcd_bundle="ca-etcd",
+    etcd_client="etcd-client",
+    server="server",
+    aggregator="aggregator",
+    service_account_key="key",
+    service_account_key_bundle="keys",
+    static_token="tokens",
+)
+OLD, NEW = kube_apiserver.Key("old", "b2xk"), kube_apiserver.Key("new", "bmV3")
+
+
+def api_server(**values: Any) -> kube_apiserver.Values:
+    given = {
+        "namespace": "shoot--a--b",
+        "image": "i",
+        "version": "1.30.1",
+        "secrets": SECRETS,
+        "encryption": kube_apiserver.Encryption(keys=[OLD]),
+        "health_token": "t",
+        "host": "api.internal",
+        "service_network": "10.0.0.0/16",
+    }
+    return kube_apiserver.Values(**{**given, **values})
+
+
+def named(objects: Sequence[Object], kind: str, prefix: str = "") -> Object:
+    return next(each for each in objects if each["kind"] == kind and each["metadata"]["name"].startswith(prefix))
+
+
+def controller_manager(**values: Any) -> kube_controller_manager.Values:
+    secrets = kube_controller_manager.Secrets(
+        ca_bundle="ca", ca_client="ca-client", server="s", service_account_key="k", generic_token_kubeconfig="g"
+    )
+    given = {"namespace": "n", "image": "i", "version": "1.30.1", "secrets": secrets, "service_network": "10.0.0.0/16"}
+    return kube_controller_manager.Values(**{**given, **values})
+
+
+def its_resource_manager(**values: Any) -> resource_manager.Values:
+    given = {
+        "namespace": "n",
+        "image": "i",
+        "seed_identity": "s",
+        "server_secret": "server",
+        "ca_secret": "ca",
+        "ca_bundle": "bundle",
+        "generic_token_kubeconfig": "generic",
+    }
+    return resource_manager.Values(**{**given, **values})
+
+
+def etcd_of(**values: Any) -> Object:
+    certificates = etcd.Certificates(ca="ca", server="server", client="client")
+    given = {
+        "namespace": "n",
+        "role": etcd.MAIN,
+        "certificates": certificates,
+        "schedules": Schedules("1 2 * * *", "3 4 * * *"),
+    }
+    return named(etcd.objects(etcd.Values(**{**given, **values})), "Etcd")
+
+
+def shoot(tolerance: str = "") -> Object:
+    failure = {"controlPlane": {"highAvailability": {"failureTolerance": {"type": tolerance}}}} if tolerance else {}
+    return {
+        "metadata": {"name": "b", "namespace": "garden-a", "uid": "u"},
+        "spec": {"provider": {"type": "p"}, **failure},
+    }
+
+
+def seed(*zones: str) -> Object:
+    return {"spec": {"provider": {"type": "s", "zones": list(zones)}}}
