@@ -5,12 +5,16 @@ One Shoot goes through all of it, in the order of the tests.
 """
 
 import base64
+import json
 import os
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path
 
 import pytest
 
+from agent.gardenlet.shoot.main.controller import FLOWS
+from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, RECONCILE, WAKE, deviations, said_by
 from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
@@ -19,7 +23,7 @@ from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
 from kit.eventually import eventually
 from kube.errors import NotFound, Unreachable
-from kube.objects import Object, spec
+from kube.objects import Object, metadata, spec
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.kubeconfig import parse_kubeconfig
@@ -47,14 +51,18 @@ SECONDS = 180.0
 
 
 class Meadow:
-    def __init__(self, garden: Cluster, seed: Cluster) -> None:
+    """Attributes: states: of the Shoot in each operation, one after the other, by its name in the recording."""
+
+    def __init__(self, garden: Cluster, seed: Cluster, shoot: Object) -> None:
         self.garden, self.seed = garden, seed
+        self.states: dict[str, list[Object]] = {}
+        self._seen = metadata(shoot)["resourceVersion"]
 
     def shoot(self) -> Object:
         return self.garden.api.get(PATH)
 
-    def wait(self, kind: str) -> Object:
-        """Until an operation of this type has succeeded with what is asked for now."""
+    def wait(self, kind: str, name: str) -> Object:
+        """Until an operation of this type has succeeded with what is asked for now. Args: name: in the recording."""
 
         def done() -> Object | None:
             shoot = self.shoot()
@@ -63,7 +71,16 @@ class Meadow:
             is_current = status.get("observedGeneration") == shoot["metadata"]["generation"]
             return shoot if is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded") else None
 
-        return eventually(done, f"{kind} of the Shoot", seconds=SECONDS, state=self.explain)
+        shoot = eventually(done, f"{kind} of the Shoot", seconds=SECONDS, state=self.explain)
+        self.remember(name)
+        return shoot
+
+    def remember(self, name: str) -> None:
+        """All that the Shoot was since the last call, by a watch of the past."""
+        query = f"watch=1&timeoutSeconds=1&resourceVersion={self._seen}&fieldSelector=metadata.name%3D{NAME}"
+        _, answer = self.garden.api.raw("GET", f"{SHOOTS.path(namespace=NAMESPACE)}?{query}")
+        self.states[name] = [json.loads(line)["object"] for line in answer.splitlines()]
+        self._seen = metadata(self.states[name][-1])["resourceVersion"]
 
     def change(self, patch: Object) -> None:
         self.garden.api.patch(PATH, patch)
@@ -114,12 +131,12 @@ def meadow(devcluster_run: RunClusters) -> Iterator[Meadow]:
         assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
         seed = Cluster.running(f"{name}.{SEED}")
         assert seed is not None
-        garden.api.create(SHOOTS.path(namespace=NAMESPACE), SHOOT)
-        yield Meadow(garden, seed)
+        shoot = garden.api.create(SHOOTS.path(namespace=NAMESPACE), SHOOT)
+        yield Meadow(garden, seed, shoot)
 
 
 def test_it_comes_up(meadow: Meadow) -> None:
-    shoot = meadow.wait("Create")
+    shoot = meadow.wait("Create", CREATE)
     status = shoot["status"]
     assert (status["technicalID"], status["uid"]) == (TECHNICAL_ID, shoot["metadata"]["uid"])
     assert {each["name"] for each in status["advertisedAddresses"]} == {
@@ -144,7 +161,7 @@ def test_it_comes_up(meadow: Meadow) -> None:
 def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meadow: Meadow) -> None:
     keys, replicas, processes = meadow.secrets(), meadow.replicas(), sorted(meadow.processes())
     meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-    meadow.wait("Reconcile")
+    meadow.wait("Reconcile", RECONCILE)
     assert (meadow.secrets(), meadow.replicas(), sorted(meadow.processes())) == (keys, replicas, processes)
 
 
@@ -153,11 +170,11 @@ def test_it_sleeps_and_wakes_with_its_data(meadow: Meadow) -> None:
     kept: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "kept"}, "data": {"a": "b"}}
     meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), kept)
     meadow.change({"spec": {"hibernation": {"enabled": True}}})
-    assert meadow.wait("Reconcile")["status"]["hibernated"] is True
+    assert meadow.wait("Reconcile", HIBERNATE)["status"]["hibernated"] is True
     assert set(meadow.replicas().values()) == {0}
     assert meadow.processes() == []
     meadow.change({"spec": {"hibernation": {"enabled": False}}})
-    assert meadow.wait("Reconcile")["status"]["hibernated"] is False
+    assert meadow.wait("Reconcile", WAKE)["status"]["hibernated"] is False
     assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
     assert meadow.secrets() == keys
 
@@ -211,6 +228,15 @@ def test_it_goes_when_what_holds_it_is_gone(meadow: Meadow) -> None:
         return meadow.garden.api.raw("GET", PATH)[0] == 404
 
     eventually(gone, "the Shoot to go", seconds=SECONDS, state=meadow.explain)
+    meadow.remember(DELETE)
     assert meadow.seed.api.raw("GET", NAMESPACES.path(name=TECHNICAL_ID))[0] == 404
     assert meadow.processes() == []
     assert meadow.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"] == []
+
+
+@pytest.mark.parametrize("name", [CREATE, RECONCILE, HIBERNATE, WAKE, DELETE])
+def test_its_status_went_as_with_the_original(meadow: Meadow, name: str) -> None:
+    flow = FLOWS["Delete" if name == DELETE else "Reconcile"]
+    tasks = {each.name for each in flow.tasks.values()}
+    said = [*dropwhile(lambda each: each.state != "Processing", said_by(meadow.states[name]))]
+    assert [*deviations(said, name, tasks=tasks)] == []
