@@ -146,6 +146,12 @@ def test_a_content_fits_the_config_that_it_was_made_for(config: Config, other: C
     assert (config.fits(data, None), other.fits(data, None), config.fits({}, None)) == (True, False, False)
 
 
+def test_what_verifies_is_kept_whatever_its_order() -> None:
+    of = {"name": "b", "of": "a", "field": "f"}
+    assert Bundle(**of, parts=(b"1", b"2")).fits({"f": b"21"}, None)
+    assert not Bundle(**of, parts=(b"1", b"2")).fits({"f": b"11"}, None)
+
+
 def test_keys_for_encryption_are_named_after_their_time() -> None:
     key = EncryptionKey(name="e")
     data = key.make(Given("name", None, NOW)).data

@@ -111,7 +111,9 @@ def _config_map(name: str, values: Values, data: Mapping[str, str]) -> Object:
 
 def _secret(name: str, namespace: str, data: Mapping[str, str], *, labels: Mapping[str, str] | None = None) -> Object:
     encoded = {file: base64.b64encode(content.encode()).decode() for file, content in data.items()}
-    return make_unique(made(SECRETS, name, namespace=namespace, labels=labels, type="Opaque", data=encoded))
+    secret = make_unique(made(SECRETS, name, namespace=namespace, labels=labels, type="Opaque", data=encoded))
+    # Empty data are stored as none, and to write them again would be a change, which is refused.
+    return secret if encoded else {field: value for field, value in secret.items() if field != "data"}
 
 
 def _yaml(content: Any) -> str:

@@ -1,14 +1,19 @@
-"""How the API server of a Shoot is reached: its Service, the address of that, and the names that lead to it."""
+"""How the API server of a Shoot is reached: its Service, an address that leads to it, and the names of that.
+
+The address is that of the seed's ingress gateway, which knows all Shoots by their names; on this computer each Service
+has one of its own.
+"""
 
 import base64
 
-from agent.gardenlet.components import dns_records, kube_apiserver
+from agent.gardenlet.components import dns_records, ingress_gateway, kube_apiserver
 from agent.gardenlet.components.dns_records import EXTERNAL, INTERNAL
 from agent.gardenlet.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
 from gardener.api.extensions import DNS_RECORDS
+from gardener.keys import ROLE_ISTIO_INGRESS as ISTIO_INGRESS
 from kube.objects import Key, Object, annotations, key, spec, text
 from kube.paths import at, mappings_at
 from kube.resources import SERVICES
@@ -34,9 +39,11 @@ async def service(operation: ShootOperation) -> None:
 
 async def wait_for_address(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
+    gateway = Key(ISTIO_INGRESS, ingress_gateway.NAME)
+    own = Key(operation.technical_id, kube_apiserver.NAME)
     live = await operation.waiting.until_ready(
         SERVICES,
-        Key(operation.technical_id, kube_apiserver.NAME),
+        own if operation.is_local else gateway,
         _no_address,
         seconds=_SERVICE_SECONDS,
         report=waits_for,

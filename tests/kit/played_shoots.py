@@ -1,0 +1,264 @@
+"""Shoots whose control planes are objects only: a garden and a seed in one cluster, and somebody who plays the rest.
+
+    place = PlayedPlace(cluster)           # a cluster of this test file alone
+    async with place.player() as player, place.gardenlet(declare, shoots=connection):
+        ...
+
+The player does what a seed does: pods become ready, extensions and operators answer, load balancers get addresses, and
+what is deleted is let go. Objects that it is to leave alone are in `player.ignored`. There are no webhooks.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from agent.gardenlet.components import ingress_gateway
+from agent.gardenlet.context import Context
+from config.gardenlet.controllers import Controllers
+from config.gardenlet.schema import Images
+from devcluster.cluster import Cluster
+from gardener import keys
+from gardener.api import garden as resources
+from gardener.api.definition import custom_resource_definition
+from gardener.api.druid import ETCDS
+from gardener.api.extensions import BACKUP_ENTRIES as SEED_ENTRIES
+from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
+from gardener.api.garden.definitions import DEFINITIONS
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.conditions import RESOURCES_GOOD
+from kit.garden import Garden
+from kit.garden_objects import garden_object
+from kit.gardenlet_controllers import GARDENER, Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.kinds import wait_until_served
+from kit.seed_kinds import install_seed_kinds
+from kit.world import connected
+from kube.clock import format_time, utc_now
+from kube.errors import Conflict, NotFound
+from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES, Resource
+from kube.runtime.client import Client, Selection
+from kube.runtime.connection import Connection
+from process.clusters import Cluster as Connected
+from process.clusters import Clusters, Endpoint
+
+SEED, PROJECT, NAMESPACE = "local", "local", "garden-local"
+ADDRESS = "10.0.0.1"
+GATEWAY_NAMESPACE = "istio-ingress"
+_PLAYER = "player"
+_LOOK_SECONDS = 0.2
+_ASKED = (SEED_ENTRIES, DNS_RECORDS, EXTENSIONS)
+_IMAGES = Images(kubernetes="registry.k8s.io", resource_manager="resource-manager")
+
+
+class ShootsAt(Clusters):
+    """Connections to Shoots lead to one API server, whatever their kubeconfigs say."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(user_agent="test", component="gardenlet")
+        self._connection = connection
+
+    def open(self, endpoint: Endpoint) -> Connected:
+        return super().open(replace(endpoint, connection=self._connection))
+
+
+class PlayedPlace:
+    """With a Project, a Seed that is ready, and what a Shoot without workers needs."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.garden = cluster, Garden(cluster)
+        for each in DEFINITIONS:
+            definition = custom_resource_definition(each)
+            cluster.api.apply(CUSTOM_RESOURCE_DEFINITIONS.path(name=definition["metadata"]["name"]), definition)
+        install_seed_kinds(cluster)
+        wait_until_served(cluster, *(each.resource.path() for each in DEFINITIONS))
+        self._make_garden()
+        self._make_gateway()
+
+    def _make_gateway(self) -> None:
+        """Its address is that of all Shoots."""
+        self.garden.create(NAMESPACES, GATEWAY_NAMESPACE)
+        wanted = {"type": "LoadBalancer", "ports": [{"port": 443}]}
+        self.garden.create(SERVICES, ingress_gateway.NAME, namespace=GATEWAY_NAMESPACE, spec=wanted)
+        status = {"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}}
+        self.garden.patch(SERVICES, ingress_gateway.NAME, status, namespace=GATEWAY_NAMESPACE, status=True)
+
+    def _make_garden(self) -> None:
+        garden = self.garden
+        garden.place(PROJECT)
+        garden.create(NAMESPACES, f"seed-{SEED}")
+        garden.create(resources.CLOUD_PROFILES, "local", spec=garden_object(resources.CLOUD_PROFILES)["spec"])
+        for role in ("internal", "default"):
+            domain = "internal.example.com" if role == "internal" else "external.example.com"
+            meta = {
+                "labels": {keys.ROLE: f"{role}-domain"},
+                "annotations": {
+                    "dns.gardener.cloud/provider": "local",
+                    "dns.gardener.cloud/domain": domain,
+                    "dns.gardener.cloud/zone": "zone-1",
+                },
+            }
+            garden.create(SECRETS, role, namespace=f"seed-{SEED}", metadata=meta, stringData={"token": "token"})
+        seed = garden_object(resources.SEEDS)["spec"]
+        seed |= {"provider": {"type": "local", "region": "local", "zones": ["0"]}, "taints": []}
+        seed["backup"] = {"provider": "local", "secretRef": {"name": "backup", "namespace": "garden"}}
+        created = garden.create(resources.SEEDS, SEED, spec=seed)
+        self.seed_uid: str = metadata(created)["uid"]
+        now = format_time(utc_now())
+        times = {"lastTransitionTime": now, "lastUpdateTime": now, "reason": "Test", "message": "test"}
+        good = ("GardenletReady", "SeedSystemComponentsHealthy")
+        status = {
+            "gardener": GARDENER,
+            "observedGeneration": metadata(created)["generation"],
+            "clusterIdentity": "seed",
+            "conditions": [{"type": each, "status": "True", **times} for each in good],
+        }
+        garden.patch(resources.SEEDS, SEED, {"status": status}, status=True)
+
+    def shoot(self) -> Object:
+        return self.garden.get(resources.SHOOTS, "a", namespace=NAMESPACE)
+
+    def create_shoot(self, name: str, wanted: Object, **meta: Any) -> Object:
+        return self.garden.create(resources.SHOOTS, name, namespace=NAMESPACE, metadata=meta, spec=wanted)
+
+    @contextlib.asynccontextmanager
+    async def player(self) -> AsyncIterator["Player"]:
+        async with connected(self.cluster, f"{_PLAYER}/1") as client:
+            player = Player(client)
+            task = asyncio.create_task(player.play())
+            try:
+                yield player
+            finally:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    @contextlib.asynccontextmanager
+    async def gardenlet(
+        self, *declared: Declare, shoots: Connection, controllers: Controllers | None = None
+    ) -> AsyncIterator[Context]:
+        """Args: shoots: the API server of all Shoots."""
+        async with connected(self.cluster, "gardenlet/test") as client:
+            config = gardenlet_config(SEED, controllers=controllers, images=_IMAGES)
+            context = await gardenlet_context(garden=client, seed=client, config=config)
+            clusters = ShootsAt(shoots)
+            async with gardenlet_at_work(replace(context, clusters=clusters), *declared):
+                yield context
+
+
+@dataclass(eq=False, slots=True)
+class Player:
+    """Attributes: ignored: kind and name of objects that nothing is done for."""
+
+    client: Client
+    ignored: set[tuple[str, str]] = field(default_factory=set)
+
+    async def play(self) -> None:
+        while True:
+            for resource, do in _PLAYED.items():
+                for each in await self.client.list(resource, Selection()):
+                    if (resource.kind, metadata(each)["name"]) not in self.ignored:
+                        with contextlib.suppress(NotFound, Conflict):
+                            await do(self.client, resource, each)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+_Do = Callable[[Client, Resource, Object], Awaitable[None]]
+
+
+async def _say(client: Client, resource: Resource, obj: Object, status: Object) -> None:
+    present = obj.get("status") or {}
+    if {name: present.get(name) for name in status} != status:
+        meta = metadata(obj)
+        await client.patch(
+            resource, meta["name"], {"status": status}, namespace=meta.get("namespace", ""), subresource="status"
+        )
+
+
+async def _let_go(client: Client, resource: Resource, obj: Object) -> None:
+    if finalizers(obj):
+        meta = metadata(obj)
+        await client.patch(
+            resource, meta["name"], {"metadata": {"finalizers": None}}, namespace=meta.get("namespace", "")
+        )
+
+
+async def _rolls_out(client: Client, resource: Resource, obj: Object) -> None:
+    count = spec(obj).get("replicas", 1)
+    fields = ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas")
+    conditions = [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}]
+    reasons = ("MinimumReplicasAvailable", "NewReplicaSetAvailable")
+    status = {
+        "observedGeneration": metadata(obj)["generation"],
+        "conditions": [each | {"reason": reason} for each, reason in zip(conditions, reasons, strict=True)],
+        **(dict.fromkeys(fields, count) if count else {}),
+    }
+    said = {"conditions": _bare((obj.get("status") or {}).get("conditions"))}
+    if {**(obj.get("status") or {}), **said} != status:
+        await _say(client, resource, obj, status)
+
+
+def _bare(conditions: Any) -> list[Object]:
+    return [{name: each.get(name) for name in ("type", "status", "reason")} for each in conditions or ()]
+
+
+async def _taken(client: Client, resource: Resource, obj: Object) -> Object:
+    """The operation that it was asked for is taken away, and it holds the object."""
+    if keys.OPERATION not in annotations(obj):
+        return obj
+    meta = metadata(obj)
+    change = {"metadata": {"annotations": {keys.OPERATION: None}, "finalizers": ["example.com/held"]}}
+    return await client.patch(resource, meta["name"], change, namespace=meta.get("namespace", ""))
+
+
+async def _answers(client: Client, resource: Resource, obj: Object) -> None:
+    if is_deleting(obj):
+        return await _let_go(client, resource, obj)
+    if keys.OPERATION not in annotations(obj) and (obj.get("status") or {}).get("lastOperation"):
+        return None
+    live = await _taken(client, resource, obj)
+    operation = {
+        "type": "Reconcile",
+        "state": "Succeeded",
+        "progress": 100,
+        "description": "played",
+        # As a clock that goes a little ahead: times are of seconds.
+        "lastUpdateTime": format_time(utc_now() + timedelta(seconds=1)),
+    }
+    return await _say(
+        client, resource, live, {"observedGeneration": metadata(live)["generation"], "lastOperation": operation}
+    )
+
+
+async def _operates_etcd(client: Client, resource: Resource, obj: Object) -> None:
+    if is_deleting(obj):
+        return await _let_go(client, resource, obj)
+    live = await _taken(client, resource, obj)
+    count = spec(live).get("replicas", 0)
+    counts = dict.fromkeys(("replicas", "readyReplicas", "currentReplicas", "updatedReplicas"), count)
+    return await _say(
+        client, resource, live, {"observedGeneration": metadata(live)["generation"], "ready": bool(count), **counts}
+    )
+
+
+async def _applies(client: Client, resource: Resource, obj: Object) -> None:
+    if is_deleting(obj):
+        return await _let_go(client, resource, obj)
+    generation = metadata(obj)["generation"]
+    if (obj.get("status") or {}).get("observedGeneration") == generation:
+        return None
+    now = format_time(utc_now())
+    times = {"lastTransitionTime": now, "lastUpdateTime": now, "reason": "Played", "message": "played"}
+    conditions = [{"type": of, "status": status, **times} for of, status in RESOURCES_GOOD.items()]
+    return await _say(client, resource, obj, {"observedGeneration": generation, "conditions": conditions})
+
+
+_PLAYED: dict[Resource, _Do] = {
+    DEPLOYMENTS: _rolls_out,
+    ETCDS: _operates_etcd,
+    **dict.fromkeys(_ASKED, _answers),
+    MANAGED_RESOURCES: _applies,
+    resources.BACKUP_ENTRIES: _answers,
+}
