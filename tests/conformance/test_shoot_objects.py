@@ -129,6 +129,7 @@ DIFFERENCES: Mapping[Name, Differences] = {
     Name("Secret", "shoot-access-gardener-resource-manager"): _OF_ACCESS,
     Name("Secret", "gardener"): {name: why for name, why in _OF_ACCESS.items() if name != "data"},
     Name("Secret", "gardener-internal"): {name: why for name, why in _OF_ACCESS.items() if name != "data"},
+    Name("Secret", "kube-apiserver-admission-kubeconfigs-<hash>"): {"data": _EMPTY},
     Name("DNSRecord", "a-internal"): _OF_RECORD,
     Name("DNSRecord", "a-external"): _OF_RECORD,
     Name("Extension", "ext-before"): _OF_EXTENSION,
