@@ -21,6 +21,7 @@ from agent.gardenlet.health import HealthState
 from agent.gardenlet.identity import gardener
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
+from agent.gardenlet.previews import Previews
 from agent.table import Declare
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -46,7 +47,7 @@ def compose(base: Composition[GardenletConfiguration]) -> Parts:
         alive=[health.check],
         checks=[gardenlet.access.credentials.check()],
         metrics=metrics.all(),
-        pages={"flows": flow_page(gardenlet.flows, host=base.config.server.metrics.bind_address)},
+        pages={"flows": flow_page(gardenlet.flows, gardenlet.previews, host=base.config.server.metrics.bind_address)},
         work=[gardenlet],
     )
 
@@ -64,7 +65,7 @@ class Gardenlet:
         declared: Sequence[Declare[Context]],
     ) -> None:
         self._base, self._config, self._health, self._declared = base, base.config, health, declared
-        self._metrics, self.flows = metrics, FlowRecords()
+        self._metrics, self.flows, self.previews = metrics, FlowRecords(), Previews()
         self._gardener = gardener(base.version)
         self.access = GardenAccess(
             seed=base.clusters["seed"],
@@ -112,6 +113,7 @@ class Gardenlet:
             health=self._health,
             metrics=self._metrics,
             flows=self.flows,
+            previews=self.previews,
             writes=ManagedResourceWrites(),
             certificate_expires=self._certificate_expires,
             clock=garden.clock,

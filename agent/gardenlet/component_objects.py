@@ -59,6 +59,15 @@ class ComponentObjects:
         )
         self._gone = set[str]()
 
+    @property
+    def kinds(self) -> set[Resource]:
+        """Of which components of this process may have objects."""
+        return self._sets.kinds
+
+    def owner(self, component: str) -> str:
+        """As annotations of its objects name it."""
+        return f"{self._scope}/{component}"
+
     async def close(self) -> None:
         await self._sets.close()
 
@@ -68,9 +77,9 @@ class ComponentObjects:
         managed, others = list[Object](), list[Object]()
         for obj in objects:
             (managed if _is_managed_resource(obj) else others).append(obj)
-        changes = await self._sets.apply(others, owner=self._owner(component))
+        changes = await self._sets.apply(others, owner=self.owner(component))
         _demand_complete(changes)
-        later = await self._sets.apply(managed, owner=self._owner(component) + _MANAGED)
+        later = await self._sets.apply(managed, owner=owner_of_managed_resources(self.owner(component)))
         if changes or later:
             await self._note(managed)
         _demand_complete(later)
@@ -87,7 +96,10 @@ class ComponentObjects:
         managed = [each for each in resources if each == MANAGED_RESOURCES]
         others = [each for each in resources if each != MANAGED_RESOURCES]
         until = asyncio.get_running_loop().time() + seconds
-        for owner, previous in ((self._owner(component) + _MANAGED, managed), (self._owner(component), others)):
+        for owner, previous in (
+            (owner_of_managed_resources(self.owner(component)), managed),
+            (self.owner(component), others),
+        ):
             await self._remove(owner, previous, until=until)
         self._gone.add(component)
 
@@ -130,8 +142,10 @@ class ComponentObjects:
             if live is not None:
                 self._writes.note(live)
 
-    def _owner(self, component: str) -> str:
-        return f"{self._scope}/{component}"
+
+def owner_of_managed_resources(owner: str) -> str:
+    """The owner of a component's ManagedResources. Args: owner: of all else of it."""
+    return f"{owner}{_MANAGED}"
 
 
 def _is_managed_resource(obj: Object) -> bool:

@@ -9,6 +9,7 @@ from agent.gardenlet.flow.record import FlowRecords
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
+from agent.gardenlet.previews import Previews
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from kube.clock import utc_now
@@ -41,6 +42,7 @@ class Context:
         garden_identity: of the garden cluster.
         certificate_expires: when the client certificate for the garden does; None: there is none.
         flows: what is remembered of the flows of this process.
+        previews: where controllers offer to say what they would change.
         writes: which ManagedResources this process has written last, of all controllers.
     """
 
@@ -59,5 +61,6 @@ class Context:
     statuses: StatusWriters = field(default_factory=StatusWriters)
     metrics: Collectors = field(default_factory=Collectors)
     flows: FlowRecords = field(default_factory=FlowRecords)
+    previews: Previews = field(default_factory=Previews)
     certificate_expires: Callable[[], datetime | None] = lambda: None
     clock: Callable[[], datetime] = utc_now

@@ -92,7 +92,7 @@ class ChangeSet:
         return bool(self.created or self.updated or self.removed)
 
 
-class _NotOursError(Exception):
+class NotOursError(Exception):
     """The object is another owner's, or has none."""
 
 
@@ -122,6 +122,11 @@ class ObjectSets:
         self._watched: dict[str, set[Resource]] = {}
         """The kinds that owners may have objects of."""
         self._applied: dict[str, dict[str, bytes]] = {}
+
+    @property
+    def kinds(self) -> set[Resource]:
+        """Of which owners may have objects."""
+        return set[Resource]().union(*self._watched.values())
 
     async def close(self) -> None:
         """End the watches."""
@@ -232,7 +237,7 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
         written = await application.write()
     except _BeingDeletedError:
         changes.pending.append(application.text)
-    except (KubeError, MergeError, _NotOursError) as error:
+    except (KubeError, MergeError, NotOursError) as error:
         changes.errors[application.text] = str(error)
     else:
         if written.before is None:
@@ -243,27 +248,37 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
 
 class _Application(Application):
     def __init__(self, obj: Object, resource: Resource, owner: str, marks: Marks, **options: Any) -> None:
-        body = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
-        fingerprint = hashlib.blake2b(body, digest_size=16).digest()
+        fingerprint, size = _fingerprint(obj)
         self.text = f"{resource.kind} {key(obj)}"
         desired = Desired(
-            resource=resource, key=key(obj), name=id_of(resource, key(obj)), size=len(body), fingerprint=fingerprint
+            resource=resource, key=key(obj), name=id_of(resource, key(obj)), size=size, fingerprint=fingerprint
         )
         super().__init__(desired, **options)
-        self._owner = owner
-        self._marks = marks
-        self._digest = fingerprint.hex()
-        self._manifest = _marked(obj, labels={marks.label: marks.value}, notes=self._notes)
-
-    @property
-    def _notes(self) -> Mapping[str, str]:
-        return {self._marks.owner: self._owner, self._marks.digest: self._digest}
+        self._rules = _Rules(obj, owner=owner, marks=marks, digest=fingerprint.hex())
 
     async def check(self, live: Object) -> None:
+        self._rules.check(live)
+
+    def merged(self, live: Object | None) -> Object:
+        return self._rules.merged(live)
+
+    def differs(self, merged: Object, live: Object) -> bool:
+        return self._rules.differs(merged, live)
+
+
+class _Rules:
+    """How one object is written; pure. Args: digest: of the object."""
+
+    def __init__(self, obj: Object, *, owner: str, marks: Marks, digest: str) -> None:
+        self._owner, self._marks, self._digest = owner, marks, digest
+        notes = {marks.owner: owner, marks.digest: digest}
+        self._manifest = _marked(obj, labels={marks.label: marks.value}, notes=notes)
+
+    def check(self, live: Object) -> None:
         found = annotations(live).get(self._marks.owner)
         if found != self._owner and (found or not self._marks.adopts):
             whose = f'it is the one of "{found}"' if found else f"it exists without the annotation {self._marks.owner}"
-            raise _NotOursError(f'{whose}, so it is not written for "{self._owner}"; delete it, or set its annotation')
+            raise NotOursError(f'{whose}, so it is not written for "{self._owner}"; delete it, or set its annotation')
         if is_deleting(live):
             raise _BeingDeletedError
 
@@ -273,6 +288,27 @@ class _Application(Application):
     def differs(self, merged: Object, live: Object) -> bool:
         is_same = annotations(live).get(self._marks.digest) == self._digest
         return not is_same or is_drifted(merged, live, field_manager=self._marks.field_manager)
+
+
+def would_write(obj: Object, live: Object | None, *, owner: str, marks: Marks) -> Object | None:
+    """What `ObjectSets.apply` would send for an object; None: nothing. Pure.
+
+    Args: live: is not being deleted.
+
+    Raises: NotOursError; MergeError.
+    """
+    rules = _Rules(obj, owner=owner, marks=marks, digest=_fingerprint(obj)[0].hex())
+    if live is None:
+        return rules.merged(None)
+    rules.check(live)
+    body = rules.merged(live)
+    return body if rules.differs(body, live) else None
+
+
+def _fingerprint(obj: Object) -> tuple[bytes, int]:
+    """A digest, and how many bytes the object has."""
+    body = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(body, digest_size=16).digest(), len(body)
 
 
 def _marked(obj: Object, *, labels: Mapping[str, str], notes: Mapping[str, str]) -> Object:

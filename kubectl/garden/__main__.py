@@ -7,6 +7,7 @@ from kubectl.plugin import Plugin
 COMMANDS = {
     "why": "Show what an object waits for, what is wrong with it, and what comes next.",
     "flow": "Show the tasks of the running or last flow of a Shoot or Seed, over time.",
+    "diff": "Show what the next reconciliation of a Shoot would change.",
     "kubeconfig": "Make a kubeconfig for a Shoot, valid for a short time.",
 }
 

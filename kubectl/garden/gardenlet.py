@@ -1,16 +1,26 @@
-"""What a gardenlet says of its flows: asked through the API server of its seed, or at an address."""
+"""What a gardenlet says of its flows, and of what is next: asked through the API server of its seed, or at an address.
 
+async with gardenlet_of(session, url) as gardenlet:
+    await gardenlet.flows(SHOOTS, Key("garden-dev", "rose"))
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import orjson
 
-from kube.errors import Forbidden, KubeError, NoStatus, Unauthorized
+from gardener.difference_reports import REFUSED
+from kube.errors import ApiError, Forbidden, KubeError, NoStatus, Unauthorized
 from kube.objects import Key, Object, mapping, mappings, spec, text
 from kube.resources import LEASES, PODS, Resource
 from kube.runtime.client import Client
 from kube.runtime.connection import Connection, Fixed
 from kubectl.errors import UserError
+from kubectl.session import Session
 from kubectl.transport import PlainTransport
 
 _LEASE = Key("garden", "gardenlet-leader-election")
@@ -23,22 +33,66 @@ _FORWARD = (
 _RUNS = "does it run, and is this where it serves its metrics?"
 
 
-async def flows_at(url: str, resource: Resource, own: Key) -> dict[str, Any]:
-    """Raises UserError, KubeError."""
+@dataclass(frozen=True, slots=True)
+class Gardenlet:
+    """Attributes: prefix: of all paths, as of a proxy."""
+
+    client: Client
+    prefix: str = ""
+
+    async def flows(self, resource: Resource, own: Key) -> dict[str, Any]:
+        """Those of an object. Raises UserError, KubeError."""
+        hint = f"its leader remembers flows since its start; else: kubectl gardener why {resource.kind.lower()} NAME"
+        unknown = UserError(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
+        return await self._ask(resource, own, unknown=unknown)
+
+    async def differences(self, resource: Resource, own: Key) -> dict[str, Any]:
+        """What the next reconciliation of an object would change. Raises UserError, KubeError."""
+        hint = f"an older gardenlet, or one that does not lead; else: kubectl gardener why {resource.kind.lower()} NAME"
+        unknown = UserError(f"the gardenlet knows nothing of {resource.kind} {own}", hint=hint)
+        return await self._ask(resource, own, "diff", unknown=unknown)
+
+    async def _ask(self, resource: Resource, own: Key, *more: str, unknown: UserError) -> dict[str, Any]:
+        names = (resource.kind.lower(), own.namespace, own.name, *more)
+        path = "/".join(quote(each, safe="") for each in names if each)
+        try:
+            body = await self.client.request("GET", f"{self.prefix}/flows/{path}", params={"format": "json"})
+        except (Forbidden, Unauthorized):
+            raise
+        except KubeError as error:
+            raise self._explained(error, unknown) from error
+        try:
+            return dict(mapping(orjson.loads(body)))
+        except ValueError as error:
+            raise UserError("the answer is not that of a gardenlet", hint=_RUNS) from error
+
+    def _explained(self, error: KubeError, unknown: UserError) -> UserError:
+        if isinstance(error, ApiError) and error.reason == REFUSED:
+            return UserError(str(error))
+        if isinstance(error, NoStatus) and error.status == HTTPStatus.NOT_FOUND:
+            return unknown
+        return UserError(f"the gardenlet can't be reached: {error}", hint=_FORWARD if self.prefix else _RUNS)
+
+
+@asynccontextmanager
+async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Gardenlet]:
+    """The one at the address, else the leader in the cluster of the seed. Raises UserError, KubeError."""
+    if not url:
+        yield await _in_cluster(session.target.client)
+        return
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.netloc or parts.query or parts.fragment:
         raise UserError(f"{url!r} is no address of a gardenlet", hint="such as http://localhost:2729")
     connection = Connection(server=url.rstrip("/"), tls=None, credentials=Fixed(), identity=(url,))
     async with PlainTransport(connection) as transport:
-        return await _ask(Client(transport, user_agent=_USER_AGENT), "", resource, own)
+        yield Gardenlet(Client(transport, user_agent=_USER_AGENT))
 
 
-async def flows_in(client: Client, resource: Resource, own: Key) -> dict[str, Any]:
-    """Of the leader in the cluster of a seed. Raises UserError, KubeError."""
+async def _in_cluster(client: Client) -> Gardenlet:
+    """Raises UserError, KubeError."""
     pod = await _leader(client)
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}:{_port(pod)}/proxy"
-    return await _ask(client, path, resource, own)
+    return Gardenlet(client, f"/api/v1/namespaces/{namespace}/pods/{name}:{_port(pod)}/proxy")
 
 
 async def _leader(client: Client) -> Object:
@@ -61,22 +115,3 @@ def _port(pod: Object) -> int:
             if port.get("name") == "metrics" and isinstance(found := port.get("containerPort"), int):
                 return found
     return _PORT
-
-
-async def _ask(client: Client, prefix: str, resource: Resource, own: Key) -> dict[str, Any]:
-    names = "/".join(quote(each, safe="") for each in (resource.kind.lower(), own.namespace, own.name) if each)
-    try:
-        body = await client.request("GET", f"{prefix}/flows/{names}", params={"format": "json"})
-    except (Forbidden, Unauthorized):
-        raise
-    except KubeError as error:
-        if isinstance(error, NoStatus) and error.status == 404:
-            hint = (
-                f"its leader remembers flows since its start; else: kubectl gardener why {resource.kind.lower()} NAME"
-            )
-            raise UserError(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint) from error
-        raise UserError(f"the gardenlet can't be reached: {error}", hint=_FORWARD if prefix else _RUNS) from error
-    try:
-        return dict(mapping(orjson.loads(body)))
-    except ValueError as error:
-        raise UserError("the answer is not that of a gardenlet", hint=_RUNS) from error

@@ -7,11 +7,13 @@ One Shoot goes through all of it, in the order of the tests.
 import base64
 import json
 import os
+import re
 from collections.abc import Iterator
 from itertools import dropwhile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from agent.gardenlet.shoot.main.controller import FLOWS
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, RECONCILE, WAKE, deviations, said_by
@@ -21,12 +23,15 @@ from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.bundle import managed_resource
 from kit.eventually import eventually
 from kube.errors import NotFound, Unreachable
 from kube.objects import Object, metadata, spec
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
 from kube.runtime.kubeconfig import parse_kubeconfig
+from kubectl.garden.__main__ import app
 from localprocesses.versions import NEWEST
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-life")]
@@ -118,6 +123,30 @@ class Meadow:
                 found.append(line.split("\0")[0])
         return found
 
+    def diff(self) -> tuple[int, str]:
+        """Exit code, and what `kubectl gardener diff` shows."""
+        port = json.loads((self.seed.state / "gardenlet.json").read_text())["server"]["metrics"]["port"]
+        arguments = ["diff", NAME, "-n", NAMESPACE, "--gardenlet", f"http://127.0.0.1:{port}"]
+        environment = {"KUBECONFIG": str(self.garden.kubeconfig), "NO_COLOR": "1"}
+        result = CliRunner().invoke(app, arguments, env=environment)
+        assert result.exit_code < 2, result.output
+        return result.exit_code, result.stdout
+
+    def named(self, resource: Resource, prefix: str) -> list[str]:
+        """Names of objects of the control plane."""
+        found = self.seed.api.get(resource.path(namespace=TECHNICAL_ID))["items"]
+        return [name for each in found if (name := metadata(each)["name"]).startswith(prefix)]
+
+    def secret_values(self) -> set[str]:
+        """Lines and words of all Secrets of the control plane that could only have been taken from there."""
+        found = set[str]()
+        for each in self.seed.api.get(SECRETS.path(namespace=TECHNICAL_ID))["items"]:
+            for field, value in (each.get("data") or {}).items():
+                if not field.endswith((".br", ".crt")):
+                    text = base64.b64decode(value).decode(errors="replace")
+                    found |= {value, *(word for word in re.split(r"[\s,\"]+", text) if len(word) > 40)}
+        return found - {""}
+
     def secrets(self) -> dict[str, str]:
         """Uids of what the secrets manager has made, by name."""
         path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager"
@@ -197,6 +226,52 @@ def test_its_api_server_comes_back(meadow: Meadow) -> None:
         seconds=SECONDS,
         passing=(Unreachable,),
     )
+
+
+AWAITS = "what waits for the maintenance window"
+
+
+def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Meadow) -> None:
+    assert meadow.diff() == (0, "")
+    keys, replicas = meadow.secrets(), meadow.replicas()
+    meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": True}}})
+    meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h"}}}})
+    controller_manager = DEPLOYMENTS.path(namespace=TECHNICAL_ID, name="kube-controller-manager")
+    (encryption,) = meadow.named(SECRETS, "kube-apiserver-etcd-encryption-configuration-")
+    (audit_policy,) = meadow.named(CONFIG_MAPS, "audit-policy-config-")
+    (certificate,) = meadow.named(SECRETS, "etcd-server-main-")
+    meadow.seed.api.patch(controller_manager, {"spec": {"minReadySeconds": 7}})
+    meadow.seed.api.delete(CONFIG_MAPS.path(namespace=TECHNICAL_ID, name=audit_policy))
+    meadow.seed.api.delete(SECRETS.path(namespace=TECHNICAL_ID, name=certificate))
+    hand = managed_resource("hand", TECHNICAL_ID, [{**CONFIG_MAPS.type_meta, "metadata": {"name": "by-hand"}}])[0]
+    meadow.seed.api.create(SECRETS.path(namespace=TECHNICAL_ID), hand)
+    identity = MANAGED_RESOURCES.path(namespace=TECHNICAL_ID, name="shoot-core-cluster-identity")
+    meadow.seed.api.patch(identity, {"spec": {"secretRefs": [{"name": metadata(hand)["name"]}]}})
+    asked = meadow.seed.audit()
+    try:
+        code, shown = meadow.diff()
+        calls = asked.calls(user_agent="gardenlet", namespace=TECHNICAL_ID)
+    finally:
+        asked.close()
+    assert code == 1
+    assert "-        - --event-ttl=1h0m0s\n" in shown
+    assert "+        - --event-ttl=2h\n" in shown
+    assert f"seed: Deployment {TECHNICAL_ID}/kube-controller-manager\n" in shown
+    assert "-  minReadySeconds: 7\n" in shown
+    assert f"+++ ConfigMap/{audit_policy}\n" in shown
+    assert "+++ Secret/etcd-server-main-new\n" in shown
+    assert "+  tls.key: (new)\n" in shown
+    within = f"(ManagedResource {TECHNICAL_ID}/shoot-core-cluster-identity)"
+    assert f"shoot: ConfigMap by-hand {within}\n--- ConfigMap/by-hand\n+++ /dev/null\n" in shown
+    assert f"shoot: ConfigMap kube-system/cluster-identity {within}\n" in shown
+    assert encryption not in shown
+    assert [each for each in meadow.secret_values() if each in shown] == []
+    writes = [call for call in calls if call.verb not in {"get", "list"}]
+    assert {"dryRun=All" in call.uri for call in writes} == {True}
+    assert (meadow.secrets(), meadow.replicas()) == ({n: u for n, u in keys.items() if n != certificate}, replicas)
+    meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": False}}})
+    meadow.wait("Reconcile", AWAITS)
+    assert meadow.diff() == (0, "")
 
 
 def _read(path: Path) -> str:

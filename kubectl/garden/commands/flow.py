@@ -10,7 +10,8 @@ from kube.objects import Key, Object, mapping
 from kube.resources import Resource
 from kubectl import options, output
 from kubectl.errors import UserError
-from kubectl.garden.gardenlet import flows_at, flows_in
+from kubectl.garden.commands import asking
+from kubectl.garden.gardenlet import gardenlet_of
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
 from kubectl.style import BLUE, BOLD, DIM, GREEN, RED, YELLOW, Line, Word, table
@@ -28,14 +29,8 @@ _COLORS = {
 
 @click.command
 @click.argument("name", metavar="SHOOT", help="Its name, or seed/NAME.")
-@click.option(
-    "--seed-kubeconfig",
-    "target",
-    type=options.FILE,
-    metavar="FILE",
-    help="Kubeconfig of the cluster of the Seed, if it is not the garden.",
-)
-@click.option("--gardenlet", "url", metavar="URL", help="Where the gardenlet serves its metrics, to ask it directly.")
+@asking.seed
+@asking.gardenlet
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> None:
@@ -44,7 +39,8 @@ async def command(session: Session, *, name: str, url: str | None, form: Form | 
     Pods and pods/proxy in its namespace garden.
     """
     resource, own = _asked_for(session, name)
-    found = await (flows_at(url, resource, own) if url else flows_in(session.target.client, resource, own))
+    async with gardenlet_of(session, url) as gardenlet:
+        found = await gardenlet.flows(resource, own)
     if form is not None:
         output.show_data(found, form)
     else:

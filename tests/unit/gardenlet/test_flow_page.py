@@ -1,5 +1,6 @@
 """The pages of flows: what they show, to whom, and what they don't let through."""
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -10,9 +11,12 @@ from aiohttp.test_utils import make_mocked_request
 from agent.gardenlet.flow.graph import Graph, Task
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow_page import flow_page
+from agent.gardenlet.previews import NoPreviewError, Previews
 from agent.shared.pages.templates import STATIC
 from gardener import error_codes
+from gardener.difference_reports import DifferenceReport, UnknownTask
 from gardener.flow_reports import State
+from kube.errors import Unreachable
 from kube.objects import Key
 
 SCRIPT = "<script>alert('hostile')</script>"
@@ -49,9 +53,11 @@ def records() -> FlowRecords:
     return records
 
 
-async def _answer(records: FlowRecords, path: str, *, host: str = "127.0.0.1", **request: Any) -> web.Response:
+async def _answer(
+    records: FlowRecords, path: str, *, host: str = "127.0.0.1", previews: Previews | None = None, **request: Any
+) -> web.Response:
     options: dict[str, Any] = {"method": "GET", "headers": {"Host": "localhost:2729"}, **request}
-    answer = await flow_page(records, host=host)(make_mocked_request(path=path, **options))
+    answer = await flow_page(records, previews or Previews(), host=host)(make_mocked_request(path=path, **options))
     assert isinstance(answer, web.Response)
     return answer
 
@@ -123,3 +129,78 @@ async def test_pages_are_read_only_and_have_strict_headers(records: FlowRecords)
 async def test_on_loopback_other_names_are_refused(records: FlowRecords, listens: str, status: int) -> None:
     answer = await _answer(records, "/flows", host=listens, headers={"Host": "rebound.example.com"})
     assert answer.status == status
+
+
+# --- previews
+
+PREVIEW = "/flows/shoot/garden-dev/web/diff"
+REPORT = DifferenceReport([], [UnknownTask("Deploying DNS", "there is no address yet")])
+
+
+def _offered(error: Exception | None = None) -> Previews:
+    async def make(name: Key) -> DifferenceReport:
+        assert name == SHOOT.key
+        if error is not None:
+            raise error
+        return REPORT
+
+    previews = Previews()
+    previews.offer("Shoot", make)
+    return previews
+
+
+async def test_a_preview_is_served_as_json(records: FlowRecords) -> None:
+    answer = await _answer(records, PREVIEW, previews=_offered())
+    assert (answer.status, answer.content_type) == (200, "application/json")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert DifferenceReport.of(orjson.loads(_body(answer))) == REPORT
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "status", "said"),
+    [
+        (PREVIEW, NoPreviewError(409, "it is being deleted"), 409, "it is being deleted"),
+        (PREVIEW, Unreachable("no answer"), 502, "what is needed for it can't be read: no answer"),
+        (
+            "/flows/seed/a/b/diff",
+            None,
+            404,
+            "this process makes no preview of a seed; the leader makes those of Shoots",
+        ),
+    ],
+)
+async def test_it_is_said_why_there_is_no_preview(
+    records: FlowRecords, path: str, error: Exception | None, status: int, said: str
+) -> None:
+    answer = await _answer(records, path, previews=_offered(error))
+    found = orjson.loads(_body(answer))
+    assert (answer.status, found["kind"], found["code"], found["message"]) == (status, "Status", status, said)
+
+
+async def test_previews_are_read_only_and_on_loopback_for_this_computer_only(records: FlowRecords) -> None:
+    elsewhere = {"Host": "rebound.example.com"}
+    assert (await _answer(records, PREVIEW, previews=_offered(), headers=elsewhere)).status == 421
+    assert (await _answer(records, PREVIEW, previews=_offered(), method="POST")).status == 405
+
+
+async def test_one_preview_is_made_at_a_time(records: FlowRecords) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def make(_: Key) -> DifferenceReport:
+        begun.set()
+        await goes_on.wait()
+        return REPORT
+
+    previews = Previews()
+    previews.offer("Shoot", make)
+    first = asyncio.create_task(_answer(records, PREVIEW, previews=previews))
+    await begun.wait()
+    assert (await _answer(records, PREVIEW, previews=previews)).status == 429
+    goes_on.set()
+    assert (await first).status == 200
+    assert (await _answer(records, PREVIEW, previews=previews)).status == 200
+
+
+def _body(answer: web.Response) -> bytes:
+    assert isinstance(answer.body, bytes)
+    return answer.body

@@ -15,6 +15,7 @@ from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.main.flows.delete import DELETE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
+from agent.gardenlet.shoot.main.preview import ShootPreviews
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.timing import Timing
 from agent.gardenlet.shoot_clusters import ShootClusters
@@ -54,31 +55,31 @@ def declare(context: Context) -> ControlLoop:
     objects = ComponentObjects(seed, scope="shoot", writes=context.writes)
     clusters = ShootClusters(seed.client, context.clusters, context.config.shoot_client_connection, resolves=_resolves)
     loop.on_close(objects.close, clusters.close)
-    return loop.reconciled_by(
-        Reconciler(
-            config=context.config,
-            seed_name=context.seed_name,
-            gardener=context.gardener,
-            garden_identity=context.garden_identity,
-            seed=seed,
-            garden=garden,
-            api=context.api,
-            shoots=shoots,
-            seeds=seeds,
-            registrations=registrations,
-            statuses=context.statuses.of(garden, shoots),
-            objects=objects,
-            waiting=Waiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
-            garden_waiting=Waiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
-            shoot_clusters=clusters,
-            timing=timing,
-            flows=FLOWS,
-            records=context.flows,
-            recorder=context.garden_recorder,
-            period=settings.progress_report_period or 0.0,
-            clock=context.clock,
-        )
+    reconciler = Reconciler(
+        config=context.config,
+        seed_name=context.seed_name,
+        gardener=context.gardener,
+        garden_identity=context.garden_identity,
+        seed=seed,
+        garden=garden,
+        api=context.api,
+        shoots=shoots,
+        seeds=seeds,
+        registrations=registrations,
+        statuses=context.statuses.of(garden, shoots),
+        objects=objects,
+        waiting=Waiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
+        garden_waiting=Waiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
+        shoot_clusters=clusters,
+        timing=timing,
+        flows=FLOWS,
+        records=context.flows,
+        recorder=context.garden_recorder,
+        period=settings.progress_report_period or 0.0,
+        clock=context.clock,
     )
+    context.previews.offer(SHOOTS.kind, ShootPreviews(reconciler).make)
+    return loop.reconciled_by(reconciler)
 
 
 def _spread(timing: Timing, context: Context) -> EventHandler[Object]:

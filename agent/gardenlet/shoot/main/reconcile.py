@@ -190,8 +190,21 @@ class Reconciler:
         """Raises FlowFailed, FlowCanceled, KubeError, ReconcileError."""
         namespace = text(at(shoot, "status", "technicalID"))
         made = await SecretsManager.open(self.seed.client, namespace, clock=self.seed.clock)
+        operation = await self.operation(shoot, kind, around, made=made)
+        before = [text(each.get("taskID")) for each in last_errors(shoot)]
+        async with Progress(partial(self._report, shoot, kind), period=self.period) as progress:
+            record = self.records, Subject(SHOOTS.kind, key(shoot))
+            await run(self.flows[kind], operation, on_change=progress.report, failed_before=before, record=record)
+        if kind != operations.DELETE:
+            await made.clean_up()
+
+    async def operation(
+        self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager
+    ) -> ShootOperation:
+        """Args: shoot: as it is once the operation has begun. made: its Secrets. Raises ReconcileError, KubeError."""
+        namespace = text(at(shoot, "status", "technicalID"))
         lives = await self._lives(namespace)
-        operation = ShootOperation(
+        return ShootOperation(
             config=self.config,
             kind=kind,
             running=running_after(shoot, kind),
@@ -220,12 +233,6 @@ class Reconciler:
             statuses=self.statuses,
             shoots=self.shoot_clusters,
         )
-        before = [text(each.get("taskID")) for each in last_errors(shoot)]
-        async with Progress(partial(self._report, shoot, kind), period=self.period) as progress:
-            record = self.records, Subject(SHOOTS.kind, key(shoot))
-            await run(self.flows[kind], operation, on_change=progress.report, failed_before=before, record=record)
-        if kind != operations.DELETE:
-            await made.clean_up()
 
     # --- the status
 

@@ -1,0 +1,148 @@
+"""A client that writes nothing: it records what would be written, and reads it back.
+
+    client = RecordingClient(cluster.client, planned=components.find)
+    ...
+    client.written        # by kind and name, what was there before, and what would be there
+
+What it sends is what its own client would send, with the same credentials and within the same limits; a request that
+would change anything is refused at the only place where requests go out, unless it is a dry run of the API server.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, key, metadata
+from kube.resources import Resource
+from kube.runtime.client import MERGE_PATCH, Client, Form, Selection
+from kube.write_mode import CARRIED_OUT, WriteMode
+
+_READS = frozenset({"GET", "HEAD"})
+_DRY_RUN = WriteMode(dry_run=True)
+
+
+class NotCarriedOutError(KubeError):
+    """What was to be sent would change something, and what came of it can't be guessed."""
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Attributes: before, after: None: there is no such object then."""
+
+    before: Object | None
+    after: Object | None
+
+
+def _nothing(_resource: Resource, _name: Key) -> Object | None:
+    return None
+
+
+class RecordingClient(Client):
+    """Args: planned: finds what somebody else would have created."""
+
+    def __init__(self, client: Client, *, planned: Callable[[Resource, Key], Object | None] = _nothing) -> None:
+        self.__dict__.update(client.__dict__)  # a view of it, as those of another user are
+        self._planned = planned
+        self.written: dict[tuple[Resource, Key], Recorded] = {}
+
+    async def request(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, **options: Any
+    ) -> bytes:
+        if method not in _READS and (params or {}).get("dryRun") != "All":
+            raise NotCarriedOutError(f"{method} {path} is not sent by a dry run")
+        return await super().request(method, path, params=params, **options)
+
+    # --- what is asked of the API server all the same
+
+    async def live(self, resource: Resource, name: Key) -> Object | None:
+        """As it is, whatever would be written. Raises KubeError."""
+        try:
+            return await super().get(resource, name.name, namespace=name.namespace)
+        except NotFound:
+            return None
+
+    async def would_be(self, resource: Resource, body: Object) -> Object:
+        """What a replacement would become, with defaults. Raises KubeError: it would be refused."""
+        return await super().replace(resource, body, mode=_DRY_RUN)
+
+    # --- what tasks do
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        form: Form = Form.WHOLE,
+        timeout: float | None = None,
+    ) -> Object:
+        recorded = self.written.get((resource, Key(namespace, name)))
+        if recorded is None:
+            try:
+                return await super().get(resource, name, namespace=namespace, form=form, timeout=timeout)
+            except NotFound:
+                if (planned := self._planned(resource, Key(namespace, name))) is None:
+                    raise
+                return planned
+        if recorded.after is None:
+            raise NotFound(404, message=f'{resource.plural} "{name}" not found')
+        return recorded.after
+
+    async def create(self, resource: Resource, obj: Object, *, mode: WriteMode = CARRIED_OUT, **_: Any) -> Object:
+        assert not mode.dry_run
+        meta = {**metadata(obj), "uid": "", "resourceVersion": "0", "generation": 1}
+        return await self._note(resource, {**resource.type_meta, **obj, "metadata": meta})
+
+    async def replace(
+        self, resource: Resource, obj: Object, *, subresource: str = "", mode: WriteMode = CARRIED_OUT, **_: Any
+    ) -> Object:
+        assert not mode.dry_run
+        return obj if subresource else await self._note(resource, obj)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Any,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        content_type: str = MERGE_PATCH,
+        **_: Any,
+    ) -> Object:
+        if content_type != MERGE_PATCH:
+            raise NotCarriedOutError(f"a dry run does not know what {content_type} makes of {resource.kind} {name}")
+        live = await self.get(resource, name, namespace=namespace)
+        patched: Object = merge_patched(live, body)
+        return patched if subresource else await self._note(resource, patched)
+
+    async def delete(self, resource: Resource, name: str, *, namespace: str = "", **_: Any) -> None:
+        await self.get(resource, name, namespace=namespace)
+        await self._record(resource, Key(namespace, name), None)
+
+    async def delete_collection(self, resource: Resource, selection: Selection) -> None:
+        raise NotCarriedOutError(f"all {resource.plural} of {selection} are not deleted by a dry run")
+
+    async def _note(self, resource: Resource, obj: Object) -> Object:
+        await self._record(resource, key(obj), obj)
+        return obj
+
+    async def _record(self, resource: Resource, name: Key, after: Object | None) -> None:
+        known = self.written.get((resource, name))
+        before = known.before if known is not None else await self.live(resource, name)
+        self.written[resource, name] = Recorded(before, copy.deepcopy(after))
+
+
+def merge_patched(value: Any, patch: Any) -> Any:
+    """By the rules of JSON merge patches."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(value) if isinstance(value, dict) else {}
+    for name, change in patch.items():
+        if change is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patched(result.get(name), change)
+    return result

@@ -1,0 +1,21 @@
+"""The tasks of a flow, one after the other, each once."""
+
+from agent.gardenlet.flow.graph import Graph, O
+from gardener.difference_reports import UnknownTask
+from kube.runtime.controller import failure_of
+
+
+async def run_once(graph: Graph[O], operation: O) -> list[UnknownTask]:
+    """Returns the tasks that can't be carried out before something has happened; what comes after them is left out."""
+    left_out, unknown, stuck = graph.left_out(operation), list[UnknownTask](), set[str]()
+    for each in graph.order:
+        task = graph.tasks[each]
+        if not stuck.isdisjoint(task.after):
+            stuck.add(each)
+        elif each not in left_out:
+            try:
+                await task.run(operation)
+            except Exception as error:  # noqa: BLE001 - what a task finds missing, it need not expect
+                stuck.add(each)
+                unknown.append(UnknownTask(task.name, failure_of(error).text))
+    return unknown

@@ -1,0 +1,58 @@
+"""The manager of Secrets, for a flow in which nothing comes about: it makes no key.
+
+What costs a second to make has a name that says so, and marks in place of its content: components need no more of it.
+"""
+
+from collections.abc import Mapping
+
+from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.secrets_manager.rules.configs import (
+    CA_CERTIFICATE,
+    CA_KEY,
+    CERTIFICATE,
+    KEY,
+    RSA_KEY,
+    RSA_PUBLIC_KEY,
+    Authority,
+    Config,
+    Given,
+    RSAKey,
+    SignedCertificate,
+)
+from agent.gardenlet.secrets_manager.rules.stored import Stored, secret
+from kube.resources import SECRETS
+
+_TO_BE_MADE = b"to be made"
+
+
+class NoNewSecrets(SecretsManager):
+    """Its client has to be one that records what is created."""
+
+    async def _created(
+        self,
+        config: Config,
+        name: str,
+        labels: Mapping[str, str],
+        signer: Stored | None,  # noqa: ARG002 - nothing is signed
+    ) -> Stored:
+        fields = _fields_of_keys(config)
+        if fields:
+            name, data = f"{config.name}-new", dict.fromkeys(fields, _TO_BE_MADE)
+        else:
+            data = dict(config.make(Given(name, None, self._clock())).data)
+        await self._client.create(SECRETS, secret(self._namespace, name, labels, data))
+        made = Stored(name=name, labels=labels, data=data)
+        self._found[name] = made
+        return made
+
+
+def _fields_of_keys(config: Config) -> tuple[str, ...]:
+    """Of what takes long to make; empty: it does not."""
+    match config:
+        case Authority():
+            return CA_CERTIFICATE, CA_KEY
+        case SignedCertificate():
+            return CERTIFICATE, KEY
+        case RSAKey():
+            return RSA_KEY, RSA_PUBLIC_KEY
+    return ()

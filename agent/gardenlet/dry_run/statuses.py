@@ -1,0 +1,15 @@
+"""Statuses that are computed, and not written."""
+
+from kube.objects import Object, mapping
+from kube.runtime.status import Compute, StatusWriter
+
+
+class NoStatuses(StatusWriter):
+    def __init__(self) -> None:
+        """Nothing of the one that writes is needed."""
+
+    async def write(self, obj: Object, fields: Object) -> Object:
+        return {**obj, "status": {**mapping(obj.get("status")), **fields}}
+
+    async def update(self, obj: Object, compute: Compute) -> Object:
+        return {**obj, "status": compute(mapping(obj.get("status")))}

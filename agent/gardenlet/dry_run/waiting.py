@@ -1,0 +1,32 @@
+"""Waiting, for a flow in which nothing comes about: objects are taken as they are."""
+
+from typing import Any
+
+from kube.objects import Key, Object
+from kube.resources import Resource
+from kube.runtime.controller import ReconcileError
+from kube.runtime.waiting import Unready, Waiting
+
+
+class NotThereError(ReconcileError):
+    """What a task waits for does not exist yet."""
+
+
+class NoWaiting(Waiting):
+    async def until_ready(
+        self,
+        resource: Resource,
+        wanted: Key,
+        unready: Unready,  # noqa: ARG002 - it is taken as it is
+        *,
+        or_gone: bool = False,
+        **_: Any,
+    ) -> Object:
+        """Raises NotThereError, KubeError."""
+        live = await self.find(resource, wanted)
+        if live is None and not or_gone:
+            raise NotThereError(f"{resource.kind} {wanted} does not exist yet")
+        return live or {}
+
+    async def until_gone(self, *_: Any, **__: Any) -> None:
+        return

@@ -1,0 +1,47 @@
+"""What the next reconciliation of an object would change, as JSON; see the docstring of the package."""
+
+from urllib.parse import unquote
+
+import orjson
+from aiohttp import web
+
+from agent.gardenlet.previews import NoPreviewError, Previews
+from agent.shared.pages import answers
+from gardener.difference_reports import REFUSED
+from kube.errors import KubeError
+from kube.objects import Key
+
+_PARTS = 5
+_LAST = "diff"
+
+
+def preview_asked_for(request: web.BaseRequest) -> tuple[str, Key] | None:
+    """Kind and name of the object; None: it is another page."""
+    parts = [unquote(each) for each in request.rel_url.raw_path.split("/")[1:]]
+    if len(parts) != _PARTS or parts[-1] != _LAST:
+        return None
+    return parts[1], Key(parts[2], parts[3])
+
+
+async def preview_answer(
+    request: web.BaseRequest, previews: Previews, asked: tuple[str, Key], *, on_loopback: bool
+) -> web.Response:
+    if refused := answers.refusal(request, on_loopback=on_loopback):
+        return refused
+    try:
+        report = await previews.make(*asked)
+    except NoPreviewError as error:
+        return _failure(error.status, str(error))
+    except KubeError as error:
+        return _failure(502, f"what is needed for it can't be read: {error}")
+    return _json(200, report.data())
+
+
+def _failure(status: int, message: str) -> web.Response:
+    """In the form of API servers, so that clients show the message."""
+    head = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+    return _json(status, {**head, "message": message, "reason": REFUSED, "code": status})
+
+
+def _json(status: int, data: object) -> web.Response:
+    return answers.fresh(status, orjson.dumps(data).decode() + "\n", "application/json")

@@ -1,0 +1,47 @@
+"""Who can say what the next reconciliation of an object would change: controllers offer it, `/flows` serves it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from gardener.difference_reports import DifferenceReport
+from kube.objects import Key
+
+_SECONDS = 45.0
+"""That one may take; less than clients wait for an answer."""
+
+Preview = Callable[[Key], Awaitable[DifferenceReport]]
+
+
+class NoPreviewError(Exception):
+    """There is none. Args: status: of HTTP."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(eq=False, slots=True)
+class Previews:
+    """One is made at a time: it reads all objects of a control plane."""
+
+    _offered: dict[str, Preview] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def offer(self, kind: str, preview: Preview) -> None:
+        """Args: preview: raises NoPreviewError, KubeError."""
+        self._offered[kind.lower()] = preview
+
+    async def make(self, kind: str, name: Key) -> DifferenceReport:
+        """Args: kind: in any letters. Raises NoPreviewError, KubeError."""
+        preview = self._offered.get(kind.lower())
+        if preview is None:
+            raise NoPreviewError(404, f"this process makes no preview of a {kind}; the leader makes those of Shoots")
+        if self._turn.locked():
+            raise NoPreviewError(429, "a preview is being made for somebody else; try again in some seconds")
+        async with self._turn:
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    return await preview(name)
+            except TimeoutError:
+                raise NoPreviewError(504, f"the preview was not made in {_SECONDS:g} s") from None
