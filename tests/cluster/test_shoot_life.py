@@ -8,6 +8,9 @@ import base64
 import json
 import os
 import re
+import ssl
+import tempfile
+import urllib.request
 from collections.abc import Iterator
 from itertools import dropwhile
 from pathlib import Path
@@ -33,6 +36,7 @@ from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVIC
 from kube.runtime.kubeconfig import parse_kubeconfig
 from kubectl.garden.__main__ import app
 from localprocesses.versions import NEWEST
+from localprovider.runner.places import Places
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-life")]
 
@@ -147,6 +151,24 @@ class Meadow:
                     found |= {value, *(word for word in re.split(r"[\s,\"]+", text) if len(word) > 40)}
         return found - {""}
 
+    def stored(self, key: str) -> bytes:
+        """What the Shoot's etcd has, as its API server wrote it."""
+        data = dict[str, bytes]()
+        for name in ("etcd-client", "ca-etcd-bundle"):
+            path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=name%3D{name}"
+            (secret,) = self.seed.api.get(path)["items"]
+            data |= {field: base64.b64decode(value) for field, value in secret["data"].items()}
+        context = ssl.create_default_context(cadata=data["bundle.crt"].decode())
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data["tls.crt"] + data["tls.key"])
+            file.flush()
+            context.load_cert_chain(file.name)
+        port = Places(self.seed.state / "provider" / "shoots").port(TECHNICAL_ID, "etcd-main-client")
+        asked = json.dumps({"key": base64.b64encode(key.encode()).decode()}).encode()
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/v3/kv/range", asked, context=context) as answer:
+            (found,) = json.loads(answer.read())["kvs"]
+        return base64.b64decode(found["value"])
+
     def secrets(self) -> dict[str, str]:
         """Uids of what the secrets manager has made, by name."""
         path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager"
@@ -206,6 +228,19 @@ def test_it_sleeps_and_wakes_with_its_data(meadow: Meadow) -> None:
     assert meadow.wait("Reconcile", WAKE)["status"]["hibernated"] is False
     assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
     assert meadow.secrets() == keys
+
+
+def test_what_is_to_be_encrypted_is_written_anew(meadow: Meadow) -> None:
+    """And again when it is not to be encrypted any more."""
+    plain: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "plain"}, "data": {"a": "b"}}
+    meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), plain)
+    for resources, prefix in (["configmaps"], b"k8s:enc:aescbc:v1:key"), ([], b"k8s\x00"):
+        meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"encryptionConfig": {"resources": resources}}}}})
+        shoot = meadow.wait("Reconcile", f"encrypt {resources}")
+        assert shoot["status"].get("encryptedResources", []) == resources
+        assert meadow.stored("/registry/configmaps/default/plain").startswith(prefix)
+        found = meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="plain"))
+        assert (found["data"], found["metadata"].get("labels")) == ({"a": "b"}, None)
 
 
 def test_its_api_server_comes_back(meadow: Meadow) -> None:

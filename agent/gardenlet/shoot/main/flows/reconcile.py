@@ -8,6 +8,7 @@ from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
     backup,
     control_plane,
+    encryption,
     etcd,
     exposure,
     extensions,
@@ -41,6 +42,8 @@ def _any(*leaves: Leaves) -> Leaves:
 
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
 _awake_or_no_waiting = _any(_awake, _no_waiting)
+
+_LONG = Retry(within=600.0)
 
 RECONCILE: Graph[ShootOperation] = Graph(
     "Shoot cluster reconciliation",
@@ -203,6 +206,23 @@ RECONCILE: Graph[ShootOperation] = Graph(
             retry=ONCE,
         ),
         # --- what is in it
+        Task(
+            "label-encrypted",
+            "Labeling resources after modification of encryption config or to encrypt them with new ETCD encryption"
+            " key",
+            encryption.label,
+            after=["connection"],
+            unless=_any(_asleep_or_no_waiting, encryption.nothing_changed),
+            retry=_LONG,
+        ),
+        Task(
+            "unlabel-encrypted",
+            "Removing label from resources after modification of encryption config or rotation of ETCD encryption key",
+            encryption.remove_label,
+            after=["connection", "label-encrypted"],
+            unless=_any(_asleep_or_no_waiting, encryption.nothing_changed),
+            retry=_LONG,
+        ),
         Task(
             "extensions-after",
             "Deploying extension resources after kube-apiserver",

@@ -15,13 +15,14 @@ from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import authority_in
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import token_bootstrap
+from agent.gardenlet.shoot.main.rules.encryption import MARKS, POPULATED, encrypted
 from agent.gardenlet.shoot.main.tasks import foundation
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.health.checks.rule import outdated
 from kube.errors import NotFound
 from kube.kubeconfigs import kubeconfig
-from kube.objects import Key, Object, integer, mapping, mappings, spec, string_map, text
+from kube.objects import Key, Object, annotations, integer, mapping, mappings, metadata, spec, string_map, text
 from kube.paths import at
 from kube.resources import (
     CONFIG_MAPS,
@@ -70,13 +71,34 @@ async def api_server(operation: ShootOperation) -> None:
 
 
 async def _api_server_objects(operation: ShootOperation) -> list[Object]:
-    return kube_apiserver.objects(await _api_server_values(operation))
+    objects, marks = kube_apiserver.objects(await _api_server_values(operation)), await _marks(operation)
+    for each in objects:
+        if each["kind"] == DEPLOYMENTS.kind:
+            metadata(each)["annotations"] |= marks
+    return objects
+
+
+async def _marks(operation: ShootOperation) -> dict[str, str]:
+    """Annotations that say how far a change of what is encrypted, and with what, has got."""
+    if operation.keys.get(tables.ENCRYPTION_KEY.name).old is None and not encrypted(operation.shoot).changed:
+        return {}
+    live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
+    return {name: value for name, value in annotations(live or {}).items() if name.startswith(MARKS)}
+
+
+async def _encryption(operation: ShootOperation) -> Encryption:
+    """While a key is rotated, the new one is used once all API servers know it."""
+    made, resources = operation.keys.get(tables.ENCRYPTION_KEY.name), encrypted(operation.shoot)
+    keys = kube_apiserver.encryption_keys(
+        encryption_key(made.current),
+        encryption_key(made.old) if made.old else None,
+        encrypts_by_current=POPULATED in await _marks(operation),
+    )
+    return Encryption(keys=keys, resources=resources.resources, removed=resources.removed)
 
 
 async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values:
     settings = mapping(at(spec(operation.shoot), "kubernetes", "kubeAPIServer"))
-    resources = ["secrets", *(at(settings, "encryptionConfig", "resources") or ())]
-    current = encryption_key(operation.keys.get(tables.ENCRYPTION_KEY.name).current)
     return kube_apiserver.Values(
         namespace=operation.technical_id,
         image=operation.image_of_kubernetes(kube_apiserver.NAME),
@@ -93,7 +115,7 @@ async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values
             service_account_key_bundle=bundle_name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
             static_token=name_of(operation, "kube-apiserver-static-token"),
         ),
-        encryption=Encryption(keys=[current], resources=resources),
+        encryption=await _encryption(operation),
         health_token=health_token(operation),
         host=operation.internal.host,
         service_network=foundation.service_network(operation),

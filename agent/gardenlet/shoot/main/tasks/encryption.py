@@ -1,0 +1,97 @@
+"""Objects of the Shoot are written anew after other resources are to be encrypted, see `rules.encryption`.
+
+They get a label, and lose it again: any write has the API server store them as its configuration says. Each kind is
+listed by what does not have the label, so a pass that ended in between goes on where it was.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from functools import partial
+
+from agent.gardenlet.components import kube_apiserver
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.encryption import KEY_NAME, LABELED, encrypted, listed
+from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from kube.apply.application import for_each
+from kube.errors import Conflict, KubeError, NotFound
+from kube.objects import Object, annotations, is_deleting, key, metadata
+from kube.resources import DEPLOYMENTS, PODS, Resource
+from kube.runtime import discovery_documents
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import ReconcileError
+from kube.runtime.limiter import TokenBucket
+
+_WRITES_A_SECOND = 100
+
+
+def nothing_changed(operation: ShootOperation) -> bool:
+    return not encrypted(operation.shoot).changed
+
+
+async def label(operation: ShootOperation) -> None:
+    """Raises ReconcileError, NoConnectionError, KubeError."""
+    name = kube_apiserver.NAME
+    live = await operation.seed.client.get(DEPLOYMENTS, name, namespace=operation.technical_id)
+    if LABELED in annotations(live):
+        return
+    await _demand_rolled_out(operation)
+    key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
+    await _write(operation, f"{KEY_NAME}!={key_name}", key_name)
+    await _mark(operation, "true")
+
+
+async def remove_label(operation: ShootOperation) -> None:
+    """And report what is encrypted now. Raises ReconcileError, NoConnectionError, KubeError."""
+    await _write(operation, KEY_NAME, None)
+    await _mark(operation, None)
+    now = listed(operation.shoot)
+    await operation.statuses.update(operation.shoot, lambda status: {**status, "encryptedResources": now or None})
+
+
+async def _demand_rolled_out(operation: ShootOperation) -> None:
+    """One that ends may serve still, and stores objects as before. Raises ReconcileError, KubeError."""
+    labels = ",".join(f"{name}={value}" for name, value in kube_apiserver.LABELS.items())
+    selection = Selection(namespace=operation.technical_id, label_selector=labels)
+    pods = await operation.seed.client.list(PODS, selection, form=Form.METADATA)
+    if old := [key(each).name for each in pods if is_deleting(each)]:
+        raise ReconcileError(f"Pods {', '.join(sorted(old))} with the former configuration have not ended yet")
+
+
+async def _mark(operation: ShootOperation, value: str | None) -> None:
+    body = {"metadata": {"annotations": {LABELED: value}}}
+    await operation.seed.client.patch(DEPLOYMENTS, kube_apiserver.NAME, body, namespace=operation.technical_id)
+
+
+async def _write(operation: ShootOperation, selector: str, value: str | None) -> None:
+    limit = TokenBucket(qps=_WRITES_A_SECOND, burst=_WRITES_A_SECOND)
+    async with operation.cluster() as cluster:
+        async for resource in _served(cluster.client, encrypted(operation.shoot).changed):
+            waits_for(f"{resource.plural} are written anew")
+            async for page in cluster.client.pages(resource, Selection(label_selector=selector), form=Form.METADATA):
+                await for_each(partial(_write_one, cluster.client, resource, limit, value), page)
+
+
+async def _write_one(client: Client, resource: Resource, limit: TokenBucket, value: str | None, obj: Object) -> None:
+    await limit.acquire()
+    name = key(obj)
+    body = {"metadata": {"uid": metadata(obj)["uid"], "labels": {KEY_NAME: value}}}
+    with suppress(NotFound, Conflict):  # it is gone, or another one of that name, which was stored as is right
+        await client.patch(resource, name.name, body, namespace=name.namespace)
+
+
+async def _served(client: Client, names: Iterable[str]) -> AsyncIterator[Resource]:
+    """Of their groups alone, so that trouble of others is none. What is not served has no objects."""
+    for name in names:
+        plural, _, group = name.partition(".")
+        try:
+            for version in await discovery_documents.versions(client.read, group):
+                kinds = await discovery_documents.kinds(client.read, version)
+                if found := next((each for each in kinds.values() if each.plural == plural), None):
+                    yield found
+                    break
+        except KubeError as error:
+            raise ReconcileError(
+                f"{name} can't be written anew: what the API server has is not known: {error}"
+            ) from error
