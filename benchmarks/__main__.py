@@ -30,6 +30,7 @@ from benchmarks import (
     scheduling,
     seed_autoscaling,
     sharding,
+    shoots,
     soak,
     starting,
     tokens,
@@ -57,6 +58,7 @@ _SECTIONS = (
     "controlling",
     "scheduling",
     "gardenlet",
+    "shoots",
     "seed-autoscaling",
     "cli",
 )
@@ -179,6 +181,12 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
         "gardenlet": [
             lambda: gardenlet.measure(rest=min(options.rest, 60.0)),
             lambda: installations.measure(count=20 if quick else 200, rest=min(options.rest, 60.0)),
+        ],
+        "shoots": [
+            lambda: shoots.measure_life(lives=1 if quick else 3),
+            lambda: shoots.measure_rest(
+                awake=(1, 2) if quick else (1, 5, 10), asleep=5 if quick else 190, rest=min(options.rest, 60.0)
+            ),
         ],
         "seed-autoscaling": [_seed_autoscaling(options)],
         "controlling": [_controlling(count, options) for count in ((50,) if quick else (500, 5000))],

@@ -80,8 +80,8 @@ class ComponentObjects:
         changes = await self._sets.apply(others, owner=self.owner(component))
         _demand_complete(changes)
         later = await self._sets.apply(managed, owner=owner_of_managed_resources(self.owner(component)))
-        if changes or later:
-            await self._note(managed)
+        for each in later.written:
+            self._writes.note(each)
         _demand_complete(later)
 
     async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:
@@ -135,13 +135,6 @@ class ComponentObjects:
             await self._cluster.discovery.require_gone(api_version, kind)
             return None
 
-    async def _note(self, managed: Iterable[Object]) -> None:
-        for each in managed:
-            name = key(each)
-            live = await self._cluster.client.find(MANAGED_RESOURCES, name.name, namespace=name.namespace)
-            if live is not None:
-                self._writes.note(live)
-
 
 def owner_of_managed_resources(owner: str) -> str:
     """The owner of a component's ManagedResources. Args: owner: of all else of it."""
@@ -153,10 +146,11 @@ def _is_managed_resource(obj: Object) -> bool:
 
 
 def _demand_complete(changes: ChangeSet) -> None:
-    if not changes.is_complete:
+    """That what is not desired any more goes later is no failure."""
+    if changes.pending or changes.errors:
         raise ComponentError(_problems(changes))
 
 
 def _problems(changes: ChangeSet) -> str:
     errors = [f"{name}: {error}" for name, error in sorted(changes.errors.items())]
-    return "; ".join([*errors, *(f"{name} is being deleted" for name in sorted(changes.pending))])
+    return "; ".join([*errors, *(f"{name} is being deleted" for name in sorted([*changes.pending, *changes.going]))])

@@ -79,13 +79,17 @@ class ChangeSet:
     removed: list[str] = field(default_factory=list)
     """Their deletion was accepted."""
     pending: list[str] = field(default_factory=list)
-    """What is being deleted and not gone yet, be it desired or not: the owner is reported when it is."""
+    """What is desired and being deleted: the owner is reported when it is gone."""
+    going: list[str] = field(default_factory=list)
+    """What is not desired, and being deleted: likewise."""
     errors: dict[str, str] = field(default_factory=dict)
     """What could not be written or removed, and why."""
+    written: list[Object] = field(default_factory=list)
+    """What was created or updated, as the API server has it since."""
 
     @property
     def is_complete(self) -> bool:
-        return not (self.pending or self.errors)
+        return not (self.going or self.pending or self.errors)
 
     def __bool__(self) -> bool:
         """Whether anything was written."""
@@ -197,7 +201,7 @@ class ObjectSets:
         if not was_deleting and is_there:
             changes.removed.append(text)
         if self._live.observed(resource, name) is not None and is_there:
-            changes.pending.append(text)
+            changes.going.append(text)
 
     async def _delete(self, resource: Resource, name: Key, owner: str, uid_: str, version: int) -> bool:
         """Delete exactly the object that was looked at, if it is still the owner's; False: it is not there, or not.
@@ -240,10 +244,10 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
     except (KubeError, MergeError, NotOursError) as error:
         changes.errors[application.text] = str(error)
     else:
-        if written.before is None:
-            changes.created.append(application.text)
-        elif written.differs:
-            changes.updated.append(application.text)
+        if not written.differs:
+            return
+        (changes.created if written.before is None else changes.updated).append(application.text)
+        changes.written.append(written.after)
 
 
 class _Application(Application):

@@ -20,10 +20,13 @@ def missing_metadata(manifest: Object, live: Object) -> Object | None:
     return {"metadata": wanted} if wanted else None
 
 
-async def share(client: Client, resource: Resource, manifest: Object) -> Object:
-    """The object, with the labels and annotations of the manifest. Raises KubeError."""
+async def share(client: Client, resource: Resource, manifest: Object, *, live: Object | None = None) -> Object:
+    """The object, with the labels and annotations of the manifest.
+
+    Args: live: as it has just been read; None: it is read. Raises KubeError.
+    """
     name = key(manifest)
-    live = await client.find(resource, name.name, namespace=name.namespace)
+    live = live or await client.find(resource, name.name, namespace=name.namespace)
     if live is None:
         try:
             return await client.create(resource, manifest)

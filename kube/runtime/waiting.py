@@ -1,8 +1,9 @@
-"""Waiting for one object: until it is as something needs it, or gone.
+"""Waiting for one object, until it is as something needs it, or gone; or until none of several is left.
 
     waiting = Waiting(client=client, caches=caches, discovery=discovery)
     deployment = await waiting.until_ready(DEPLOYMENTS, Key("shop", "front"), unready, seconds=300)
     await waiting.until_gone(NAMESPACES, Key("", "shop"), seconds=600)
+    await waiting.until_none(JOBS, Selection("shop"), seconds=600)
 
 The object is watched, alone, for as long as something waits for it. What is missing is a text, by which whoever waits
 can say for what (`report`). That an object is gone is asked of the API server: a watch may be behind. Where there is no
@@ -15,10 +16,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from kube.errors import KindGone, KindNotServed, KubeError, Untrusted
-from kube.objects import Key, Object, held_by, is_deleting, uid
+from kube.objects import Key, Object, held_by, is_deleting, key, uid
 from kube.resources import Resource
-from kube.runtime.cache import Caches, Change, Store, View, without_managed_fields
-from kube.runtime.client import Client
+from kube.runtime.cache import Caches, Store, View, without_managed_fields
+from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.discovery import Discovery
 
@@ -27,6 +28,8 @@ Unready = Callable[[Object | None], str]
 Report = Callable[[str], None]
 
 _UNKNOWN = "nothing is known of it yet"
+_NOT_DELETED = "it is not being deleted"
+_MOST_NAMED = 5
 _LOOK_SECONDS = 5.0
 """Between two looks whether the watch fails."""
 _BEHIND_SECONDS = 1.0
@@ -76,8 +79,10 @@ class Waiting:
             Untrusted: a certificate is not accepted.
             Exception: what `unready` raises.
         """
+        live: Object | None = None
 
         async def missing(store: Store[Object]) -> str:
+            nonlocal live
             if 0 < store.version(wanted) < since:
                 return _UNKNOWN
             live = store.get(wanted)
@@ -85,7 +90,9 @@ class Waiting:
                 return ""
             return unready(live) or ("it does not exist" if live is None else "")
 
-        return await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="ready") or {}
+        what, view = f"{resource.kind} {wanted}", _view_of(resource, wanted)
+        await self._until(what, view, missing, seconds=seconds, report=report, aim="ready")
+        return live or {}
 
     async def until_gone(
         self,
@@ -118,9 +125,48 @@ class Waiting:
                 live = await self.find(resource, wanted)
             if live is None or its_uid not in ("", uid(live)):
                 return ""
-            return held(live) if is_deleting(live) else "it is not being deleted"
+            return held(live) if is_deleting(live) else _NOT_DELETED
 
-        await self._until(resource, wanted, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+        what, view = f"{resource.kind} {wanted}", _view_of(resource, wanted)
+        await self._until(what, view, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+
+    async def until_none(
+        self,
+        resource: Resource,
+        selection: Selection,
+        *,
+        seconds: float,
+        counts: Callable[[Object], bool] = lambda _: True,
+        report: Report = _silent,
+    ) -> None:
+        """Return once the API server says that none of the selected objects is there, or that there is no such kind.
+
+        Args:
+            resource: their kind.
+            selection: where they are, and their labels.
+            seconds: how long to wait at most.
+            counts: whether an object has to go.
+            report: called with what is left, each time that it changes.
+
+        Raises:
+            NotInTimeError: some are left; the text names the first ones, and what they wait for.
+            KubeError: the API server does not answer.
+        """
+
+        async def missing(store: Store[Object]) -> str:
+            left = [each for each in store.values() if counts(each)]
+            left = left or [each for each in await self._list(resource, selection) if counts(each)]
+            return _named(left)
+
+        what, view = f"what there is of {resource.kind}", _view(resource, selection)
+        await self._until(what, view, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+
+    async def _list(self, resource: Resource, selection: Selection) -> list[Object]:
+        try:
+            return await self._client.list(resource, selection)
+        except KindNotServed:
+            await self._discovery.require_gone(resource.api_version, resource.kind)
+            return []
 
     async def find(self, resource: Resource, wanted: Key) -> Object | None:
         """The object as the API server has it; None: it is not there, or there is no such kind. Raises KubeError."""
@@ -136,73 +182,88 @@ class Waiting:
 
     async def _until(
         self,
-        resource: Resource,
-        wanted: Key,
+        what: str,
+        view: View[Object],
         missing: Callable[[Store[Object]], Awaitable[str]],
         *,
         seconds: float,
         report: Report,
         aim: str,
         every: float | None = None,
-    ) -> Object | None:
-        """What is known of the object when nothing is missing. Args: every: looks again although nothing changed."""
+    ) -> None:
+        """Return when nothing is missing. Args: every: looks again although nothing changed."""
         last = _UNKNOWN
         limit = asyncio.timeout(seconds)
         try:
-            async with limit, self._followed(resource, wanted) as (store, changed):
+            async with limit, self._followed(view) as (store, changed):
                 while reason := await missing(store):
                     if reason != last:
                         last = reason
                         report(reason)
-                    await self._change(store, wanted, changed, every)
+                    await self._change(view, changed, every)
                     changed.clear()
-                return store.get(wanted)
+                return
         except TimeoutError:
             if not limit.expired():
                 raise
-        raise NotInTimeError(f"{resource.kind} {wanted} is not {aim} after {seconds:g} s: {last}")
+        raise NotInTimeError(f"{what} is not {aim} after {seconds:g} s: {last}")
 
     @asynccontextmanager
-    async def _followed(self, resource: Resource, wanted: Key) -> AsyncIterator[tuple[Store[Object], asyncio.Event]]:
-        """What is known of the object, and an event that is set when that changes."""
+    async def _followed(self, view: View[Object]) -> AsyncIterator[tuple[Store[Object], asyncio.Event]]:
+        """What is known of the objects, and an event that is set when that changes."""
         changed = asyncio.Event()
-
-        def note(change: Change[Object]) -> None:
-            if change.key == wanted:
-                changed.set()
-
-        view = View(
-            resource,
-            without_managed_fields,
-            field_selector=f"metadata.name={wanted.name}",
-            namespace=wanted.namespace,
-        )
         store = self._caches.acquire(view)
-        unsubscribe = store.subscribe(note)
+        unsubscribe = store.subscribe(lambda _: changed.set())
         try:
             await self._caches.tried(view, timeout=_LOOK_SECONDS)
-            await self._change(store, wanted, store.synced, None)
+            await self._change(view, store.synced, None)
             yield store, changed
         finally:
             unsubscribe()
             await asyncio.shield(self._caches.release(view))
 
-    async def _change(self, store: Store[Object], wanted: Key, event: asyncio.Event, seconds: float | None) -> None:
+    async def _change(self, view: View[Object], event: asyncio.Event, seconds: float | None) -> None:
         """Return when the event is set, or after so many seconds. Raises Untrusted."""
         pause = _LOOK_SECONDS if seconds is None else seconds
         while not event.is_set():
-            if self._caches.is_behind(store.view):
-                await self._check_trust(store.view.resource, wanted)
+            if self._caches.is_behind(view):
+                await self._check_trust(view)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await event.wait()
             if seconds is not None:
                 return
 
-    async def _check_trust(self, resource: Resource, wanted: Key) -> None:
+    async def _check_trust(self, view: View[Object]) -> None:
+        selection = Selection(view.namespace, view.label_selector, view.field_selector)
         try:
-            await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+            await self._client.list_page(view.resource, selection, form=Form.METADATA, limit=1)
         except Untrusted:
             raise
         except KubeError:
             return  # the watch goes on trying
+
+
+def _view_of(resource: Resource, wanted: Key) -> View[Object]:
+    return _view(resource, Selection(wanted.namespace, "", f"metadata.name={wanted.name}"))
+
+
+def _view(resource: Resource, selection: Selection) -> View[Object]:
+    return View(
+        resource,
+        without_managed_fields,
+        label_selector=selection.label_selector,
+        field_selector=selection.field_selector,
+        namespace=selection.namespace,
+        streams=True,
+    )
+
+
+def _named(left: list[Object]) -> str:
+    """What each of the first ones waits for; empty: nothing is left."""
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    return ", ".join(f"{key(each)} ({_held(each)})" for each in left[:_MOST_NAMED]) + more
+
+
+def _held(obj: Object) -> str:
+    return held_by(obj) if is_deleting(obj) else _NOT_DELETED

@@ -1,7 +1,9 @@
 """Secrets of control planes: as the original writes them, made once, taken over, rotated and cleaned up."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 import yaml
 
 from agent.gardenlet.secrets_manager.manager import SecretsError, SecretsManager, restore
-from agent.gardenlet.secrets_manager.rules.configs import Config
+from agent.gardenlet.secrets_manager.rules.configs import Config, Data, Given, Made
 from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.stored import secret, stored
@@ -39,7 +41,7 @@ from kit.world import World, connected
 from kube.errors import KubeError
 from kube.objects import Object, labels, metadata
 from kube.runtime.client import Client
-from kube.x509 import Profile, load_certificates, make_from_profile, make_rsa_key, profile_of, rsa_key_pem
+from kube.x509 import Certificate, Profile, load_certificates, make_from_profile, make_rsa_key, profile_of, rsa_key_pem
 
 RECORDED = Path(__file__).parents[1] / "conformance" / "gardenlet" / "secrets.yaml"
 NOT_MADE = {
@@ -50,6 +52,7 @@ NOT_MADE = {
     "vpn-seed-server-tlsauth": "a key of OpenVPN: there is no tunnel yet",
 }
 PROGRAM = "secrets-manager"
+PATIENCE = 60.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SERVER = server("server", "server", CA, ["server.example.com", "10.0.0.1"])
 CLIENT = client("client", "system:client", CA, groups=["system:masters"])
@@ -392,3 +395,33 @@ async def test_a_foreign_secret_of_that_name_is_in_the_way(world: World, open_ma
     await world.create(secret(world.namespace, "ca", {}, {"a": b"b"}))
     with pytest.raises(SecretsError, match="ca is in the way of ca: "):
         await (await open_manager()).generate(CA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slow(Config):
+    """Takes until the event loop has its turn: made on the loop, it would never end."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def described(self) -> dict[str, Any]:
+        return {"kind": "slow"}
+
+    def make(self, given: Given, /) -> Made:
+        del given
+        turn = threading.Event()
+        self.loop.call_soon_threadsafe(turn.set)
+        assert turn.wait(PATIENCE)
+        return Made({"made": b"in time"})
+
+    def fits(self, data: Data, ca: Certificate | None, /) -> bool:
+        del data, ca
+        return False
+
+
+async def test_contents_are_made_beside_the_event_loop(open_manager: Open) -> None:
+    """Ten at once, more than there are cores: while one is made, the loop has its turn."""
+    manager = await open_manager()
+    loop = asyncio.get_running_loop()
+    configs = [_Slow(name=f"slow-{number}", loop=loop) for number in range(10)]
+    await asyncio.gather(*map(manager.generate, configs))
+    assert {manager.get(each.name).current.data["made"] for each in configs} == {b"in time"}

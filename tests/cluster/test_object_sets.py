@@ -201,7 +201,7 @@ async def test_an_object_that_has_to_wait_is_pending_until_it_is_gone(place: Pla
     await soon(lambda: "one" in place.changed, "the finalizer to be seen")
     await place.apply()
     again = await place.apply()
-    assert (kinds_in(again.pending), again.removed, again.is_complete) == (["ConfigMap"], [], False)
+    assert (kinds_in(again.going), again.removed, again.is_complete) == (["ConfigMap"], [], False)
     assert kinds_in((await place.apply(config_map("a"))).pending) == ["ConfigMap"]
     place.changed.clear()
     await place.patch("ConfigMap", "a", {"metadata": {"finalizers": None}})

@@ -12,6 +12,7 @@ import ssl
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import dropwhile
 from pathlib import Path
 
@@ -57,6 +58,7 @@ SHOOT: Object = {
 }
 PATH = SHOOTS.path(namespace=NAMESPACE, name=NAME)
 SECONDS = 180.0
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class Meadow:
@@ -214,6 +216,18 @@ def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meado
     meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
     meadow.wait("Reconcile", RECONCILE)
     assert (meadow.secrets(), meadow.replicas(), sorted(meadow.processes())) == (keys, replicas, processes)
+
+
+def test_a_reconciliation_that_changes_nothing_writes_its_status_and_asks_etcds(meadow: Meadow) -> None:
+    """The Cluster object shows the status of the Shoot, when it begins and when it ends."""
+    with closing(meadow.garden.audit()) as in_garden, closing(meadow.seed.audit()) as in_seed:
+        marks = in_garden.mark(), in_seed.mark()
+        meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+        meadow.wait("Reconcile", "again")
+        garden = in_garden.count(since=marks[0], user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
+        seed = in_seed.count(since=marks[1], user_agent="gardenlet/", verbs=WRITES)
+    assert garden.keys() <= {("patch", "shoots/status"), ("patch", "events"), ("create", "events")}
+    assert seed == {("update", "clusters"): 2, ("update", "etcds"): 2}
 
 
 def test_it_sleeps_and_wakes_with_its_data(meadow: Meadow) -> None:

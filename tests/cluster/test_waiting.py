@@ -16,7 +16,7 @@ from kube.errors import Untrusted
 from kube.objects import Key, Object, resource_version, uid
 from kube.resources import CONFIG_MAPS, Resource
 from kube.runtime.cache import Caches
-from kube.runtime.client import Client
+from kube.runtime.client import Client, Selection
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.discovery import Discovery
 from kube.runtime.transport import Transport
@@ -112,6 +112,41 @@ async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: W
 async def test_of_a_kind_that_does_not_exist_nothing_is_left(world: World, waiting: Waiting) -> None:
     unknown = Resource("nothing.example.com", "v1", "Nothing", "nothings", namespaced=True)
     await waiting.until_gone(unknown, Key(world.namespace, "a"), seconds=PATIENCE)
+
+
+async def test_all_that_counts_is_waited_for(world: World, waiting: Waiting) -> None:
+    """Also what comes meanwhile; what is left is named, with what it waits for."""
+    selection, reported = Selection(world.namespace, label_selector="of=all"), asyncio.Queue[str]()
+    for name in ("a", "b"):
+        await world.create(config_map(name, labels={"of": "all"}))
+    await world.create(config_map("kept", {"kept": "yes"}, labels={"of": "all"}))
+    await world.create(config_map("other"))
+    gone = asyncio.create_task(
+        waiting.until_none(
+            CONFIG_MAPS,
+            selection,
+            seconds=PATIENCE,
+            counts=lambda each: "kept" not in (each.get("data") or {}),
+            report=reported.put_nowait,
+        )
+    )
+    a, b, c = (f"{world.namespace}/{name}" for name in "abc")
+    assert await reported.get() == f"{a} (it is not being deleted), {b} (it is not being deleted)"
+    await world.create(config_map("c", labels={"of": "all"}))
+    await world.patch("ConfigMap", "c", HELD)
+    await world.delete("ConfigMap", "a")
+    await world.delete("ConfigMap", "b")
+    while await reported.get() != f"{c} (it is not being deleted)":
+        continue
+    await world.delete("ConfigMap", "c")
+    assert await reported.get() == f"{c} (waits for example.com/wait)"
+    await world.patch("ConfigMap", "c", FREE)
+    await gone
+
+
+async def test_of_a_kind_that_does_not_exist_none_is_left(world: World, waiting: Waiting) -> None:
+    unknown = Resource("nothing.example.com", "v1", "Nothing", "nothings", namespaced=True)
+    await waiting.until_none(unknown, Selection(world.namespace), seconds=PATIENCE)
 
 
 async def test_a_certificate_that_is_not_accepted_ends_the_waiting(world: World, cluster: Cluster) -> None:

@@ -30,3 +30,6 @@ class NoWaiting(Waiting):
 
     async def until_gone(self, *_: Any, **__: Any) -> None:
         return
+
+    async def until_none(self, *_: Any, **__: Any) -> None:
+        return

@@ -87,8 +87,11 @@ class ExtensionObjects:
         is_demanded: bool = False,
         operation: str = keys.OPERATION_RECONCILE,
         data_changed: str = "",
+        live: Object | None = None,
     ) -> Asked:
-        """Write the object, and ask its extension if anything is new; for the arguments see `Question`.
+        """Write the object, and ask its extension if anything is new; for the other arguments see `Question`.
+
+        Args: live: as it has just been read; None: it is read.
 
         Raises:
             ReconcileError: it is too large, or others keep writing it.
@@ -98,10 +101,11 @@ class ExtensionObjects:
         question = Question(
             kind=kind, manifest=manifest, operation=operation, is_demanded=is_demanded, data_changed=data_changed
         )
-        name = key(manifest)
+        name, read = key(manifest), live
 
         async def ask(*, is_last: bool) -> Asked:
-            live = await self._living(kind, name)
+            nonlocal read
+            live, read = await self._living(kind, name, read), None
             if live is None:
                 asked = kick(operation, now=self._clock())
                 await self._client.create(kind.resource, question.body(None, asked))
@@ -169,11 +173,16 @@ class ExtensionObjects:
         live = await self._waiting.find(kind.resource, name)
         return None if live is None else await self._annotate(kind, live, keys.OPERATION_MIGRATE)
 
-    async def delete(self, kind: Kind, name: Key) -> None:
-        """Confirm the deletion, and ask for it. Raises KubeError."""
-        live = await self._waiting.find(kind.resource, name)
-        if live is not None:
-            await self._mirror(kind).confirm_and_delete(live)
+    async def delete(self, kind: Kind, name: Key, *, live: Object | None = None) -> str:
+        """Confirm the deletion, and ask for it. Returns the uid of what goes; empty: there is nothing.
+
+        Args: live: as it has just been read; None: it is read. Raises KubeError.
+        """
+        live = live or await self._waiting.find(kind.resource, name)
+        if live is None:
+            return ""
+        await self._mirror(kind).confirm_and_delete(live)
+        return uid(live)
 
     async def _annotate(self, kind: Kind, live: Object, operation: str) -> Asked:
         await self._let_pass(live)
@@ -181,9 +190,9 @@ class ExtensionObjects:
         await self._mirror(kind).annotate(live, asked)
         return Asked(kind, key(live), asked[keys.TIMESTAMP])
 
-    async def _living(self, kind: Kind, name: Key) -> Object | None:
+    async def _living(self, kind: Kind, name: Key, live: Object | None) -> Object | None:
         """An object that is being deleted is waited for: the next one is another."""
-        live = await self._client.find(kind.resource, name.name, namespace=name.namespace)
+        live = live or await self._client.find(kind.resource, name.name, namespace=name.namespace)
         if live is not None and is_deleting(live):
             await self.wait_until_gone(kind, name)
             return None
@@ -246,11 +255,16 @@ class ExtensionObjects:
                 or_gone=True,
             )
 
-    async def wait_until_gone(self, kind: Kind, name: Key) -> None:
-        """Return as well if there is no such kind. Raises ExtensionError, KubeError."""
-        live = await self._waiting.find(kind.resource, name)
-        if live is None:
-            return
+    async def wait_until_gone(self, kind: Kind, name: Key, *, its_uid: str = "") -> None:
+        """Return as well if there is no such kind.
+
+        Args: its_uid: of the one that goes; empty: of what is there. Raises ExtensionError, KubeError.
+        """
+        if not its_uid:
+            live = await self._waiting.find(kind.resource, name)
+            if live is None:
+                return
+            its_uid = uid(live)
         asked = Asked(kind, name, "")
 
         def held(live: Object) -> str:
@@ -258,7 +272,7 @@ class ExtensionObjects:
 
         async with self._patience(asked, f"Failed to delete {asked}") as patience:
             await self._waiting.until_gone(
-                kind.resource, name, seconds=kind.longest, its_uid=uid(live), report=patience.report, held=held
+                kind.resource, name, seconds=kind.longest, its_uid=its_uid, report=patience.report, held=held
             )
 
     @asynccontextmanager

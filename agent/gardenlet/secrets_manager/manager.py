@@ -91,6 +91,7 @@ class SecretsManager:
         self._used: set[str] = set()
         self._locks: dict[str, asyncio.Lock] = {}
         self._of_others: list[Stored] | None = None
+        self._looking_at_others = asyncio.Lock()
 
     @classmethod
     async def open(
@@ -260,9 +261,10 @@ class SecretsManager:
 
     async def _data_of_others(self, config_name: str) -> Mapping[str, bytes] | None:
         """What somebody has put into a Secret for this config, to be used in place of something new."""
-        if self._of_others is None:
-            selection = Selection(namespace=self._namespace, label_selector=names.USE_DATA_FOR)
-            self._of_others = [stored(each) for each in await self._client.list(SECRETS, selection)]
+        async with self._looking_at_others:
+            if self._of_others is None:
+                selection = Selection(namespace=self._namespace, label_selector=names.USE_DATA_FOR)
+                self._of_others = [stored(each) for each in await self._client.list(SECRETS, selection)]
         found = [each for each in self._of_others if each.labels[names.USE_DATA_FOR] == config_name]
         if len(found) > 1:
             raise SecretsError(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.gardenlet.flow.graph import Snapshot, TaskFailure
+from agent.gardenlet.shoot.main import controller
 from agent.gardenlet.shoot.main.rules import cluster, seed, status
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
@@ -14,8 +15,10 @@ from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import operation_of
 from kit.garden_objects import garden_object
 from kube.clock import format_time
-from kube.objects import Object
+from kube.objects import Key, Object
+from kube.runtime.cache import Change
 from kube.runtime.controller import ReconcileError
+from kube.runtime.queue import CHANGE, Priority
 
 NOW = datetime(2024, 1, 1, 22, 10, tzinfo=UTC)
 GARDENER = {"id": "i", "name": "g", "version": "1"}
@@ -214,6 +217,26 @@ def _seed(**status: Any) -> Object:
 )
 def test_seed_is_ready(found: Object, problem: str) -> None:
     assert seed.problem(found, gardener=GARDENER) == problem
+
+
+class _Added(list[Key]):
+    """A queue that notes what is added."""
+
+    def add(self, key: Key, priority: Priority = CHANGE) -> None:
+        assert priority == CHANGE
+        self.append(key)
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "released"),
+    [("own", _seed(), True), ("own", _seed(conditions=[]), False), ("other", _seed(), False), ("own", None, False)],
+)
+def test_what_waits_for_the_seed_comes_when_that_is_ready(name: str, found: Object | None, released: bool) -> None:
+    held, waiting = {Key("garden-dev", "s")}, {Key("garden-dev", "s")}
+    queue: Any = _Added()
+    handle = controller.released(held, "own", GARDENER)
+    handle(queue, Change(key=Key("", name), old=None, new=found, initial=False))
+    assert (set(queue), held) == ((waiting, set()) if released else (set(), waiting))
 
 
 # --- the status

@@ -1,26 +1,42 @@
 """Cluster objects in the seed: written if they would say something new."""
 
+from contextlib import suppress
+
 from gardener.api.extensions import CLUSTERS
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, annotations, key, metadata, spec
 from kube.runtime.client import Client
 
 
-async def write(seed: Client, wanted: Object) -> None:
-    """Args: wanted: see `rules.cluster`. Raises KubeError."""
+async def write(seed: Client, wanted: Object, *, known: Object | None = None) -> Object:
+    """The object as it is then.
+
+    Args:
+        seed: its client.
+        wanted: see `rules.cluster`.
+        known: what this function returned in the same operation; it is not read again unless others have changed it.
+
+    Raises: KubeError.
+    """
+    if known is not None:
+        with suppress(Conflict, NotFound):
+            return await _update(seed, known, wanted)
     name = key(wanted).name
     live = await seed.find(CLUSTERS, name)
     if live is None:
         try:
-            await seed.create(CLUSTERS, wanted)
-            return
+            return await seed.create(CLUSTERS, wanted)
         except AlreadyExists:
             live = await seed.get(CLUSTERS, name)
+    return await _update(seed, live, wanted)
+
+
+async def _update(seed: Client, live: Object, wanted: Object) -> Object:
     notes = {**annotations(live), **annotations(wanted)}
     if spec(live) == spec(wanted) and annotations(live) == notes:
-        return
+        return live
     meta = {**metadata(live), "annotations": notes}
-    await seed.replace(CLUSTERS, {**live, "metadata": meta, "spec": spec(wanted)})
+    return await seed.replace(CLUSTERS, {**live, "metadata": meta, "spec": spec(wanted)})
 
 
 async def delete(seed: Client, name: str) -> None:

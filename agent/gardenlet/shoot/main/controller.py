@@ -2,6 +2,7 @@
 
 Shoots  of the own Seed: that come, at a time that spreads them; that are asked for something (their generation), or are
         to be deleted: at once
+Seeds   the own one, once it is ready: Shoots whose operations wait for that
 
 Control planes run as processes of this computer so far: on another seed, Shoots are left alone.
 """
@@ -17,12 +18,13 @@ from agent.gardenlet.shoot.main.flows.delete import DELETE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
 from agent.gardenlet.shoot.main.preview import ShootPreviews
 from agent.gardenlet.shoot.main.reconcile import Reconciler
+from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Timing
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
 from gardener.api.garden import SHOOTS
-from kube.objects import Object, text
+from kube.objects import Key, Object, text
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, changed
@@ -50,7 +52,8 @@ def declare(context: Context) -> ControlLoop:
         is_asked=context.api.is_due,
     )
     shoots = loop.watch(garden.caches, shoots_view(context.seed_name), _spread(timing, context))
-    seeds = loop.watch(garden.caches, SEEDS_VIEW)
+    held = set[Key]()
+    seeds = loop.watch(garden.caches, SEEDS_VIEW, released(held, context.seed_name, context.gardener))
     registrations = loop.watch(garden.caches, CONTROLLER_REGISTRATIONS_VIEW)
     objects = ComponentObjects(seed, scope="shoot", writes=context.writes)
     clusters = ShootClusters(seed.client, context.clusters, context.config.shoot_client_connection, resolves=_resolves)
@@ -72,6 +75,7 @@ def declare(context: Context) -> ControlLoop:
         garden_waiting=Waiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
         shoot_clusters=clusters,
         timing=timing,
+        held=held,
         flows=FLOWS,
         records=context.flows,
         recorder=context.garden_recorder,
@@ -94,6 +98,26 @@ def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
             queue.add_after(change.key, delay, RESYNC if change.initial else CHANGE)
         elif asks(change):
             queue.add(change.key, CHANGE)
+
+    return handle
+
+
+def released(held: set[Key], seed_name: str, gardener: Object) -> EventHandler[Object]:
+    """What waits for the Seed comes as soon as that is ready: each of its reconciliations takes a moment.
+
+    Args:
+        held: Shoots that wait; none does afterwards.
+        seed_name: of the own Seed.
+        gardener: id, name and version of this gardenlet.
+    """
+
+    def handle(queue: Queue, change: Change[Object]) -> None:
+        if change.key.name != seed_name or change.new is None:
+            return
+        if not problem(change.new, gardener=gardener):
+            for each in held:
+                queue.add(each, CHANGE)
+            held.clear()
 
     return handle
 

@@ -5,7 +5,7 @@ ends where it would have ended the first time.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -48,11 +48,15 @@ class Found:
         address: of the API server: an IP address, or a host name.
         port: at which it is reached at that address.
         cluster_ip: of its Service.
+        stale: Extensions that the Shoot does not ask for.
+        has_token: whether there is one for the Shoot's API server.
     """
 
     address: str = ""
     port: int = 443
     cluster_ip: str = ""
+    stale: Sequence[Key] = ()
+    has_token: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,12 +173,12 @@ class ShootOperation:
 
     # --- extension objects
 
-    async def ask(self, kind: Kind, manifest: Object, *, is_demanded: bool = False) -> None:
+    async def ask(self, kind: Kind, manifest: Object, *, is_demanded: bool = False, live: Object | None = None) -> None:
         """Write the object, and ask its extension if anything is new, or if it is demanded.
 
-        Raises: ReconcileError, KubeError.
+        Args: live: as it has just been read; None: it is read. Raises: ReconcileError, KubeError.
         """
-        asked = await self.extensions.deploy(kind, manifest, is_demanded=is_demanded)
+        asked = await self.extensions.deploy(kind, manifest, is_demanded=is_demanded, live=live)
         self._asked[kind.resource, asked.name] = asked
 
     async def until_answered(self, kind: Kind, name: Key) -> Object:

@@ -54,7 +54,7 @@ from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
 
 SEED_SECONDS = 15.0
-"""Until a Seed that is not ready is looked at again."""
+"""Until a Seed that is not ready is looked at again, although it has not changed."""
 _BASTIONS_SECONDS = 15.0
 _EVENTS = {
     operations.DELETE: ("Deleting", "Deleted", "DeleteError"),
@@ -74,7 +74,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Attributes: period: seconds between reports of the progress, at least."""
+    """Attributes:
+    held: Shoots whose operation begins once the Seed is ready.
+    period: seconds between reports of the progress, at least.
+    """
 
     config: GardenletConfiguration
     seed_name: str
@@ -92,6 +95,7 @@ class Reconciler:
     garden_waiting: Waiting
     shoot_clusters: ShootClusters
     timing: Timing
+    held: set[Key]
     flows: Flows
     records: FlowRecords
     recorder: EventRecorder
@@ -145,10 +149,12 @@ class Reconciler:
             await self._not_initialized(shoot, kind, error)
             raise ReconcileError(str(error)) from error
         shoot = await self.statuses.write(shoot, {"uid": text(at(shoot, "status", "uid")) or uid(shoot)})
-        if problem := await self._unready(shoot, around):
+        problem, written = await self._unready(shoot, around)
+        if problem:
+            self.held.add(key(shoot))
             await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
             return RequeueAfter(SEED_SECONDS)
-        return await self._carry_out(shoot, kind, around)
+        return await self._carry_out(shoot, kind, around, written)
 
     async def _begin(self, shoot: Object, kind: str, technical_id: str) -> Object:
         fields = status.begun(shoot, kind, gardener=self.gardener, technical_id=technical_id, now=self.clock())
@@ -156,17 +162,17 @@ class Reconciler:
             fields["observedOperationSequence"] = at(shoot, "operation", "sequence")
         return await self.statuses.write(shoot, fields)
 
-    async def _unready(self, shoot: Object, around: Surroundings) -> str:
+    async def _unready(self, shoot: Object, around: Surroundings) -> tuple[str, Object | None]:
+        """What is missing, empty if nothing, and the Cluster object."""
         own = self._own_seed()
         if not is_deleting(own) and (found := seed.problem(own, gardener=self.gardener)):
-            return f"seed is not yet ready: {found}"
+            return f"seed is not yet ready: {found}", None
         try:
-            await self._write_cluster(shoot, around)
+            return "", await self._write_cluster(shoot, around)
         except KubeError as error:
-            return f"could not sync cluster resource to seed: {error}"
-        return ""
+            return f"could not sync cluster resource to seed: {error}", None
 
-    async def _carry_out(self, shoot: Object, kind: str, around: Surroundings) -> Result:
+    async def _carry_out(self, shoot: Object, kind: str, around: Surroundings, cluster_object: Object | None) -> Result:
         begun, done, failed = _EVENTS.get(kind, ("Reconciling", "Reconciled", "ReconcileError"))
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
@@ -183,7 +189,7 @@ class Reconciler:
         shoot = await self._succeed(shoot, kind)
         if kind == operations.DELETE:
             return await self._finalise(shoot)
-        await self._write_cluster(shoot, around)
+        await self._write_cluster(shoot, around, known=cluster_object)
         return self._later(shoot)
 
     async def _run(self, shoot: Object, kind: str, around: Surroundings) -> None:
@@ -203,7 +209,8 @@ class Reconciler:
     ) -> ShootOperation:
         """Args: shoot: as it is once the operation has begun. made: its Secrets. Raises ReconcileError, KubeError."""
         namespace = text(at(shoot, "status", "technicalID"))
-        lives = await self._lives(namespace)
+        # All others make it, if need be.
+        lives = kind != operations.DELETE or await self._lives(namespace)
         return ShootOperation(
             config=self.config,
             kind=kind,
@@ -328,11 +335,14 @@ class Reconciler:
             raise ReconcileError(f"Seed {self.seed_name} is not known yet")
         return own
 
-    async def _write_cluster(self, shoot: Object, around: Surroundings) -> None:
+    async def _write_cluster(
+        self, shoot: Object, around: Surroundings, *, known: Object | None = None
+    ) -> Object | None:
         technical_id = text(at(shoot, "status", "technicalID"))
-        if technical_id:
-            wanted = cluster.cluster(technical_id, shoot=shoot, seed=self._own_seed(), profile=around.profile)
-            await cluster_objects.write(self.seed.client, wanted)
+        if not technical_id:
+            return None
+        wanted = cluster.cluster(technical_id, shoot=shoot, seed=self._own_seed(), profile=around.profile)
+        return await cluster_objects.write(self.seed.client, wanted, known=known)
 
 
 def _may_exist(shoot: Object) -> bool:

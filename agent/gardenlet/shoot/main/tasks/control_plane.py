@@ -1,7 +1,6 @@
 """The API server of a Shoot, its controller manager, and its resource manager."""
 
 import base64
-from contextlib import suppress
 from datetime import timedelta
 
 from agent.gardenlet.components import kube_apiserver, kube_controller_manager
@@ -20,7 +19,6 @@ from agent.gardenlet.shoot.main.tasks import foundation
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.health.checks.rule import outdated
-from kube.errors import NotFound
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Key, Object, annotations, integer, mapping, mappings, metadata, spec, string_map, text
 from kube.paths import at
@@ -36,6 +34,7 @@ from kube.resources import (
     SERVICES,
 )
 from kube.runtime.controller import ReconcileError, TerminalError
+from kube.runtime.threads import KEYS
 from kube.x509 import make_client
 
 _API_SERVER_SECONDS, _OTHERS_SECONDS, _TOKEN_SECONDS, _GONE_SECONDS = 300.0, 180.0, 120.0, 300.0
@@ -213,25 +212,27 @@ async def deploy_resource_manager(operation: ShootOperation) -> None:
     if operation.is_asleep or not await _needs_certificate(operation):
         await _deploy_resource_manager(operation)
     else:
-        await _write_certificate(operation)
-        await _deploy_resource_manager(operation, bootstrap=_BOOTSTRAP)
+        await _deploy_resource_manager(operation, await KEYS.compute(_bootstrap_secret, operation))
         access = Key(operation.technical_id, access_secret_name(RESOURCE_MANAGER))
         await operation.waiting.until_ready(
             SECRETS, access, token_bootstrap.no_token, seconds=_TOKEN_SECONDS, report=waits_for
         )
         await _deploy_resource_manager(operation)
-    await _remove_certificate(operation)
 
 
 async def _needs_certificate(operation: ShootOperation) -> bool:
     client, namespace = operation.seed.client, operation.technical_id
     access = await client.find(SECRETS, access_secret_name(RESOURCE_MANAGER), namespace=namespace)
+    if access is None:
+        return True
     managed = await client.find(MANAGED_RESOURCES, resource_manager.MANAGED_RESOURCE, namespace=namespace)
     return token_bootstrap.is_needed(access, managed, now=operation.seed.clock())
 
 
-async def _deploy_resource_manager(operation: ShootOperation, *, bootstrap: str = "") -> None:
-    await _deploy(operation, RESOURCE_MANAGER, _resource_manager_objects(operation, bootstrap=bootstrap))
+async def _deploy_resource_manager(operation: ShootOperation, *bootstrap: Object) -> None:
+    """Args: bootstrap: the Secret with a certificate, which goes when it is deployed without."""
+    objects = _resource_manager_objects(operation, bootstrap=_BOOTSTRAP if bootstrap else "")
+    await _deploy(operation, RESOURCE_MANAGER, [*bootstrap, *objects])
 
 
 def _resource_manager_objects(operation: ShootOperation, *, bootstrap: str = "") -> list[Object]:
@@ -253,8 +254,8 @@ def _resource_manager_objects(operation: ShootOperation, *, bootstrap: str = "")
     return resource_manager.objects(values)
 
 
-async def _write_certificate(operation: ShootOperation) -> None:
-    """A new one each time: it lives for minutes."""
+def _bootstrap_secret(operation: ShootOperation) -> Object:
+    """With a new certificate each time: it lives for minutes. Raises ReconcileError."""
     authority = authority_in(operation.keys.get(tables.CA_CLIENT.name).current.data)
     if authority is None:
         raise ReconcileError("the authority for clients of the Shoot can't be read")
@@ -269,14 +270,7 @@ async def _write_certificate(operation: ShootOperation) -> None:
     name = operation.technical_id
     content = kubeconfig(name, server=_SERVER, ca_bundle=foundation.ca_bundle(operation), user=user)
     data = {"kubeconfig": _encoded(content)}
-    await _remove_certificate(operation)
-    await operation.seed.client.create(SECRETS, made(SECRETS, _BOOTSTRAP, namespace=name, type="Opaque", data=data))
-
-
-async def _remove_certificate(operation: ShootOperation) -> None:
-    if await operation.seed.client.find(SECRETS, _BOOTSTRAP, namespace=operation.technical_id) is not None:
-        with suppress(NotFound):
-            await operation.seed.client.delete(SECRETS, _BOOTSTRAP, namespace=operation.technical_id)
+    return made(SECRETS, _BOOTSTRAP, namespace=name, type="Opaque", data=data)
 
 
 _SERVER = f"https://{kube_apiserver.NAME}"

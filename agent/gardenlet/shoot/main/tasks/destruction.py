@@ -1,5 +1,6 @@
 """The end of a Shoot in its seed: what was applied to its cluster, and in the end its namespace."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from agent.gardenlet.components import kube_apiserver, referenced_resources
@@ -29,7 +30,7 @@ async def delete_managed_resources(operation: ShootOperation) -> None:
 
 async def wait_for_managed_resources(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
-    await _wait(operation, await _managed(operation, _OF_GARDENER))
+    await _wait(operation, _OF_GARDENER)
 
 
 async def wait_for_all_of_shoot(operation: ShootOperation) -> None:
@@ -37,10 +38,10 @@ async def wait_for_all_of_shoot(operation: ShootOperation) -> None:
 
     Raises: NotInTimeError, KubeError.
     """
-    await _wait(operation, [each for each in await _managed(operation) if not spec(each).get("class")])
+    await _wait(operation, "", counts=lambda each: not spec(each).get("class"))
 
 
-async def _managed(operation: ShootOperation, selector: str = "") -> list[Object]:
+async def _managed(operation: ShootOperation, selector: str) -> list[Object]:
     selection = Selection(namespace=operation.technical_id, label_selector=selector)
     try:
         return await operation.seed.client.list(MANAGED_RESOURCES, selection)
@@ -49,11 +50,11 @@ async def _managed(operation: ShootOperation, selector: str = "") -> list[Object
         return []
 
 
-async def _wait(operation: ShootOperation, listed: list[Object]) -> None:
-    for each in listed:
-        await operation.waiting.until_gone(
-            MANAGED_RESOURCES, key(each), seconds=_MANAGED_SECONDS, its_uid=uid(each), report=waits_for
-        )
+async def _wait(operation: ShootOperation, selector: str, *, counts: Callable[[Object], bool] = lambda _: True) -> None:
+    selection = Selection(namespace=operation.technical_id, label_selector=selector)
+    await operation.waiting.until_none(
+        MANAGED_RESOURCES, selection, seconds=_MANAGED_SECONDS, counts=counts, report=waits_for
+    )
 
 
 async def referenced(operation: ShootOperation) -> None:

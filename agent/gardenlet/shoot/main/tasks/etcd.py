@@ -51,7 +51,7 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
     if operation.is_asleep:
         manifest["spec"]["replicas"] = integer(at(live or {}, "spec", "replicas"))  # it goes to sleep later
     await operation.deploy(etcd.name(role), [each for each in objects if each is not manifest])
-    await operation.ask(ETCD, manifest)
+    await operation.ask(ETCD, manifest, live=live)
 
 
 def _between_members(operation: ShootOperation, role: str) -> Certificates | None:
@@ -91,7 +91,7 @@ async def scale(operation: ShootOperation, replicas: int) -> None:
     for name in _names(operation):
         live = await operation.seed.client.find(ETCDS, name.name, namespace=name.namespace)
         if live is not None:
-            await operation.ask(ETCD, _with_replicas(live, replicas))
+            await operation.ask(ETCD, _with_replicas(live, replicas), live=live)
     await wait(operation)
 
 
@@ -102,10 +102,10 @@ def _with_replicas(live: Object, replicas: int) -> Object:
 
 async def destroy(operation: ShootOperation) -> None:
     """Raises ExtensionError, KubeError."""
-    for name in _names(operation):
-        await operation.extensions.delete(ETCD, name)
-    for name in _names(operation):
-        await operation.extensions.wait_until_gone(ETCD, name)
+    going = {name: await operation.extensions.delete(ETCD, name) for name in _names(operation)}
+    for name, its_uid in going.items():
+        if its_uid:
+            await operation.extensions.wait_until_gone(ETCD, name, its_uid=its_uid)
 
 
 def _names(operation: ShootOperation) -> list[Key]:

@@ -14,7 +14,7 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
 from gardener.api.extensions import DNS_RECORDS
 from gardener.keys import ROLE_ISTIO_INGRESS as ISTIO_INGRESS
-from kube.objects import Key, Object, annotations, key, spec, text
+from kube.objects import Key, Object, annotations, key, spec, text, uid
 from kube.paths import at, mappings_at
 from kube.resources import SERVICES
 
@@ -32,9 +32,10 @@ async def service(operation: ShootOperation) -> None:
     if operation.is_local:
         wanted = {**wanted, "spec": {**spec(wanted), "type": "LoadBalancer"}}
     await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
-    name = key(wanted)
-    live = await operation.seed.client.get(SERVICES, name.name, namespace=name.namespace)
-    operation.found.cluster_ip = text(spec(live).get("clusterIP"))
+    if operation.is_asleep or not operation.is_local:  # else its address is waited for
+        name = key(wanted)
+        live = await operation.seed.client.get(SERVICES, name.name, namespace=name.namespace)
+        operation.found.cluster_ip = text(spec(live).get("clusterIP"))
 
 
 async def wait_for_address(operation: ShootOperation) -> None:
@@ -48,6 +49,8 @@ async def wait_for_address(operation: ShootOperation) -> None:
         seconds=_SERVICE_SECONDS,
         report=waits_for,
     )
+    if operation.is_local:
+        operation.found.cluster_ip = text(spec(live).get("clusterIP"))
     found = mappings_at(live, "status", "loadBalancer", "ingress")[0]
     operation.found.address = text(found.get("ip")) or text(found.get("hostname"))
     port = annotations(live).get(_PORT, "")
@@ -130,9 +133,10 @@ async def remove_external_name(operation: ShootOperation) -> None:
 async def _remove_name(operation: ShootOperation, role: str, served: Served | None) -> None:
     """With the credentials as they are now; raises ExtensionError, KubeError."""
     name = Key(operation.technical_id, dns_records.name(operation.name.name, role))
-    if await operation.seed.client.find(DNS_RECORDS, name.name, namespace=name.namespace) is None:
+    live = await operation.seed.client.find(DNS_RECORDS, name.name, namespace=name.namespace)
+    if live is None:
         return
     if served is not None and operation.namespace_lives:
         await operation.deploy(_SECRET.format(role), [dns_records.secret(_values(operation, role, served))])
-    await operation.extensions.delete(DNS_RECORD, name)
-    await operation.extensions.wait_until_gone(DNS_RECORD, name)
+    await operation.extensions.delete(DNS_RECORD, name, live=live)
+    await operation.extensions.wait_until_gone(DNS_RECORD, name, its_uid=uid(live))

@@ -46,12 +46,13 @@ def waits_until_gone(*stages: Stage) -> Run:
 
 async def delete_stale(operation: ShootOperation) -> None:
     """Raises KubeError."""
-    await _delete(operation, await stale(operation))
+    operation.found.stale = await stale(operation)
+    await _delete(operation, operation.found.stale)
 
 
 async def wait_until_stale_are_gone(operation: ShootOperation) -> None:
     """Raises ExtensionError, KubeError."""
-    await _wait_until_gone(operation, await stale(operation))
+    await _wait_until_gone(operation, operation.found.stale)
 
 
 async def stale(operation: ShootOperation) -> list[Key]:

@@ -45,7 +45,7 @@ async def namespace(operation: ShootOperation) -> None:
         extensions=wanted(operation.shoot, operation.registrations.values()),
     )
     for each in shoot_namespace.objects(values):
-        await share(client, NAMESPACES, each)
+        await share(client, NAMESPACES, each, live=live)
 
 
 async def _zones_of_volumes(operation: ShootOperation) -> list[str]:

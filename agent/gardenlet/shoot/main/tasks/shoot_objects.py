@@ -49,13 +49,15 @@ async def access(operation: ShootOperation) -> None:
         ca_bundle=foundation.ca_bundle(operation),
         tokens={name: gardener_access.token_in(secret) for name, secret in live.items()},
     )
+    operation.found.has_token = bool(values.tokens[gardener_access.EXTERNAL])
     await operation.deploy(gardener_access.MANAGED_RESOURCE, gardener_access.objects(values))
 
 
 async def connection(operation: ShootOperation) -> None:
     """There is one, to the version that was rolled out. Raises NotInTimeError, NoConnectionError, KubeError."""
-    name = Key(operation.technical_id, gardener_access.EXTERNAL)
-    await operation.waiting.until_ready(SECRETS, name, _no_token, seconds=_SECONDS, report=waits_for)
+    if not operation.found.has_token:
+        name = Key(operation.technical_id, gardener_access.EXTERNAL)
+        await operation.waiting.until_ready(SECRETS, name, _no_token, seconds=_SECONDS, report=waits_for)
     async with operation.cluster():
         pass
 
