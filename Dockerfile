@@ -7,8 +7,8 @@
 #
 #   docker build --build-arg BASE=python:3.13-slim@sha256:... .
 #
-# The target `gardenlet` has the program `helm` in addition, with which gardenlets render charts, built from Go modules that
-# are pinned by hashes:
+# The target `gardenlet` has the program `helm` in addition, with which gardenlets pull and render charts, built from Go
+# modules that are pinned by hashes:
 #
 #   docker build --build-arg BASE=... --build-arg GO=golang:1.26@sha256:... --target gardenlet .
 #

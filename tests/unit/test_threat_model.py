@@ -89,7 +89,7 @@ def test_the_programs_start_only_what_is_confined_and_make_no_code_of_data() -> 
     files = [path for program in PROGRAMS for path in (PROJECT / program).rglob("*.py")]
     assert len(files) > 200
     found = {str(path.relative_to(PROJECT)): _suspicious(path.read_text()) for path in files}
-    # Itself, with a command line that no data decides; and helm, after it has given up all that it does not need.
+    # Itself, with a command line that no data decides; and helm, after it has given up what it does not need.
     expected = {
         "agent/gardenlet/charts/confined.py": {"execve"},
         "agent/resource_manager/health/evaluation.py": {"subprocess"},

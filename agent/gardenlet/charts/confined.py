@@ -1,10 +1,11 @@
-"""A program that becomes another one, with less: less memory and time, no network, nothing but its standard streams.
+"""A program that becomes another one, with less: less memory and time, small or no files, and no network if so asked.
 
-    python -I -S confined.py CPU_SECONDS DATA_BYTES FILE ARGUMENT...
+    python -I -S confined.py CPU_SECONDS DATA_BYTES FILE_BYTES NETWORK FILE ARGUMENT...
 
 It is run by its path, since it must start fast, and imports nothing of this project. What it sets cannot be taken back
-by what it becomes: sockets are refused by a filter of system calls, files cannot grow, memory is bounded, and the
-kernel ends it together with whoever started it. If this computer can do none of that, it says so and runs nothing.
+by what it becomes: without network, sockets are refused by a filter of system calls; files can't grow beyond their
+size, memory is bounded, and the kernel ends it together with whoever started it. If this computer can do none of that,
+it says so and runs nothing.
 """
 
 import ctypes
@@ -17,6 +18,7 @@ import sys
 
 REFUSED = 125
 """The exit code if nothing was run; what is missing is in the standard error stream."""
+NO_NETWORK = "no-network"
 _NICER = 10
 _FILES = 64
 
@@ -68,7 +70,7 @@ def _control(kernel: ctypes.CDLL, option: int, *arguments: object) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def _confine(cpu_seconds: int, data_bytes: int) -> None:
+def _confine(cpu_seconds: int, data_bytes: int, file_bytes: int, *, has_network: bool) -> None:
     """Raises OSError, ValueError."""
     kernel = ctypes.CDLL(None, use_errno=True)
     _control(kernel, _PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -76,20 +78,22 @@ def _confine(cpu_seconds: int, data_bytes: int) -> None:
     for limit, most in (
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_DATA, data_bytes),
-        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_FSIZE, file_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, _FILES),
     ):
         resource.setrlimit(limit, (most, most))
+    _control(kernel, _PR_SET_NO_NEW_PRIVS, 1)
+    if has_network:
+        return
     code = _filter(platform.machine())
     program = _Program(len(code) // 8, code)
-    _control(kernel, _PR_SET_NO_NEW_PRIVS, 1)
     _control(kernel, _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program))
 
 
-def main(cpu_seconds: str, data_bytes: str, *command: str) -> int:
+def main(cpu_seconds: str, data_bytes: str, file_bytes: str, network: str, *command: str) -> int:
     try:
-        _confine(int(cpu_seconds), int(data_bytes))
+        _confine(int(cpu_seconds), int(data_bytes), int(file_bytes), has_network=network != NO_NETWORK)
         os.execve(command[0], command, dict(os.environ))  # noqa: S606 - there is no shell in between
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")

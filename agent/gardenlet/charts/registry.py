@@ -1,50 +1,38 @@
-"""Charts from registries: of bounded size, and only if they have the digest that was named.
+"""Charts from registries, pulled by the program `helm`: of bounded size, and with the digest that was named.
 
     chart = await registry.chart(reference)      # Chart(digest, archive)
 
-A tag is asked for its digest each time; what has been fetched of a digest is kept, as long as it is not much in all.
-Nothing of this needs the program `helm`, whose processes have no network.
+A tag is pulled each time; what has been pulled of a digest is kept, as long as it is not much in all. A pull has the
+network, but no plugins, no helpers for credentials, and bounded memory, time and size (`program`).
 
-A registry may ask for credentials, or for a token that they are exchanged for. They are sent to no other place than the
-registry and that which it names for tokens, and never without TLS unless it is this computer.
+Credentials are in a file of Docker, as in a Secret of the type kubernetes.io/dockerconfigjson. `helm` reads it at each
+pull, and gives them to their registry only. It would do without TLS if the other side does not know TLS, but not if it
+is given a file of authorities; so only a registry on this computer is asked without.
 """
 
 import asyncio
-import hashlib
 import os
+import re
 import ssl
+import tempfile
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import orjson
+from agent.gardenlet.charts.program import MIB, NOWHERE, HelmError, Limits, found, in_memory, path_of, run
+from agent.gardenlet.charts.rules.registries import Reference, RegistryError, arguments, problem, pulled_digest
 
-from agent.gardenlet.charts.rules.credentials import DIRECTORY, FILE, authorization
-from agent.gardenlet.charts.rules.registries import (
-    MANIFESTS,
-    Reference,
-    RegistryError,
-    asks_for_password,
-    chart_layer,
-    check_digest,
-    is_same_origin,
-    redirected,
-    refusal,
-    token_url,
-)
-from kube.objects import mapping, text
-from kube.runtime.http import aiohttp
-
-_MIB = 1 << 20
-_SECONDS = 60.0
-_LARGEST_CHART = 8 * _MIB
-_LARGEST_ANSWER = _MIB
-_KEPT = 16 * _MIB
-_REDIRECTS = 5
-_ELSEWHERE = frozenset({301, 302, 303, 307, 308})
-_PIECE = 1 << 16
+LIMITS = Limits(seconds=60.0, cpu_seconds=10, memory=192 * MIB, output=MIB, file=8 * MIB, has_network=True)
+_DIRECTORY = "DOCKER_CONFIG"
+"""The variable of the environment that names the directory of the file of credentials."""
+_CREDENTIALS = "config.json"
+_KEPT = 16 * MIB
+_AT_ONCE = 2
+_MEMORY = "/dev/shm"  # noqa: S108 - in it, a directory of our own is made
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
+_NO_PROXY = "http://127.0.0.1:1"
+_AUTHORITY = re.compile(r"[0-9a-f]{8}\.\d+")
+"""Names of files in a directory of authorities, which others also have by other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,152 +45,94 @@ class Chart:
 
 def with_credentials() -> "Registry":
     """Those of the directory that a variable of the environment names, if there is one."""
-    directory = os.environ.get(DIRECTORY)
-    return Registry(credentials=Path(directory) if directory else None)
+    return Registry(credentials=os.environ.get(_DIRECTORY, ""))
 
 
 class Registry:
     """What registries have.
 
     Args:
+        program: the file of `helm`; None: looked for at each use.
         kept: bytes of archives that are kept.
-        credentials: the directory with the file of credentials; None: there are none.
+        credentials: the directory with the file of credentials; empty: there are none.
     """
 
-    def __init__(self, *, kept: int = _KEPT, credentials: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        program: Path | None = None,
+        kept: int = _KEPT,
+        credentials: str | Path = "",
+        limits: Limits = LIMITS,
+    ) -> None:
+        self.program = program
         self._most = kept
         self._credentials = credentials
+        self._limits = limits
+        self._places = asyncio.Semaphore(_AT_ONCE)
         self._archives: OrderedDict[str, bytes] = OrderedDict()
-
-    async def digest(self, reference: Reference) -> str:
-        """Of the manifest; nothing is asked if the reference says it. Raises RegistryError."""
-        return reference.digest or _digest_of(await self._manifest(reference))
 
     async def chart(self, reference: Reference) -> Chart:
         """Raises RegistryError."""
         if (archive := self._archives.get(reference.digest)) is not None:
             self._archives.move_to_end(reference.digest)
             return Chart(reference.digest, archive)
-        manifest = await self._manifest(reference)
-        digest = _digest_of(manifest)
-        archive = self._archives.get(digest)
-        if archive is None:
-            layer, size = chart_layer(manifest)
-            if size > _LARGEST_CHART:
-                raise RegistryError(f"the chart has {size} bytes; at most {_LARGEST_CHART} are fetched")
-            archive = await self._get(reference, f"blobs/{layer}", most=size)
-            check_digest(archive, layer)
-            self._keep(digest, archive)
-        return Chart(digest, archive)
+        try:
+            async with self._places:
+                chart = await self._pull(reference)
+        except (HelmError, OSError, RegistryError) as error:
+            raise RegistryError(f"{reference}: {error}") from error
+        self._keep(chart)
+        return chart
 
-    def _keep(self, digest: str, archive: bytes) -> None:
-        self._archives[digest] = archive
+    def _keep(self, chart: Chart) -> None:
+        self._archives[chart.digest] = chart.archive
+        self._archives.move_to_end(chart.digest)
         while sum(map(len, self._archives.values())) > self._most:
             self._archives.popitem(last=False)
 
-    async def _manifest(self, reference: Reference) -> bytes:
-        path = f"manifests/{reference.version}"
-        manifest = await self._get(reference, path, most=_LARGEST_ANSWER, accept=", ".join(MANIFESTS))
-        if reference.digest:
-            check_digest(manifest, reference.digest)
-        return manifest
-
-    async def _get(self, reference: Reference, path: str, *, most: int, accept: str = "*/*") -> bytes:
-        """Raises RegistryError."""
-        url = f"{reference.url}/{path}"
-        is_near = url.startswith("http:")
-        connector = aiohttp.TCPConnector(ssl=True if is_near else self._tls)
-        try:
-            async with (
-                asyncio.timeout(_SECONDS),
-                aiohttp.ClientSession(connector=connector, trust_env=not is_near, auto_decompress=False) as session,
-            ):
-                basic = await asyncio.to_thread(self._authorization, reference)
-                return await _fetched(session, reference.host, url, basic, accept=accept, most=most)
-        except TimeoutError as error:
-            raise RegistryError(f"{reference}: the registry does not answer within {_SECONDS:g} s") from error
-        except aiohttp.InvalidURL as error:  # which may have secrets in it
-            raise RegistryError(f"{reference}: the registry refers to what is no address") from error
-        except (OSError, ValueError, aiohttp.ClientError) as error:
-            raise RegistryError(f"{reference}: {error}") from error
-        except RegistryError as error:
-            raise RegistryError(f"{reference}: {error}") from error
-
-    def _authorization(self, reference: Reference) -> str:
-        """As the file says it now, since credentials are renewed. Raises RegistryError."""
-        if self._credentials is None:
-            return ""
-        file = self._credentials / FILE
-        try:
-            with file.open("rb") as stream:
-                content = stream.read(_LARGEST_ANSWER)
-            return authorization(content, reference.host, reference.repository)
-        except OSError as error:
-            raise RegistryError(f"credentials can't be read: {error}; correct {DIRECTORY}") from error
-        except ValueError as error:
-            raise RegistryError(f"{file} has no credentials: {error}; correct it") from error
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of this machine."""
-        return ssl.create_default_context()
+    async def _pull(self, reference: Reference) -> Chart:
+        """Raises HelmError, OSError, RegistryError."""
+        trusted = b"" if reference.is_near else await asyncio.to_thread(_authorities)
+        with (
+            in_memory(trusted) as authorities,
+            tempfile.TemporaryDirectory(dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None) as place,
+        ):
+            tls = ["--plain-http"] if reference.is_near else ["--ca-file", path_of(authorities)]
+            credentials = Path(self._credentials or NOWHERE) / _CREDENTIALS
+            done = await run(
+                self.program or found(),
+                [
+                    *("pull", *arguments(reference), *tls),
+                    *("--registry-config", str(credentials), "--destination", place),
+                ],
+                limits=self._limits,
+                files=(authorities,),
+                environment=_proxies(),
+            )
+            if done.code:
+                directory = str(self._credentials or f"the directory that {_DIRECTORY} names")
+                raise RegistryError(problem(done.errors, reference, directory=directory, most=self._limits.file))
+            digest = pulled_digest(done.errors, reference)
+            return Chart(digest, await asyncio.to_thread(_only_file, Path(place)))
 
 
-def _digest_of(manifest: bytes) -> str:
-    return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+def _only_file(place: Path) -> bytes:
+    (file,) = place.iterdir()
+    return file.read_bytes()
 
 
-async def _fetched(session: aiohttp.ClientSession, host: str, url: str, basic: str, *, accept: str, most: int) -> bytes:
-    """Args: basic: the credentials, as a header; empty: none. Raises RegistryError, OSError, ClientError."""
-    found = await _answer(session, url, accept=accept, most=most)
-    if found.status == 401 and (where := token_url(found.challenge, url)):
-        token = await _token(session, host, where, basic)
-        found = await _answer(session, url, f"Bearer {token}", accept=accept, most=most)
-    elif found.status == 401 and basic and asks_for_password(found.challenge):
-        found = await _answer(session, url, basic, accept=accept, most=most)
-    if found.status != 200:
-        raise RegistryError(refusal(found.status, host, is_known=bool(basic)))
-    return found.body
+def _proxies() -> dict[str, str]:
+    """What has no TLS, as a place that a registry refers to may, leads nowhere."""
+    return {"HTTP_PROXY": _NO_PROXY} | {name: os.environ[name] for name in _PROXIES if name in os.environ}
 
 
-async def _token(session: aiohttp.ClientSession, host: str, url: str, basic: str) -> str:
-    found = await _answer(session, url, basic, accept="application/json", most=_LARGEST_ANSWER)
-    if found.status != 200:
-        raise RegistryError(f"no token is given: {refusal(found.status, host, is_known=bool(basic))}")
-    try:
-        given = mapping(orjson.loads(found.body))
-    except orjson.JSONDecodeError:
-        given = {}
-    if token := text(given.get("token")) or text(given.get("access_token")):
-        return token
-    raise RegistryError(f"there is no token in the answer of {urlsplit(url).hostname}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    body: bytes
-    challenge: str
-
-
-async def _answer(
-    session: aiohttp.ClientSession, url: str, credentials: str = "", *, accept: str, most: int
-) -> _Answer:
-    """Follows what refers elsewhere, without credentials if that is another place."""
-    headers = {"Accept": accept, "Accept-Encoding": "identity"}
-    asked = url
-    for _ in range(_REDIRECTS):
-        own = {"Authorization": credentials} if credentials and is_same_origin(url, asked) else {}
-        async with session.get(asked, headers=headers | own, allow_redirects=False) as response:
-            if response.status in _ELSEWHERE:
-                asked = redirected(asked, response.headers.get("Location", ""))
-                continue
-            if response.status != 200:
-                return _Answer(response.status, b"", response.headers.get("WWW-Authenticate", ""))
-            body = bytearray()
-            async for piece in response.content.iter_chunked(_PIECE):
-                body += piece
-                if len(body) > most:
-                    raise RegistryError(f"the registry gave more than {most} bytes")
-            return _Answer(200, bytes(body), "")
-    raise RegistryError(f"the registry refers elsewhere more than {_REDIRECTS} times")
+def _authorities() -> bytes:
+    """Those that this computer trusts, or its environment names. Raises OSError, RegistryError: there are none."""
+    paths = ssl.get_default_verify_paths()
+    files = [Path(paths.cafile)] if paths.cafile else []
+    if paths.capath and (not files or paths.openssl_capath_env in os.environ):
+        files += [each for each in Path(paths.capath).iterdir() if _AUTHORITY.fullmatch(each.name)]
+    if found := b"\n".join(each.read_bytes() for each in files):
+        return found
+    raise RegistryError(f"no authority is trusted: {paths.openssl_cafile_env} has to name a file with some")

@@ -1,27 +1,34 @@
-"""Where charts are in registries, and what registries say: the protocol of OCI distribution, as far as it is used."""
+"""Where charts are in registries, and what `helm pull` prints about them."""
 
-import hashlib
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlsplit
 
-import orjson
+from agent.gardenlet.charts.rules.output import error_text
+from kube.objects import text
 
-from agent.gardenlet.charts.rules.credentials import DIRECTORY
-from kube.objects import mapping, mappings, text
-
-MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
-_CHARTS = ("application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip")
 _SCHEME = "oci://"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
+_VERSION = re.compile(r"v?\d+(\.\d+){0,2}(-[0-9A-Za-z.-]+)?(_[0-9A-Za-z.-]+)?")
 _HOST = re.compile(r"(?:[a-zA-Z0-9.-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?")
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
-_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_NOT_SHOWN = re.compile(
+    r'(?<=//)[^/@\s"]*@|\?[^\s"]*|(?<=status code \d{3}): .*|(?<=invalid config format): .*', re.DOTALL
+)
+"""What many may not read: what gives access in addresses that a registry refers to, what it says, credentials."""
+_REMEDIES = (
+    (
+        re.compile(r"status code 40[13]|credential not found"),
+        "give credentials for {host} in config.json of {directory}",
+    ),
+    (re.compile(r"invalid config format"), "correct config.json of {directory}"),
+    (re.compile(r"status code 404|: not found\b"), "correct repository, tag or digest"),
+    (re.compile(r": file too large"), "at most {most} bytes are fetched"),
+)
 
 
 class RegistryError(Exception):
@@ -45,9 +52,13 @@ class Reference:
         return self.version if _DIGEST.fullmatch(self.version) else ""
 
     @property
-    def url(self) -> str:
-        scheme = "http" if _is_this_computer(self.host) else "https"
-        return f"{scheme}://{self.host}/v2/{self.repository}"
+    def is_near(self) -> bool:
+        """Whether the registry is on this computer, and so needs no TLS."""
+        name = urlsplit(f"//{self.host}").hostname or ""
+        try:
+            return ip_address(name).is_loopback
+        except ValueError:
+            return name == "localhost"
 
 
 def reference(repository: Mapping[str, Any]) -> Reference:
@@ -75,87 +86,32 @@ def _divided(whole: str) -> tuple[str, str]:
     return name[:start] + last, digest if at else tag
 
 
-def _is_this_computer(host: str) -> bool:
-    name = urlsplit(f"//{host}").hostname or ""
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
+def arguments(wanted: Reference) -> list[str]:
+    """Which chart `helm pull` is to fetch. Raises RegistryError: it would fetch another one, or none."""
+    name = f"{_SCHEME}{wanted.host}/{wanted.repository}"
+    if wanted.digest:
+        return [f"{name}@{wanted.digest}"]
+    if not _VERSION.fullmatch(wanted.version):
+        raise RegistryError(
+            f"helm pulls no tag {wanted.version!r}: name a digest, or a tag that is a version, as v1.2.3"
+        )
+    return [name, "--version", wanted.version.replace("_", "+")]  # which is no letter of tags, but of versions
 
 
-def check_digest(content: bytes, digest: str) -> None:
-    """Raises RegistryError: it is something else."""
-    found = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    if found != digest:
-        raise RegistryError(f"the registry gave content with the digest {found} instead of {digest}")
+def pulled_digest(printed: str, wanted: Reference) -> str:
+    """Of the manifest. Raises RegistryError: it is not what was wanted."""
+    found = re.search(rf"^Pulled: {re.escape(str(wanted))}\nDigest: ({_DIGEST.pattern})$", printed, re.MULTILINE)
+    if found is None:
+        raise RegistryError("helm pulled another chart, or does not say of which digest")
+    if wanted.digest not in ("", found[1]):
+        raise RegistryError(f"the registry gave a chart with the digest {found[1]} instead of {wanted.digest}")
+    return found[1]
 
 
-def chart_layer(manifest: bytes) -> tuple[str, int]:
-    """The digest and the size of the archive that a manifest names. Raises RegistryError."""
-    try:
-        layers = mappings(mapping(orjson.loads(manifest)).get("layers"))
-    except orjson.JSONDecodeError as error:
-        raise RegistryError("the registry gave a manifest that is no JSON") from error
-    for layer in layers:
-        digest, size = text(layer.get("digest")), layer.get("size")
-        if layer.get("mediaType") in _CHARTS and _DIGEST.fullmatch(digest) and isinstance(size, int):
-            return digest, size
-    raise RegistryError("the manifest in the registry names no chart of helm")
-
-
-def token_url(challenge: str, asked: str) -> str:
-    """Where a token is given, by the header `WWW-Authenticate` of an answer; empty: nowhere. Raises RegistryError."""
-    scheme, _, rest = challenge.partition(" ")
-    if scheme.lower() != "bearer":
-        return ""
-    found = dict(_PARAMETER.findall(rest))
-    realm = found.pop("realm", "")
-    try:
-        is_safe = _is_safe(realm, asked)
-    except ValueError:
-        is_safe = False
-    if not is_safe:
-        raise RegistryError("the registry asks for a token that is not given over TLS")
-    query = urlencode({name: found[name] for name in ("service", "scope") if name in found})
-    return f"{realm}{'&' if urlsplit(realm).query else '?'}{query}" if query else realm
-
-
-def asks_for_password(challenge: str) -> bool:
-    return challenge.partition(" ")[0].lower() == "basic"
-
-
-def redirected(asked: str, location: str) -> str:
-    """Where an answer refers to. Raises RegistryError: that is not to be followed."""
-    with suppress(ValueError):
-        target = urljoin(asked, location)
-        if location and _is_safe(target, asked):
-            return target
-    raise RegistryError("the registry refers to a place without TLS")
-
-
-def _is_safe(url: str, asked: str) -> bool:
-    """Whether TLS protects what is sent there. Only what is on this computer may refer to this computer without.
-
-    Raises ValueError.
-    """
-    parts, before = urlsplit(url), urlsplit(asked)
-    if not parts.hostname:
-        return False
-    return parts.scheme == "https" or (parts.scheme == before.scheme == "http" and _is_this_computer(parts.netloc))
-
-
-def is_same_origin(one: str, other: str) -> bool:
-    """Whether what is sent to one may be sent to the other, too."""
-    return urlsplit(one)[:2] == urlsplit(other)[:2]
-
-
-def refusal(status: int, host: str, *, is_known: bool) -> str:
-    """What an answer means, and what to do. Args: is_known: whether there are credentials for the registry."""
-    said = f"the registry answered with HTTP {status}"
-    if status == 404:
-        return f"{said}: there is no such chart; correct repository, tag or digest"
-    if status not in (401, 403):
-        return said
-    if is_known:
-        return f"{said}: its credentials do not suffice; renew those for {host}, or let them pull this repository"
-    return f"{said}: give credentials for {host} in config.json of the directory that {DIRECTORY} names"
+def problem(printed: str, wanted: Reference, *, directory: str, most: int) -> str:
+    """An error, and what to do. Args: directory: of credentials. most: bytes of a chart."""
+    said = error_text(_NOT_SHOWN.sub("", printed), {})
+    for pattern, remedy in _REMEDIES:
+        if pattern.search(said):
+            return f"{said}; {remedy.format(host=wanted.host, directory=directory, most=most)}"
+    return said

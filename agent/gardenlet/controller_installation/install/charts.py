@@ -6,10 +6,11 @@ seed.
 
 import base64
 import binascii
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from agent.gardenlet.charts.helm import ChartError, Helm, HelmError, Release
-from agent.gardenlet.charts.registry import Registry, with_credentials
+from agent.gardenlet.charts.helm import ChartError, Helm, Release
+from agent.gardenlet.charts.program import HelmError
+from agent.gardenlet.charts.registry import Chart, Registry, with_credentials
 from agent.gardenlet.charts.rules.output import Manifest
 from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
 from agent.gardenlet.metrics import gardenlet_chart_rendering_duration_seconds
@@ -43,11 +44,6 @@ class Source:
     reference: Reference | None
     values: Object
 
-    @property
-    def is_fixed(self) -> bool:
-        """Whether it is the same chart as long as the ControllerDeployment is the same."""
-        return self.reference is None or bool(self.reference.digest)
-
 
 def source_of(deployment: Object) -> Source:
     """Raises ChartProblem."""
@@ -73,14 +69,12 @@ class Charts:
     helm: Helm = field(default_factory=Helm)
     registry: Registry = field(default_factory=with_credentials)
 
-    async def version(self, source: Source) -> str:
-        """What a chart in a registry is now; empty if that can't change. Raises ChartProblem."""
-        if source.is_fixed or source.reference is None:
-            return ""
-        try:
-            return await self.registry.digest(source.reference)
-        except RegistryError as error:
-            raise _not_pulled(error) from error
+    async def fixed(self, source: Source) -> Source:
+        """By a digest instead of a tag, which may mean another chart tomorrow. Raises ChartProblem."""
+        if source.reference is None or source.reference.digest:
+            return source
+        chart = await self._pulled(source.reference)
+        return replace(source, reference=replace(source.reference, version=chart.digest))
 
     async def render(self, deployment: str, source: Source, release: Release) -> list[Manifest]:
         """Raises ChartProblem."""
@@ -94,16 +88,15 @@ class Charts:
 
     async def _archive(self, source: Source) -> bytes:
         """Raises ChartProblem."""
-        if source.reference is None:
-            return _decoded(source.raw)
+        return _decoded(source.raw) if source.reference is None else (await self._pulled(source.reference)).archive
+
+    async def _pulled(self, reference: Reference) -> Chart:
+        """Raises ChartProblem."""
         try:
-            return (await self.registry.chart(source.reference)).archive
+            return await self.registry.chart(reference)
         except RegistryError as error:
-            raise _not_pulled(error) from error
-
-
-def _not_pulled(error: RegistryError) -> ChartProblem:
-    return ChartProblem(CANNOT_BE_PULLED, f"chart pulling process failed: {error}", is_final=False)
+            message = f"chart pulling process failed: {error}"
+            raise ChartProblem(CANNOT_BE_PULLED, message, is_final=False) from error
 
 
 def _decoded(raw: str) -> bytes:

@@ -182,17 +182,14 @@ class Reconciler:
     async def _apply_chart(self, installation: Object, deployment: Object, seed: Object, kubeconfig: str) -> None:
         """Raises ChartProblem, _Invalid, KubeError."""
         name = key(installation).name
-        source = source_of(deployment)
+        source = await self.charts.fixed(source_of(deployment))
         release = Release(
             name=name,
             namespace=access.namespace(name),
             values=self._values(source, seed, kubeconfig),
             kubernetes=await self._kubernetes(seed),
         )
-        version = await self.charts.version(source)
-        made_of = digest(
-            [source.raw, str(source.reference), version, release.namespace, release.values, release.kubernetes]
-        )
+        made_of = digest([source.raw, str(source.reference), release.namespace, release.values, release.kubernetes])
         last = self._last.get(key(installation))
         try:
             if last is None or last.made_of != made_of or not await self._is_there(last.secret):

@@ -1,0 +1,184 @@
+"""Runs of the program `helm`: each a process of its own that has next to nothing (`confined`), and is ended in time."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.gardenlet.charts.confined import NO_NETWORK, REFUSED
+from process.programs import built_programs
+
+PROGRAM = "helm"
+MIB = 1 << 20
+_CONFINED = Path(__file__).with_name("confined.py")
+NOWHERE = "/nonexistent"
+_HOMES = ("HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_PLUGINS")
+_PIECE = 1 << 16
+_CRASHED = 2
+"""The exit code of programs of Go that crash."""
+
+
+class HelmError(Exception):
+    """`helm` is missing, or ended before it had an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one run may take.
+
+    Attributes:
+        seconds: until it is ended.
+        cpu_seconds: of computing.
+        memory: bytes that it may write to.
+        output: bytes that it may print.
+        file: bytes of a file that it writes.
+        has_network: whether it may open sockets.
+    """
+
+    seconds: float
+    cpu_seconds: int
+    memory: int
+    output: int
+    file: int = 0
+    has_network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Attributes: code: 0, or 1 if `helm` says why it fails."""
+
+    code: int
+    output: bytes
+    errors: str
+
+
+class _TooMuch(Exception):
+    """More was printed than may be."""
+
+
+def found() -> Path:
+    """The program: beside Python, as in the image, else where all programs are, else where it was built for tests.
+
+    Raises HelmError: there is none.
+    """
+    places = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath), str(built_programs()))
+    if (file := shutil.which(PROGRAM, path=os.pathsep.join(places))) is None:
+        raise HelmError(
+            f"there is no program {PROGRAM} (version 3) beside {sys.executable} or in a directory of PATH: install it "
+            "there, or use the image, which has it; where Go is, `python -m devcluster build` makes it"
+        )
+    return Path(file).absolute()
+
+
+async def run(
+    program: Path,
+    arguments: Sequence[str],
+    *,
+    limits: Limits,
+    given: bytes = b"",
+    files: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Done:
+    """Args: given: on standard input. files: open ones that it gets. Raises HelmError."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", str(_CONFINED), str(limits.cpu_seconds), str(limits.memory), str(limits.file)),
+        *("network" if limits.has_network else NO_NETWORK, str(program), *arguments),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        pass_fds=files,
+        env=_environment(limits) | dict(environment or {}),
+        cwd="/",
+        start_new_session=True,
+    )
+    what = f"{PROGRAM} {arguments[0]}"
+    try:
+        async with asyncio.timeout(limits.seconds):
+            output, errors = await _exchange(process, given, most=limits.output)
+            code = await process.wait()
+    except TimeoutError as error:
+        remedy = "; see that it gets through to the registry (HTTPS_PROXY, NetworkPolicy)" if limits.has_network else ""
+        raise HelmError(f"{what} has not ended within {limits.seconds:g} s{remedy}") from error
+    except _TooMuch as error:
+        raise HelmError(f"{what} prints more than {limits.output} bytes") from error
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            # What it has printed is read to the end: before that, its end is not noticed.
+            await process.communicate()
+    said = errors.decode(errors="replace")
+    if code == REFUSED:
+        raise HelmError(f"{program} can't be run confined on this computer: {said.strip()}")
+    if code not in (0, 1):
+        raise HelmError(f"{what} {_why(code, limits)}")
+    return Done(code, output, said)
+
+
+@contextlib.contextmanager
+def in_memory(content: bytes) -> Iterator[int]:
+    """An open file that is on no disk, and gone with those who have it."""
+    file = os.memfd_create(PROGRAM)
+    try:
+        with open(file, "wb", closefd=False) as stream:
+            stream.write(content)
+        yield file
+    finally:
+        os.close(file)
+
+
+def path_of(file: int) -> str:
+    """By which who gets an open file opens it."""
+    return f"/proc/self/fd/{file}"
+
+
+def _environment(limits: Limits) -> dict[str, str]:
+    """One processor, and a collector of garbage that works harder before the memory is used up."""
+    return {**dict.fromkeys(_HOMES, NOWHERE), "GOMAXPROCS": "1", "GOMEMLIMIT": str(limits.memory // 2)}
+
+
+async def _exchange(process: asyncio.subprocess.Process, given: bytes, *, most: int) -> tuple[bytes, bytes]:
+    """What it prints, as output and as errors. Raises _TooMuch."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.TaskGroup() as streams:
+            streams.create_task(_write(process.stdin, given))
+            output = streams.create_task(_read(process.stdout, most))
+            errors = streams.create_task(_read(process.stderr, most))
+    except* _TooMuch as group:
+        too_much = group.exceptions[0]
+    else:
+        return output.result(), errors.result()
+    raise too_much
+
+
+async def _write(stream: asyncio.StreamWriter, content: bytes) -> None:
+    with contextlib.suppress(ConnectionError):  # who ends early says why
+        stream.write(content)
+        await stream.drain()
+    stream.close()
+
+
+async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
+    """Raises _TooMuch."""
+    body = bytearray()
+    while piece := await stream.read(_PIECE):
+        body += piece
+        if len(body) > most:
+            raise _TooMuch
+    return bytes(body)
+
+
+def _why(code: int, limits: Limits) -> str:
+    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+        return f"was ended: it takes more than {limits.cpu_seconds} s of computing"
+    if code == _CRASHED:
+        return f"crashed, as it does when it needs more than {limits.memory // MIB} MiB of memory"
+    return f"ended with {code}"
