@@ -17,7 +17,8 @@ from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.seeds import namespace_of
 from gardener.managed_resource.decode import decode_secrets
-from kit.chart_archives import raw_chart
+from kit.chart_archives import CONFIG_MAP, packed, raw_chart
+from kit.chart_registry import FakeRegistry
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -219,6 +220,28 @@ async def test_a_broken_chart_is_tried_once_and_repaired_by_a_change(world: Exte
         assert world.helm.renderings == 1
         world.place.patch(CONTROLLER_DEPLOYMENTS, world.called("e"), {"helm": {"rawChart": raw_chart()}})
         await world.until_said("e", conditions.VALID, "True", "RegistrationValid")
+        assert world.helm.renderings == 2
+
+
+async def test_a_tag_of_a_registry_is_pulled_again_at_a_change(world: Extensions) -> None:
+    fake = FakeRegistry()
+    async with fake.serving(), at_work(world):
+        where = CONTROLLER_DEPLOYMENTS, world.called("e")
+        world.install("e", {"ociRepository": {"ref": f"{fake.host}/charts/c:latest"}})
+        await world.until_said("e", conditions.VALID, "False", "OCIChartCannotBePulled", "helm pulls no tag 'latest'")
+        world.place.patch(*where, {"helm": {"ociRepository": {"ref": f"{fake.host}/charts/c:1.0.0"}}})
+        await world.until_said("e", conditions.VALID, "False", "OCIChartCannotBePulled", "correct repository, tag or")
+        fake.tag("1.0.0", fake.archive)
+        world.place.patch(*where, {"metadata": {"labels": {"try": "again"}}})
+        await world.until_said("e", conditions.VALID, "True", "RegistrationValid")
+        assert [each["metadata"]["name"] for each in await world.objects("e")] == ["conf"]
+        fake.tag("1.0.0", packed({"templates/other.yaml": CONFIG_MAP.replace("conf", "other")}))
+        world.place.patch(*where, {"metadata": {"labels": {"try": "once-more"}}})
+
+        async def is_new() -> bool:
+            return [each["metadata"]["name"] for each in await world.objects("e")] == ["other"]
+
+        await soon(is_new, "the chart that the tag means now")
         assert world.helm.renderings == 2
 
 
