@@ -51,17 +51,17 @@ def kick(operation: str, *, now: datetime, live: Object | None = None) -> dict[s
 
 def pause_before_kick(live: Object, *, now: datetime) -> float:
     """Seconds to wait, 1 at most: an answer to a kick that is written by then has a later time than the present one."""
-    return min(max((_after_answer(live, now) - now).total_seconds(), 0.0), 1.0)
+    return min((after_success(live, now) - now).total_seconds(), 1.0)
 
 
 def _moment(live: Object, now: datetime) -> datetime:
     """Of a kick: another one than before, and after the answer that is there."""
-    moment = max(now, _after_answer(live, now))
+    moment = after_success(live, now)
     return moment + _TICK if timestamp(moment) == annotations(live).get(TIMESTAMP) else moment
 
 
-def _after_answer(live: Object, now: datetime) -> datetime:
-    """The first moment that is after a success, in the precision of that; now, if there is none.
+def after_success(live: Object, now: datetime) -> datetime:
+    """The first moment from now on that is after a success that is there, in the precision of that.
 
     Nothing else can be mistaken for the answer, and is written again and again while an extension fails.
     """
@@ -69,7 +69,7 @@ def _after_answer(live: Object, now: datetime) -> datetime:
     answered = time_or_none(last.get("lastUpdateTime")) if last.get("state") == SUCCEEDED else None
     if answered is None or answered - now > _MOST_SKEW:
         return now
-    return answered + (_TICK if answered.microsecond else _SECOND)
+    return max(now, answered + (_TICK if answered.microsecond else _SECOND))
 
 
 def is_unanswered(obj: Object) -> bool:

@@ -1,7 +1,8 @@
 """A garden object that is mirrored as an extension object in the seed, which an extension answers.
 
     async with the pass of the garden object:
-        copy = await mirror.copy_secret("bucket-a", data)
+        extension = await mirror.find(name)
+        copy = await mirror.copy_secret("bucket-a", data, extension)
         if mirror.is_to_be_asked(extension, spec, copy):
             return await mirror.ask_unless_paused(owner, name, spec, extension)      # the answer brings the next pass
         else:
@@ -10,13 +11,23 @@
 Nothing is waited for. `answers` lets only those changes of extension objects through that are answers.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from gardener import keys, operations
-from gardener.extension_contract import FAILED, Trouble, is_unanswered, kick, last_operation, timestamp
+from gardener.extension_contract import (
+    FAILED,
+    Trouble,
+    after_success,
+    is_unanswered,
+    kick,
+    last_operation,
+    pause_before_kick,
+    timestamp,
+)
 from kube.clock import seconds_until, time_or_none
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, uid
@@ -138,18 +149,22 @@ class ExtensionMirror:
     client: Client
     resource: Resource
     clock: Callable[[], datetime]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _pauses: Pauses = field(default_factory=Pauses)
 
     async def find(self, name: Key) -> Object | None:
         return await self.client.find(self.resource, name.name, namespace=name.namespace)
 
-    async def copy_secret(self, name: str, data: Mapping[str, str]) -> Copy:
-        """Have the Secret in the seed hold these data. Raises KubeError."""
+    async def copy_secret(self, name: str, data: Mapping[str, str], extension: Object | None = None) -> Copy:
+        """Have the Secret in the seed hold these data; they change after what its extension has answered.
+
+        Raises KubeError.
+        """
         live = await self.client.find(SECRETS, name, namespace=NAMESPACE)
         noted = annotations(live or {}).get(keys.TIMESTAMP, "")
         if live is not None and noted and mapping(live.get("data")) == dict(data):
             return Copy(is_written=False, timestamp=noted)
-        moment = timestamp(self.clock())
+        moment = timestamp(after_success(extension or {}, self.clock()))
         meta = {"name": name, "namespace": NAMESPACE, "annotations": {keys.TIMESTAMP: moment}}
         body = {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": dict(data)}
         if live is None:
@@ -188,7 +203,7 @@ class ExtensionMirror:
         self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE
     ) -> Object:
         """Write the spec and kick, in one request; the object as it is then. Raises KubeError."""
-        asked = kick(operation, now=self.clock())
+        asked = await self.kick(operation, live)
         if live is None:
             place = {"namespace": name.namespace} if name.namespace else {}
             meta = {"name": name.name, **place, "annotations": asked}
@@ -196,6 +211,12 @@ class ExtensionMirror:
             return await self.client.create(self.resource, made)
         meta = {**metadata(live), "annotations": {**annotations(live), **asked}}
         return await self.client.replace(self.resource, {**live, "metadata": meta, "spec": wanted})
+
+    async def kick(self, operation: str, live: Object | None) -> dict[str, str]:
+        """The annotations of a kick, after the second in which the object was answered."""
+        if pause := pause_before_kick(live or {}, now=self.clock()):
+            await self.sleep(pause)
+        return kick(operation, now=self.clock(), live=live)
 
     async def write_status(self, live: Object, fields: Object) -> None:
         """What an extension needs in its status before it can go on. Raises KubeError."""

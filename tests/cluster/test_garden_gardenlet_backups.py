@@ -1,7 +1,7 @@
 """BackupBuckets and BackupEntries of a Seed, with an extension that is played: well, badly, and late."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,22 @@ from agent.gardenlet.backup_bucket import reconcile as bucket_reconcile
 from agent.gardenlet.backup_bucket.controller import declare as buckets
 from agent.gardenlet.backup_entry import reconcile as entry_reconcile
 from agent.gardenlet.backup_entry.controller import declare as entries
+from agent.gardenlet.extension_mirror import ExtensionMirror
 from config.gardenlet.controllers import BackupEntry, Controllers
 from devcluster.faults import Rule, WatchEnd, unavailable
 from gardener import keys
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
-from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES
+from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SEEDS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import looked_at, until_synced
 from kit.gardenlet_mirrors import GARDEN, SHOOT_UID, MirrorPlace, last_state, until_state
 from kit.objects import encoded
 from kit.proxied import proxied
-from kit.world import WRITES
+from kit.world import WRITES, connected
 from kube.clock import utc_now
-from kube.objects import Object, annotations, finalizers, is_deleting, mapping, metadata, resource_version, uid
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, mapping, metadata, resource_version, uid
 from kube.paths import at
 from kube.resources import SECRETS
 
@@ -178,6 +179,20 @@ async def test_credentials_are_kept_for_a_bucket_of_another_seed(place: MirrorPl
     assert finalizers(place.secret(place.name) or {}) == [keys.CREDENTIALS_FINALIZER]
 
 
+async def test_credentials_are_kept_for_a_seed_whose_bucket_is_not_to_be_seen(place: MirrorPlace) -> None:
+    other = place.place.seed("-b")
+    backup = {"provider": place.place.name, "secretRef": {"name": place.name, "namespace": GARDEN}}
+    place.garden.patch(SEEDS, other, {"spec": {"backup": backup}})
+    async with place.gardenlet(buckets):
+        place.bucket()
+        await made(place)
+        place.garden.delete(BACKUP_BUCKETS, place.name)
+        await place.deleting(EXTENSION_BUCKETS)
+        place.let_go(EXTENSION_BUCKETS)
+        await gone(place, partial(place.find, BACKUP_BUCKETS))
+    assert finalizers(place.secret(place.name) or {}) == [keys.CREDENTIALS_FINALIZER]
+
+
 async def test_a_changed_spec_is_asked_for_and_an_older_answer_is_none(place: MirrorPlace) -> None:
     async with place.gardenlet(buckets):
         place.bucket()
@@ -206,6 +221,36 @@ async def test_other_credentials_are_copied_and_asked_for(place: MirrorPlace) ->
         assert (place.secret(f"bucket-{place.name}") or {})["data"] == encoded({"key": "renewed"})
         place.answer(EXTENSION_BUCKETS)
         await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
+
+
+async def test_credentials_that_change_in_the_second_of_an_answer_are_asked_for(place: MirrorPlace) -> None:
+    """Though the gardenlet is ended after it has copied them, or the extension after it has taken the question."""
+    moment = datetime(2026, 1, 1, 12, 0, 0, 700_000, tzinfo=UTC)
+    later, pauses = moment.replace(second=1, microsecond=0), list[float]()
+    secret = {"name": f"bucket-{place.name}", "namespace": GARDEN}
+    name, wanted = Key("", place.name), {"type": "t", "region": "r", "secretRef": secret}
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async with connected(place.garden.cluster, place.agent) as client:
+        mirror = ExtensionMirror(client=client, resource=EXTENSION_BUCKETS, clock=lambda: moment, sleep=sleep)
+
+        async def is_to_be_asked(live: Object | None, **data: str) -> bool:
+            return mirror.is_to_be_asked(live, wanted, await mirror.copy_secret(secret["name"], encoded(data), live))
+
+        assert await is_to_be_asked(None, key="value")
+        await mirror.ask(name, wanted, None)
+        live = place.answer(EXTENSION_BUCKETS, at=moment)
+        assert not await is_to_be_asked(live, key="value")
+        assert await is_to_be_asked(live, key="renewed")
+        assert await is_to_be_asked(live, key="renewed"), "a pass that copies nothing any more"
+        asked = await mirror.ask(name, wanted, live)
+        assert annotations(asked)[keys.TIMESTAMP] == "2026-01-01T12:00:01.000000Z"
+        assert pauses == [pytest.approx(0.3)]
+        taken = place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"annotations": {keys.OPERATION: None}}})
+        assert await is_to_be_asked(taken, key="renewed")
+        assert not await is_to_be_asked(place.answer(EXTENSION_BUCKETS, at=later), key="renewed")
 
 
 async def test_an_extension_object_that_goes_is_followed_by_another(place: MirrorPlace) -> None:

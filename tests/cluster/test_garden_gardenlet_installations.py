@@ -232,11 +232,11 @@ async def test_a_tag_of_a_registry_is_pulled_again_at_a_change(world: Extensions
         world.place.patch(*where, {"helm": {"ociRepository": {"ref": f"{fake.host}/charts/c:1.0.0"}}})
         await world.until_said("e", conditions.VALID, "False", "OCIChartCannotBePulled", "correct repository, tag or")
         fake.tag("1.0.0", fake.archive)
-        world.place.patch(*where, {"metadata": {"labels": {"try": "again"}}})
+        world.place.patch(*where, {"helm": {"values": {"word": "old"}}})
         await world.until_said("e", conditions.VALID, "True", "RegistrationValid")
         assert [each["metadata"]["name"] for each in await world.objects("e")] == ["conf"]
         fake.tag("1.0.0", packed({"templates/other.yaml": CONFIG_MAP.replace("conf", "other")}))
-        world.place.patch(*where, {"metadata": {"labels": {"try": "once-more"}}})
+        world.place.patch(*where, {"helm": {"values": {"word": "new"}}})
 
         async def is_new() -> bool:
             return [each["metadata"]["name"] for each in await world.objects("e")] == ["other"]

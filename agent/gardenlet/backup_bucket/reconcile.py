@@ -15,7 +15,7 @@ from datetime import datetime
 from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
 from agent.gardenlet.views import BY_BUCKET
 from gardener import operations
-from gardener.api.garden import BACKUP_BUCKETS
+from gardener.api.garden import BACKUP_BUCKETS, SEEDS
 from gardener.extension_contract import (
     Answer,
     Pending,
@@ -71,7 +71,11 @@ def desired(bucket: Object, secret: str) -> Object:
 
 def secret_of(bucket: Object) -> Key:
     """The Secret with its credentials."""
-    reference = mapping(spec(bucket).get("secretRef"))
+    return _secret(spec(bucket))
+
+
+def _secret(holder: object) -> Key:
+    reference = mapping(mapping(holder).get("secretRef"))
     return Key(text(reference.get("namespace")), text(reference.get("name")))
 
 
@@ -103,8 +107,8 @@ class Reconciler:
         bucket = await ensure_finalizer(self.garden, BACKUP_BUCKETS, bucket, GARDENER_FINALIZER)
         self.buckets.observe(bucket)
         secret = await self._credentials(bucket, kind)
-        copy = await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")))
         extension, wanted = await self.mirror.find(name), desired(bucket, _copy_name(name))
+        copy = await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")), extension)
         if extension is not None and is_deleting(extension):
             await self.status.processing(bucket, kind, _STARTED)
             return RequeueAfter(_GOES_SECONDS)  # another one takes its place
@@ -251,18 +255,27 @@ class Reconciler:
     async def _release(self, bucket: Object) -> None:
         """Lets the Secret with the credentials go, unless another bucket needs it, and the BackupBucket itself."""
         name, where = key(bucket), secret_of(bucket)
-        is_shared = any(secret_of(other) == where for other in await self._all_buckets() if key(other) != name)
+        is_shared = where in await self._secrets_of_others(bucket)
         secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace) if not is_shared else None
         if secret is not None:
             await remove_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
         await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)
 
-    async def _all_buckets(self) -> Sequence[Object]:
-        """Those of other Seeds, too, if the garden lets a gardenlet see them. Raises KubeError."""
+    async def _secrets_of_others(self, bucket: Object) -> set[Key]:
+        """Of all other buckets; where a gardenlet may not see those of other Seeds, of what they are made of.
+
+        Raises KubeError.
+        """
         try:
-            return await self.garden.list(BACKUP_BUCKETS)
+            buckets: Sequence[Object] = await self.garden.list(BACKUP_BUCKETS)
+            seeds: Sequence[Object] = ()
         except Forbidden:
-            return self.buckets.values()
+            buckets, seeds = self.buckets.values(), await self.garden.list(SEEDS)
+        name = key(bucket).name
+        return {
+            *(secret_of(each) for each in buckets if key(each).name != name),
+            *(_secret(spec(each).get("backup")) for each in seeds if uid(each) != name),
+        }
 
 
 def _is_made_for(bucket: Object, secret: Object) -> bool:

@@ -20,7 +20,6 @@ from gardener.extension_contract import (
     Pending,
     Trouble,
     is_migrated,
-    kick,
     last_error,
     last_operation,
     standing_of,
@@ -88,9 +87,9 @@ class Reconciler:
         if bucket is None:
             return Done()
         secret = await self._credentials(bucket)
-        copy = await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")))
         place = _extension_name(entry)
         extension, wanted = await self.mirror.find(place), rules.desired(entry, bucket, _copy_name(entry))
+        copy = await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")), extension)
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if extension is not None and is_deleting(extension):
             await self.status.processing(entry, kind, started, seedName=self.seed_name)
@@ -165,7 +164,7 @@ class Reconciler:
             extension = await self.mirror.ask(place, wanted, extension, operation=OPERATION_WAIT_FOR_STATE)
             if saved := rules.saved_state(state, place.name):
                 await self.mirror.write_status(extension, saved)
-        await self.mirror.annotate(extension, kick(OPERATION_RESTORE, now=self.clock()))
+        await self.mirror.annotate(extension, await self.mirror.kick(OPERATION_RESTORE, extension))
 
     async def _restored(self, entry: Object) -> None:
         if annotations(entry).get(OPERATION) != OPERATION_RESTORE:
@@ -206,7 +205,7 @@ class Reconciler:
             return RequeueAfter(_GOES_SECONDS)
         is_asked = annotations(extension).get(OPERATION) == OPERATION_MIGRATE or last.get("type") == operations.MIGRATE
         if not is_asked:
-            await self.mirror.annotate(extension, kick(OPERATION_MIGRATE, now=self.clock()))
+            await self.mirror.annotate(extension, await self.mirror.kick(OPERATION_MIGRATE, extension))
         return Done()
 
     async def _forget_seed(self, entry: Object) -> None:

@@ -19,7 +19,6 @@ from gardener.extension_contract import (
     answered_error,
     is_migrated,
     kick,
-    pause_before_kick,
     pending,
 )
 from kube.clock import format_duration
@@ -107,11 +106,10 @@ class ExtensionObjects:
             nonlocal read
             live, read = await self._living(kind, name, read), None
             if live is None:
-                asked = kick(operation, now=self._clock())
+                asked = await self._mirror(kind).kick(operation, None)
                 await self._client.create(kind.resource, question.body(None, asked))
             elif question.is_open(live):
-                await self._let_pass(live)
-                asked = kick(operation, now=self._clock(), live=live)
+                asked = await self._mirror(kind).kick(operation, live)
                 body = question.body(live, asked)
                 # An extension that fails may write its status faster than this is answered.
                 await (self._patch(kind, live, body) if is_last else self._client.replace(kind.resource, body))
@@ -185,8 +183,7 @@ class ExtensionObjects:
         return uid(live)
 
     async def _annotate(self, kind: Kind, live: Object, operation: str) -> Asked:
-        await self._let_pass(live)
-        asked = kick(operation, now=self._clock(), live=live)
+        asked = await self._mirror(kind).kick(operation, live)
         await self._mirror(kind).annotate(live, asked)
         return Asked(kind, key(live), asked[keys.TIMESTAMP])
 
@@ -197,11 +194,6 @@ class ExtensionObjects:
             await self.wait_until_gone(kind, name)
             return None
         return live
-
-    async def _let_pass(self, live: Object) -> None:
-        """Have the second pass in which the object was answered."""
-        if pause := pause_before_kick(live, now=self._clock()):
-            await self._sleep(pause)
 
     async def _patch(self, kind: Kind, live: Object, wanted: Object) -> Object:
         """Write what differs, whatever else has changed since. Raises KubeError."""
@@ -218,7 +210,7 @@ class ExtensionObjects:
         raise ReconcileError(f"{kind.resource.kind} {name} was changed by others in each of {_ATTEMPTS} attempts")
 
     def _mirror(self, kind: Kind) -> ExtensionMirror:
-        return ExtensionMirror(client=self._client, resource=kind.resource, clock=self._clock)
+        return ExtensionMirror(client=self._client, resource=kind.resource, clock=self._clock, sleep=self._sleep)
 
     # --- waiting
 
