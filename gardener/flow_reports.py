@@ -11,7 +11,7 @@ from typing import Any
 
 from gardener import error_codes
 from kube.clock import short_duration
-from kube.objects import Object, mappings, text, texts
+from kube.objects import Key, Object, mappings, text, texts
 
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _MOST_TICKS = 8
@@ -29,6 +29,32 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited:
+    """An object that a task waits for. Attributes: since: when it began to. reason: what is missing."""
+
+    kind: str
+    key: Key
+    since: float
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}: {self.reason}"
+
+    def data(self) -> dict[str, Any]:
+        name = {"kind": self.kind, "namespace": self.key.namespace, "name": self.key.name}
+        return {**name, "since": round(self.since, 3), "reason": self.reason}
+
+    @classmethod
+    def of(cls, data: Object) -> "Awaited":
+        return cls(
+            kind=text(data.get("kind")),
+            key=Key(text(data.get("namespace")), text(data.get("name"))),
+            since=_number(data.get("since")),
+            reason=text(data.get("reason")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReport:
     """Attributes:
     begin: when it started; None: it has not.
@@ -36,6 +62,7 @@ class TaskReport:
     attempts: how often it was tried.
     after: names of the tasks that it waits for; of one that has started, the task that was awaited last.
     reason: what it waits for while it runs, or waited for last.
+    awaited: the objects that it waits for.
     error: of its last attempt.
     """
 
@@ -47,6 +74,7 @@ class TaskReport:
     attempts: int = 0
     after: Sequence[str] = ()
     reason: str = ""
+    awaited: Sequence[Awaited] = ()
     error: str = ""
     codes: Sequence[str] = ()
 
@@ -65,7 +93,7 @@ class TaskReport:
             case State.NOT_STARTED:
                 return f"not started: {after} did not succeed" if after else "not started"
             case State.RUNNING:
-                return self.reason
+                return "; ".join(map(str, self.awaited)) or self.reason
         waited = f"waited for: {self.reason}" if self.reason else ""
         return "; ".join(filter(None, (f"after {after}" if after else "", waited)))
 
@@ -80,6 +108,7 @@ class TaskReport:
             "attempts": self.attempts,
             "after": list(self.after),
             **{name: value for name, value in texts_.items() if value},
+            **({"awaited": [each.data() for each in self.awaited]} if self.awaited else {}),
             **({"codes": list(self.codes)} if self.codes else {}),
         }
 
@@ -95,6 +124,7 @@ class TaskReport:
             attempts=int(_number(data.get("attempts"))),
             after=texts(data.get("after")),
             reason=text(data.get("reason")),
+            awaited=[Awaited.of(each) for each in mappings(data.get("awaited"))],
             error=text(data.get("error")),
             codes=texts(data.get("codes")),
         )

@@ -49,6 +49,13 @@ class Reader:
     async def find(self, resource: Resource, own: Key) -> Object | None:
         return (await self.look(resource, own))[0]
 
+    async def glance(self, resource: Resource, own: Key) -> Object | None:
+        """The object, if it exists and may be read; that it may not is no loss, since something else says the same."""
+        try:
+            return await self._client.find(resource, own.name, namespace=own.namespace)
+        except (Forbidden, KindNotServed):
+            return None
+
     async def those(self, resource: Resource, which: Callable[[Object], bool], *, namespace: str = "") -> list[Object]:
         """The objects of a kind that are asked for, page by page: there may be thousands of others."""
         found: list[Object] = []

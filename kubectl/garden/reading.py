@@ -19,7 +19,7 @@ from gardener.garden import lifetimes, profiles, scheduling, users
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.seeds import LEASE_NAMESPACE
-from gardener.garden.shoots import seeds_of
+from gardener.garden.shoots import responsible_seed, seeds_of
 from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
@@ -64,7 +64,12 @@ async def _shoot(reader: Reader, shoot: Object, now: datetime) -> Explained:
         _profile(reader, shoot), _seed_of(reader, shoot), _managed_seed(reader, own), _quotas(reader, shoot)
     )
     decision = await _decision(reader, shoot, profile, now) if scheduling.waits(shoot) else None
-    around = of_shoot.Around(profile=profile, seed=seed, managed_seed=managed, quotas=quotas, decision=decision)
+    lease = None
+    if of_shoot.waits_for_gardenlet(shoot):
+        lease = await reader.glance(LEASES, Key(LEASE_NAMESPACE, responsible_seed(shoot)))
+    around = of_shoot.Around(
+        profile=profile, seed=seed, managed_seed=managed, lease=lease, quotas=quotas, decision=decision
+    )
     return of_shoot.findings(shoot, around, now=now)
 
 

@@ -23,9 +23,9 @@ def world(garden: Garden, devcluster_run: RunClusters) -> Iterator[FlowWorld]:
         yield world
 
 
-def _ask(world: FlowWorld, *arguments: str, code: int = 0) -> Result:
+def _ask(world: FlowWorld, *arguments: str, code: int = 0, command: str = "flow") -> Result:
     environment = {"KUBECONFIG": str(world.place.garden.cluster.kubeconfig), "NO_COLOR": "1"}
-    result = CliRunner().invoke(app, ["flow", *arguments], env=environment)
+    result = CliRunner().invoke(app, [command, *arguments], env=environment)
     assert result.exit_code == code, (result.output, result.exception)
     return result
 
@@ -38,6 +38,23 @@ def test_the_command_shows_the_same(world: FlowWorld) -> None:
     assert world.waits() in line
     data = orjson.loads(_ask(world, f"seed/{world.place.name}", "--gardenlet", world.url, "-o", "json").output)
     assert data["running"]["flow"] == "Seed reconciliation"
+
+
+def test_why_names_the_object_that_a_task_waits_for(world: FlowWorld) -> None:
+    name = f"seed/{world.place.name}"
+    data = orjson.loads(_ask(world, name, "--gardenlet", world.url, "-o", "json", command="why").output)
+    awaited = [each for each in data["findings"] if each["about"] == "task" and each["level"] == "blocked"]
+    (found,) = [each for each in awaited if each["message"].startswith(MANAGER)]
+    assert f"{MANAGER}: waits for Lease {GARDEN}/gardener-resource-manager for " in found["message"]
+    assert found["remedy"].endswith(f"kubectl describe lease gardener-resource-manager -n {GARDEN}")
+    assert found["time"] >= world.flow("running")["began"]
+
+
+def test_why_shows_what_the_garden_knows_if_the_gardenlet_does_not_answer(world: FlowWorld) -> None:
+    said = _ask(world, f"seed/{world.place.name}", "--gardenlet", "http://127.0.0.1:1", command="why")
+    assert "what its tasks wait for is not known: the gardenlet can't be reached" in said.stderr
+    assert "heartbeat" in said.stdout
+    assert "task " not in said.stdout
 
 
 def test_the_command_says_what_to_do_if_there_is_no_flow_or_no_gardenlet(world: FlowWorld) -> None:

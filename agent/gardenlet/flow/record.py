@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from agent.gardenlet.flow.graph import Graph
-from gardener.flow_reports import FlowReport, State, TaskReport
+from gardener.flow_reports import Awaited, FlowReport, State, TaskReport
 from kube.clock import format_time, utc_now
 from kube.objects import Key
 
@@ -29,6 +29,7 @@ _MOST_ERRORS = 32 << 10
 """Characters of all errors of a flow; what comes then is cut short."""
 _LEAST_ERROR = 100
 _MOST_CODES, _LONGEST_CODE = 5, 50
+_MOST_OBJECTS_OF_A_TASK = 5
 _TASK_BYTES = 250
 
 
@@ -48,6 +49,8 @@ class _Entry:
     awaited: str = ""
     """The task before it that ended last."""
     reason: str = ""
+    objects: dict[tuple[str, Key], tuple[float, str]] = field(default_factory=dict)
+    """Those that it waits for, by kind and name: since when, and why."""
     error: str = ""
     codes: tuple[str, ...] = ()
 
@@ -73,6 +76,17 @@ class Recording:
     def wait(self, task: str, reason: str) -> None:
         """Notes what a running task waits for."""
         self._entries[task].reason = _cut(reason, _LONGEST_REASON)
+
+    def wait_for(self, task: str, kind: str, name: Key, reason: str) -> None:
+        """Notes an object that a running task waits for, until it `has` that."""
+        entry, said = self._entries[task], _cut(reason, _LONGEST_REASON)
+        entry.reason = _cut(f"{kind} {name}: {reason}", _LONGEST_REASON)
+        if (kind, name) in entry.objects or len(entry.objects) < _MOST_OBJECTS_OF_A_TASK:
+            since, _ = entry.objects.get((kind, name), (self._elapsed(), ""))
+            entry.objects[kind, name] = since, said
+
+    def has(self, task: str, kind: str, name: Key) -> None:
+        self._entries[task].objects.pop((kind, name), None)
 
     def retry(self, task: str, error: str) -> None:
         """Notes another attempt, and why."""
@@ -108,7 +122,8 @@ class Recording:
     def size(self) -> int:
         """Bytes, about."""
         texts = sum(len("".join((each.error, each.reason, *each.codes))) for each in self._entries.values())
-        return _TASK_BYTES * len(self._entries) + texts
+        objects = [reason for each in self._entries.values() for _, reason in each.objects.values()]
+        return _TASK_BYTES * (len(self._entries) + len(objects)) + texts + sum(map(len, objects))
 
     def report(self) -> FlowReport:
         return FlowReport(
@@ -134,6 +149,10 @@ class Recording:
             attempts=entry.attempts,
             after=[self._graph.tasks[each].name for each in after],
             reason=entry.reason,
+            awaited=[
+                Awaited(kind=kind, key=name, since=since, reason=reason)
+                for (kind, name), (since, reason) in entry.objects.items()
+            ],
             error=entry.error,
             codes=entry.codes,
         )

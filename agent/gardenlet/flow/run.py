@@ -7,14 +7,15 @@ limit, since an attempt may make keys, wait for its turn at the client, or for s
 request that was not answered in its own time has waited longer than all attempts may, so it is not repeated, and
 neither is a wait for an object.
 
-What a task waits for is noted by `waits_for`, from wherever it is known; with what else is known of the flow it goes
-into a record, if there is one.
+What a task waits for is noted by `waits_for`, or by `awaiting` an object, from wherever it is known; with what else is
+known of the flow it goes into a record, if there is one.
 
 However a flow ends, none of its tasks goes on: they are cancelled, and get some seconds to unwind.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 
@@ -34,8 +35,8 @@ _UNWIND_SECONDS = (3.0, 1.0)
 """After the first cancellation, and after the second; less than a controller has for its passes when it stops."""
 
 Sleep = Callable[[float], Awaitable[None]]
-_note: ContextVar[Callable[[str], None]] = ContextVar("note", default=lambda _: None)
-"""Takes what the task waits for in which this code runs."""
+_place: ContextVar[tuple[Recording, str] | None] = ContextVar("place", default=None)
+"""The record of the flow, and the task in it, in which this code runs."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -68,7 +69,23 @@ class FlowCanceled(ReconcileError):
 
 def waits_for(reason: str) -> None:
     """Notes what the present task waits for; outside of flows, nothing."""
-    _note.get()(reason)
+    if (place := _place.get()) is not None:
+        recording, task = place
+        recording.wait(task, reason)
+
+
+@contextmanager
+def awaiting(kind: str, name: Key) -> Iterator[Callable[[str], None]]:
+    """Around waiting for an object in the present task: gives what notes the reason."""
+    place = _place.get()
+    if place is None:
+        yield lambda _: None
+        return
+    recording, task = place
+    try:
+        yield partial(recording.wait_for, task, kind, name)
+    finally:
+        recording.has(task, kind, name)
 
 
 async def run(
@@ -139,7 +156,7 @@ def _record(recording: Recording, flow: str, task: Task[O], failure: TaskFailure
 
 async def _attempt(task: Task[O], operation: O, recording: Recording, *, sleep: Sleep) -> None:
     """Run the task, again and again if that may help. Raises what the last attempt raised."""
-    _note.set(partial(recording.wait, task.id))
+    _place.set((recording, task.id))
     for _ in range(task.retry.pauses):
         try:
             return await task.run(operation)

@@ -6,12 +6,18 @@ from typing import Any
 
 import click
 
-from kube.objects import Key
+from gardener.api.garden import SEEDS, SHOOTS
+from gardener.flow_reports import FlowReport
+from kube.errors import KubeError
+from kube.objects import Key, mapping
 from kube.resources import Resource
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.garden import kinds
+from kubectl.garden.commands import asking
+from kubectl.garden.gardenlet import gardenlet_of
 from kubectl.garden.reading import explained
+from kubectl.garden.why import flow
 from kubectl.garden.why.finding import Finding, Level, ordered
 from kubectl.output import Form
 from kubectl.reader import Reader
@@ -35,21 +41,40 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 @click.command
 @click.argument("kind", metavar="KIND", help="Such as shoot, seed, project.", shell_complete=_complete_kind)
 @click.argument("name", metavar="[NAME]", required=False, default="", shell_complete=_complete_name)
+@asking.seed
+@asking.gardenlet
 @options.form
 @on_cluster(target=False)
-async def command(session: Session, *, kind: str, name: str, form: Form | None) -> None:
+async def command(session: Session, *, kind: str, name: str, url: str | None, form: Form | None) -> None:
     """KIND/NAME is one word or two. What is most important comes first: what is blocked, problems, what happens next;
     after an arrow, what to do about it. Nothing is written. What you may not read is named on stderr.
+
+    Of a Shoot or Seed, the gardenlet is asked, too, which object each task of its operation waits for, if you name it
+    or its cluster.
     """
     resource, own = _asked_for(session, kind, name)
     reader, now = Reader(session.source.client), datetime.now(UTC)
-    findings = ordered(await explained(reader, resource, own, now))
+    of_flow = await _of_flow(session, resource, own, url)
+    findings = ordered([*of_flow, *await explained(reader, resource, own, now)])
     if form is None:
         output.show(lines(resource, own, findings))
     else:
         output.show_data(data(resource, own, findings, reader.unread), form)
     for what in reader.unread:
         output.warn(f"you may not read {what}, so what depends on that is missing here")
+
+
+async def _of_flow(session: Session, resource: Resource, own: Key, url: str | None) -> list[Finding]:
+    """What the gardenlet says, if it is to be asked; else, and if it does not answer, nothing."""
+    if resource not in {SHOOTS, SEEDS} or not (url or session.target is not session.source):
+        return []
+    try:
+        async with gardenlet_of(session, url) as gardenlet:
+            found = await gardenlet.flows(resource, own)
+    except (UserError, KubeError) as error:
+        output.warn(f"what its tasks wait for is not known: {error}")
+        return []
+    return list(flow.findings(FlowReport.of(mapping(found.get("running") or found.get("last")))))
 
 
 def _asked_for(session: Session, kind: str, name: str) -> tuple[Resource, Key]:

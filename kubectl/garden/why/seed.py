@@ -25,7 +25,7 @@ from kubectl.garden.why.finding import (
     when,
 )
 
-_LATE = timedelta(minutes=1)
+LATE = timedelta(minutes=1)
 """Gardenlets renew their Leases every few seconds."""
 _REMEDIES = {
     types.GARDENLET_READY: "see whether the gardenlet runs on the Seed, and reaches the garden",
@@ -71,7 +71,7 @@ def _heartbeat(seed: Object, lease: Object | None, now: datetime) -> Finding:
         message = f"the gardenlet has never renewed the Lease {LEASE_NAMESPACE}/{key(seed).name}"
         remedy = _REMEDIES[types.GARDENLET_READY]
         return Finding(level=Level.PROBLEM, about="heartbeat", text=message, remedy=remedy)
-    is_late = now - renewed > _LATE
+    is_late = now - renewed > LATE
     return Finding(
         level=Level.PROBLEM if is_late else Level.INFO,
         about="heartbeat",

@@ -7,11 +7,14 @@ from datetime import datetime, timedelta
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.conditions import HIBERNATION_POSSIBLE, constraint
+from gardener.error_codes import NOT_RETRIED
+from gardener.error_codes import remedy as remedy_of
 from gardener.garden import hibernation, lifetimes
+from gardener.garden.domains import NAMESPACE
 from gardener.garden.maintenance import report, schedule
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.scheduling import Decision, Filter, waits
-from gardener.garden.shoots import FAILED, SUCCEEDED, last_errors, last_operation, met_rate_limit
+from gardener.garden.shoots import FAILED, SUCCEEDED, error_codes, last_errors, last_operation, met_rate_limit
 from kube.clock import format_time, time_or_none
 from kube.objects import (
     Key,
@@ -49,6 +52,12 @@ _LATE = timedelta(minutes=5)
 """After which somebody else should have done something."""
 _MADE_UP_FOR = timedelta(hours=2)
 """For how long the controller manager makes up for what was due, unless it is configured otherwise."""
+_STUCK = timedelta(minutes=30)
+"""Longer than a task waits for most objects."""
+_TRIES = "12h (unless its configuration says otherwise)"
+_GIVEN_UP = "(retry duration of "
+"""As the gardenlet writes it into the description."""
+_SEED_NOT_READY = "Shoot cannot be synced with Seed"
 _MOST_ERRORS, _MOST_SEEDS = 5, 50
 
 
@@ -61,6 +70,8 @@ class Around:
     seed: Object | None = None
     managed_seed: Key | None = None
     """That makes a Seed of it."""
+    lease: Object | None = None
+    """Which the gardenlet of its Seed renews."""
     quotas: Sequence[Object] = ()
     decision: Decision | None = None
     """Of the scheduler, if it decided now; None: it has nothing to decide, or not enough could be read."""
@@ -70,6 +81,8 @@ def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Findin
     yield from _deletion(shoot, around, now)
     yield from _operation(shoot, now)
     yield from _place(shoot, around)
+    yield from _silence(shoot, around, now)
+    yield from _ignored(shoot)
     yield from _pending(shoot, now)
     yield from conditions(shoot, "constraints", now=now, about="constraint")
     yield from conditions(shoot, "conditions", now=now)
@@ -139,37 +152,65 @@ def _operation(shoot: Object, now: datetime) -> Iterator[Finding]:
     changed = time_or_none(last.get("lastUpdateTime"))
     moment = "" if changed is None else f" at {when(changed, now)}"
     if state not in {FAILED, _ERROR}:
-        message = f"{kind} is {state.lower()}, {integer(last.get('progress'))} %: {one_line(last.get('description'))}"
-        yield Finding(level=Level.NEXT, about="operation", text=message.rstrip(": "), at=changed)
+        yield _under_way(shoot, changed, now)
         return
     comes, remedy = _retry(shoot)
     message = f"{kind} failed{moment}; {comes}"
     yield Finding(level=Level.PROBLEM, about="operation", text=message, remedy=remedy, at=changed)
     for error in last_errors(shoot)[:_MOST_ERRORS] or [{"description": last.get("description")}]:
-        yield _error(error)
+        yield _error(error, is_retried=state == _ERROR)
     if (more := len(last_errors(shoot)) - _MOST_ERRORS) > 0:
         yield Finding(level=Level.PROBLEM, about="error", text=f"... and {more} more")
+
+
+def _under_way(shoot: Object, changed: datetime | None, now: datetime) -> Finding:
+    last = last_operation(shoot)
+    said = one_line(last.get("description"))
+    message = f"{last.get('type')} is {text(last.get('state')).lower()}, {integer(last.get('progress'))} %: {said}"
+    level, remedy = Level.NEXT, ""
+    if said.startswith(_SEED_NOT_READY):
+        level, remedy = Level.BLOCKED, about_it(SEEDS, Key("", _seed_name(shoot)))
+    elif changed is not None and now - changed > _STUCK:
+        level, remedy = Level.PROBLEM, f"for who may read the seed: {_of_flow(shoot)}"
+        message += f"; nothing new was reported since {when(changed, now)}"
+    return Finding(level=level, about="operation", text=message.rstrip(": "), remedy=remedy, at=changed)
+
+
+def _of_flow(shoot: Object) -> str:
+    """The command that shows what the tasks of an operation wait for."""
+    return f"{about_it(SHOOTS, key(shoot))} --seed-kubeconfig FILE"
 
 
 def _retry(shoot: Object) -> tuple[str, str]:
     """Whether it is tried again, and what to do."""
     asking = _commanded(shoot, keys.OPERATION_RETRY)
     if last_operation(shoot).get("state") == _ERROR:
-        return "the gardenlet tries again by itself", ""
+        begun = text(at(shoot, "status", "retryCycleStartTime"))
+        return f"the gardenlet tries again by itself, for {_TRIES} from {begun or 'the first try'}", ""
     if metadata(shoot).get("generation") != at(shoot, "status", "observedGeneration"):
         return "the spec has changed since, so the gardenlet tries again by itself", ""
     if met_rate_limit(shoot):
         return "it met a rate limit, and is tried again by itself after a while, up to ten times", f"or now: {asking}"
     if is_truthy(annotations(shoot).get(keys.NEEDS_RETRY)):
         return "it is tried again in the next maintenance", f"or now: {asking}"
-    return "it is not tried again by itself", f"remove the cause, then: {asking}"
+    remedy = f"remove the cause, then: {asking}"
+    if codes := sorted(error_codes(shoot) & NOT_RETRIED):
+        return f"it is not tried again by itself, since {', '.join(codes)} needs somebody to act", remedy
+    if _GIVEN_UP in text(last_operation(shoot).get("description")):
+        return "it was given up after all attempts, and is not tried again by itself", remedy
+    return "it is not tried again by itself", remedy
 
 
-def _error(error: Object) -> Finding:
+def _error(error: Object, *, is_retried: bool) -> Finding:
     codes = texts(error.get("codes"))
     task = text(error.get("taskID"))
     message = f"{f'{task}: ' if task else ''}{one_line(error.get('description'))}"
-    return Finding(level=Level.PROBLEM, about="error", text=f"{message} ({', '.join(codes)})" if codes else message)
+    return Finding(
+        level=Level.PROBLEM,
+        about="error",
+        text=f"{message} ({', '.join(codes)})" if codes else message,
+        remedy=remedy_of(codes) if codes or is_retried else "correct what it names",
+    )
 
 
 # --- where it is
@@ -202,6 +243,33 @@ def _place(shoot: Object, around: Around) -> Iterator[Finding]:
         yield Finding(level=Level.PROBLEM, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
+def _silence(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
+    """A gardenlet that has fallen silent, before its Seed says so, if something waits for it."""
+    renewed = time_or_none(spec(around.lease or {}).get("renewTime"))
+    is_said = around.seed is not None and seeds.is_lost(around.seed)
+    if renewed is None or is_said or now - renewed <= seeds.LATE or not waits_for_gardenlet(shoot):
+        return
+    name = _seed_name(shoot)
+    message = f"the gardenlet of its Seed {name} was heard of last at {when(renewed, now)}; what it has to do waits"
+    yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)), at=renewed)
+
+
+def waits_for_gardenlet(shoot: Object) -> bool:
+    """Whether there is something that only the gardenlet of its Seed can do."""
+    is_observed = at(shoot, "status", "observedGeneration") == metadata(shoot).get("generation")
+    is_done = last_operation(shoot).get("state") in {SUCCEEDED, FAILED}
+    return bool(_seed_name(shoot)) and (is_deleting(shoot) or not is_observed or not is_done)
+
+
+def _ignored(shoot: Object) -> Iterator[Finding]:
+    if not is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE)):
+        return
+    where = "" if key(shoot).namespace == NAMESPACE else ", if its configuration respects that"
+    message = f"the annotation {keys.SHOOT_IGNORE} has the gardenlet leave it alone{where}: no operation begins"
+    remedy = f"to end that: {command('annotate', SHOOTS, key(shoot), f'{keys.SHOOT_IGNORE}-')}"
+    yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=remedy)
+
+
 def _decision(decision: Decision) -> Iterator[Finding]:
     """Why each Seed is left out; first what has passed the most filters."""
     if decision.seed:
@@ -225,6 +293,7 @@ def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
     observed, generation = at(shoot, "status", "observedGeneration"), metadata(shoot).get("generation")
     if is_deleting(shoot) or observed == generation:
         return
+    seed = Key("", _seed_name(shoot))
     if observed is None:
         yield from _not_begun(shoot, now)
         return
@@ -234,8 +303,9 @@ def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
         remedy = f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
         yield Finding(level=Level.BLOCKED, about="change", text=message, remedy=remedy, at=begin)
     elif last_operation(shoot).get("state") in {SUCCEEDED, None, _PENDING}:
-        message = "a change waits for the gardenlet to take it up"
-        yield Finding(level=Level.BLOCKED, about="change", text=message)
+        message = "a change waits for the gardenlet to take it up, at once or in its next maintenance window"
+        remedy = f"now: {_commanded(shoot, keys.OPERATION_RECONCILE)}; if it stays: {about_it(SEEDS, seed)}"
+        yield Finding(level=Level.BLOCKED, about="change", text=message, remedy=remedy)
 
 
 def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:

@@ -70,6 +70,29 @@ def test_a_running_flow_says_what_each_task_waits_for() -> None:
     assert "out" not in tasks
 
 
+def test_objects_that_a_task_waits_for_are_known_until_it_has_them() -> None:
+    world = World()
+    recording = world.begin()
+    recording.start("a")
+    main, events = Key("s", "etcd-main"), Key("s", "etcd-events")
+    recording.wait_for("a", "Etcd", main, "it does not exist")
+    world.seconds += 2
+    recording.wait_for("a", "Etcd", events, "it does not exist")
+    recording.wait_for("a", "Etcd", main, "0 of 1 members are ready")
+    task = TaskReport.of(_tasks(recording.report())["a"].data())
+    assert [(each.key, each.since, each.reason) for each in task.awaited] == [
+        (main, 0.0, "0 of 1 members are ready"),
+        (events, 2.0, "it does not exist"),
+    ]
+    assert task.why == "Etcd s/etcd-main: 0 of 1 members are ready; Etcd s/etcd-events: it does not exist"
+    recording.has("a", "Etcd", main)
+    recording.has("a", "Etcd", main)
+    assert [each.key for each in _tasks(recording.report())["a"].awaited] == [events]
+    for number in range(20):
+        recording.wait_for("a", "Etcd", Key("s", f"etcd-{number}"), "it does not exist")
+    assert len(_tasks(recording.report())["a"].awaited) == 5
+
+
 def test_a_task_that_has_started_names_the_one_that_it_waited_for_last() -> None:
     world = World()
     recording = world.begin()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gardener import error_codes
 from gardener.garden.scheduling import Decision, Exclusion, Filter
 from kit.garden_objects import shoot
 from kube.objects import Key, Object
@@ -116,7 +117,27 @@ RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
     ("operation", "meta", "errors", "comes", "remedy"),
     [
         (FAILED, {}, [], "it is not tried again by itself", f"remove the cause, then: {RETRY}"),
-        ({**FAILED, "state": "Error"}, {}, [], "the gardenlet tries again by itself", ""),
+        (
+            {**FAILED, "state": "Error"},
+            {},
+            [],
+            "the gardenlet tries again by itself, for 12h (unless its configuration says otherwise) from the first try",
+            "",
+        ),
+        (
+            FAILED,
+            {},
+            [{"description": "full", "codes": ["ERR_INFRA_QUOTA_EXCEEDED", "ERR_CLEANUP_CLUSTER_RESOURCES"]}],
+            "it is not tried again by itself, since ERR_INFRA_QUOTA_EXCEEDED needs somebody to act",
+            f"remove the cause, then: {RETRY}",
+        ),
+        (
+            {**FAILED, "description": "it broke (retry duration of 24h0m0s exceeded)"},
+            {},
+            [],
+            "it was given up after all attempts, and is not tried again by itself",
+            f"remove the cause, then: {RETRY}",
+        ),
         (FAILED, {"generation": 3}, [], "the spec has changed since, so the gardenlet tries again by itself", ""),
         (
             FAILED,
@@ -145,14 +166,62 @@ def test_errors_of_a_failure_are_shown_in_a_line_each() -> None:
     errors = [{"taskID": "Deploy it", "description": "no\n  quota", "codes": ["ERR_INFRA_QUOTA_EXCEEDED"]}]
     found = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors}))
     assert found[1].text == "Deploy it: no quota (ERR_INFRA_QUOTA_EXCEEDED)"
-    assert of(on_far(status={"lastOperation": FAILED}))[1].text == "it broke"
+    assert found[1].remedy == error_codes.remedy(["ERR_INFRA_QUOTA_EXCEEDED"])
+    (_, broken) = of(on_far(status={"lastOperation": FAILED}))
+    assert (broken.text, broken.remedy) == ("it broke", "correct what it names")
+    (_, retried) = of(on_far(status={"lastOperation": {**FAILED, "state": "Error"}}))
+    assert retried.remedy == error_codes.remedy([])
     many = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
     assert many[-1].text == "... and 2 more"
 
 
 def test_an_operation_goes_on() -> None:
     last = {"type": "Create", "state": "Processing", "progress": 30, "description": "Waiting"}
-    assert only(on_far(status={"lastOperation": last})).text == "Create is processing, 30 %: Waiting"
+    found = only(on_far(status={"lastOperation": last}))
+    assert (found.level, found.text, found.remedy) == (Level.NEXT, "Create is processing, 30 %: Waiting", "")
+    found = only(on_far(status={"lastOperation": {**last, "lastUpdateTime": HOUR_AGO}}))
+    assert found.level is Level.PROBLEM
+    assert found.text.endswith("; nothing new was reported since 2026-01-10T11:00:00Z (60m ago)")
+    assert found.remedy.endswith("kubectl gardener why shoot s -n n --seed-kubeconfig FILE")
+    said = "Shoot cannot be synced with Seed: seed is not yet ready: condition x"
+    found = only(on_far(status={"lastOperation": {**last, "description": said}}))
+    assert (found.level, found.remedy) == (Level.BLOCKED, "kubectl gardener why seed far")
+
+
+def lease(renewed: str) -> Object:
+    return {"spec": {"renewTime": renewed}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "around", "is_silent"),
+    [
+        (on_far(meta={"generation": 3}), {"lease": lease("2026-01-10T11:58:00.000000Z")}, True),
+        (on_far(meta={"generation": 3}), {"lease": lease("2026-01-10T11:59:50.000000Z")}, False),
+        (deleted("gardener"), {"lease": lease(HOUR_AGO)}, True),
+        # The Seed says so itself.
+        (deleted("gardener"), {"lease": lease(HOUR_AGO), "seed": LOST}, False),
+        # Nothing waits for it.
+        (on_far(status={"lastOperation": {"state": "Succeeded"}}), {"lease": lease(HOUR_AGO)}, False),
+        (on_far(meta={"generation": 3}), {}, False),
+    ],
+)
+def test_a_gardenlet_that_is_silent_is_named_if_something_waits_for_it(
+    obj: Object, around: Any, is_silent: bool
+) -> None:
+    found = [each for each in of(obj, **around) if "was heard of last" in each.text]
+    assert len(found) == is_silent
+    assert {(each.level, each.remedy) for each in found} <= {(Level.BLOCKED, "kubectl gardener why seed far")}
+
+
+@pytest.mark.parametrize(("namespace", "where"), [("garden", ""), ("n", ", if its configuration respects that")])
+def test_one_that_is_ignored(namespace: str, where: str) -> None:
+    notes = {"annotations": {"shoot.gardener.cloud/ignore": "true"}, "generation": 2, "namespace": namespace}
+    seen = {"observedGeneration": 2, "seedName": "far", "lastOperation": {"state": "Succeeded"}}
+    found = only({**on_far(), "metadata": {"name": "s", **notes}, "status": seen})
+    assert found.text == (
+        f"the annotation shoot.gardener.cloud/ignore has the gardenlet leave it alone{where}: no operation begins"
+    )
+    assert found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} shoot.gardener.cloud/ignore-"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +277,11 @@ def test_a_change_that_waits() -> None:
     found = of(on_far(meta={"generation": 3}, **confined))[0]
     assert found.text == "a change waits for the next maintenance window, at 2026-01-10T22:00:00Z (in 10h)"
     assert found.remedy == "or now: kubectl annotate shoot s -n n gardener.cloud/operation=maintain"
-    assert only(on_far(meta={"generation": 3})).text == "a change waits for the gardenlet to take it up"
+    unconfined = only(on_far(meta={"generation": 3}))
+    assert unconfined.text.startswith("a change waits for the gardenlet to take it up, at once or in its next")
+    assert unconfined.remedy == (
+        "now: kubectl annotate shoot s -n n gardener.cloud/operation=reconcile; if it stays: kubectl gardener why seed far"
+    )
 
 
 @pytest.mark.parametrize(

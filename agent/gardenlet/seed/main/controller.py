@@ -8,6 +8,7 @@ import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.context import Context
+from agent.gardenlet.flow.waiting import NotedWaiting
 from agent.gardenlet.seed.main import components
 from agent.gardenlet.seed.main.reconcile import FLOW_SECONDS, Reconciler
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
@@ -16,7 +17,6 @@ from kube.objects import Key, Object
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
-from kube.runtime.waiting import Waiting
 
 _ENDS_SECONDS = 600.0
 """Beside the flow: prerequisites, and the end of BackupBuckets."""
@@ -50,7 +50,9 @@ def declare(context: Context) -> ControlLoop:
             registrations=registrations,
             statuses=context.statuses.of(context.garden, seeds),
             objects=objects,
-            waiting=Waiting(client=context.seed.client, caches=context.seed.caches, discovery=context.seed.discovery),
+            waiting=NotedWaiting(
+                client=context.seed.client, caches=context.seed.caches, discovery=context.seed.discovery
+            ),
             components=components.deployed(context.config),
             recorder=context.garden_recorder,
             certificate_expires=context.certificate_expires,

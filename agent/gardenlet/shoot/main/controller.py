@@ -14,6 +14,7 @@ import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.context import Context
+from agent.gardenlet.flow.waiting import NotedWaiting
 from agent.gardenlet.shoot.main.flows.delete import DELETE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
 from agent.gardenlet.shoot.main.preview import ShootPreviews
@@ -29,7 +30,6 @@ from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, changed
 from kube.runtime.queue import CHANGE, RESYNC
-from kube.runtime.waiting import Waiting
 
 FLOWS = {
     operations.CREATE: RECONCILE,
@@ -71,8 +71,8 @@ def declare(context: Context) -> ControlLoop:
         registrations=registrations,
         statuses=context.statuses.of(garden, shoots),
         objects=objects,
-        waiting=Waiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
-        garden_waiting=Waiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
+        waiting=NotedWaiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
+        garden_waiting=NotedWaiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
         shoot_clusters=clusters,
         timing=timing,
         held=held,
