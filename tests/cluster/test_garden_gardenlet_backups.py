@@ -1,6 +1,7 @@
 """BackupBuckets and BackupEntries of a Seed, with an extension that is played: well, badly, and late."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -128,6 +129,22 @@ async def test_the_credentials_go_after_the_bucket(place: MirrorPlace) -> None:
     assert place.secret(f"bucket-{place.name}") is None
     assert place.secret(generated_name(place)) is None
     assert finalizers(place.secret(place.name) or {}) == []
+
+
+async def test_credentials_are_not_copied_again_for_what_is_gone(place: MirrorPlace) -> None:
+    """As who goes on after a process that ended just before it released bucket and entry."""
+    place.ready_bucket()
+    place.entry(finalizers=[keys.GARDENER_FINALIZER])
+    place.garden.patch(BACKUP_BUCKETS, place.name, {"metadata": {"finalizers": [keys.GARDENER_FINALIZER]}})
+    place.garden.delete(BACKUP_ENTRIES, place.entry_name, namespace=place.place.namespace)
+    with closing(place.garden.cluster.audit()) as audit:
+        since = audit.mark()
+        async with place.gardenlet(entries):
+            await gone(place, partial(place.find_entry))
+        place.garden.delete(BACKUP_BUCKETS, place.name)
+        async with place.gardenlet(buckets):
+            await gone(place, partial(place.find, BACKUP_BUCKETS))
+        assert place.calls(audit, since, "create") == []
 
 
 async def test_a_generated_secret_that_is_the_extensions_own_is_only_read(place: MirrorPlace) -> None:

@@ -207,9 +207,9 @@ class Reconciler:
             self.recorder.event(bucket, "Warning", "ResourceReferenced", message)
             return RequeueAfter(_USED_SECONDS)
         bucket = await self.status.processing(bucket, operations.DELETE, _DELETING)
-        await self._refresh_credentials(bucket)
         extension = await self.mirror.find(name)
         if extension is not None:
+            await self._refresh_credentials(bucket)
             await self.mirror.confirm_and_delete(extension)
             extension = await self.mirror.find(name)
         if extension is not None:

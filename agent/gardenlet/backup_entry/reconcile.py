@@ -243,9 +243,9 @@ class Reconciler:
         if bucket is None:
             return Done()
         place = _extension_name(entry)
-        await self._refresh_credentials(entry, bucket)
         extension = await self.mirror.find(place)
         if extension is not None:
+            await self._refresh_credentials(entry, bucket)
             await self.mirror.confirm_and_delete(extension)
             extension = await self.mirror.find(place)
         if extension is not None and (error := last_error(extension)):
