@@ -1,10 +1,12 @@
 """Finalizers of objects: set before anything else is done for an object, removed when nothing is left to do."""
 
-from kube.errors import KubeError, NotFound
-from kube.objects import Object, finalizers, is_deleting, key, metadata
+from kube.errors import Conflict, Invalid, KubeError, NotFound
+from kube.objects import Object, finalizers, is_deleting, key, metadata, uid
 from kube.resources import Resource
-from kube.runtime.client import Client
+from kube.runtime.client import JSON_PATCH, Client
 from kube.runtime.controller import ReconcileError
+
+_ATTEMPTS = 5
 
 
 async def ensure_finalizer(client: Client, resource: Resource, obj: Object, finalizer: str) -> Object:
@@ -28,6 +30,37 @@ async def remove_finalizer(client: Client, resource: Resource, obj: Object, fina
     except KubeError as error:
         raise ReconcileError(f"failed to remove finalizer: {error}") from error
     return written if finalizers(written) or not is_deleting(written) else None
+
+
+async def release(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:
+    """Let go of an object that is being deleted, whatever else of it others write meanwhile. Raises ReconcileError."""
+    own = key(obj)
+    try:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await _release_once(client, resource, obj, finalizer)
+            except (Invalid, Conflict):  # other finalizers have come or gone
+                live = await client.get(resource, own.name, namespace=own.namespace)
+                if uid(live) != uid(obj):
+                    return None
+                obj = live
+        return await _release_once(client, resource, obj, finalizer)
+    except NotFound:
+        return None
+    except KubeError as error:
+        raise ReconcileError(f"failed to remove finalizer: {error}") from error
+
+
+async def _release_once(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:
+    if finalizer not in finalizers(obj):
+        return
+    own, place = key(obj), f"/metadata/finalizers/{finalizers(obj).index(finalizer)}"
+    patch = [
+        {"op": "test", "path": "/metadata/uid", "value": uid(obj)},
+        {"op": "test", "path": place, "value": finalizer},
+        {"op": "remove", "path": place},
+    ]
+    await client.patch(resource, own.name, patch, namespace=own.namespace, content_type=JSON_PATCH)
 
 
 async def _write(client: Client, resource: Resource, obj: Object, wanted: list[str]) -> Object:

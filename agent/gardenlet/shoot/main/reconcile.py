@@ -48,7 +48,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, failure_of, is_conflict
 from kube.runtime.events import EventRecorder
-from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.finalizers import ensure_finalizer, release
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
@@ -307,7 +307,7 @@ class Reconciler:
             self.objects.forget(technical_id)
         if not status.is_deleted(shoot):
             shoot = await self._succeed(shoot, operations.DELETE)
-        await remove_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
+        await release(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
         return Done()
 
     # --- helpers
