@@ -94,10 +94,14 @@ FREE: Mapping[tuple[str, str], str] = {
 """Which task comes after which one there, and does not here -> why."""
 _KEPT_UNTIL_THEN = "what it scales down is not deployed or used any more by then"
 _DATA = "data goes last"
+_NEEDS_TOKEN = "it comes up with a token, which the resource manager requests"
+_CONTROLLER_MANAGER = "Waiting until kube-controller-manager reports readiness"
 BOUND: Mapping[tuple[str, str], str] = {
     ("Deploying Kubernetes controller manager", "Hibernating control plane"): _KEPT_UNTIL_THEN,
     ("Deleting stale extension resources", "Hibernating control plane"): _KEPT_UNTIL_THEN,
     ("Deploying shoot namespaces system component", "Hibernating control plane"): _KEPT_UNTIL_THEN,
+    ("Deploying gardener-resource-manager", _CONTROLLER_MANAGER): _NEEDS_TOKEN,
+    ("Waiting until gardener-resource-manager reports readiness", _CONTROLLER_MANAGER): _NEEDS_TOKEN,
     ("Deleting referenced resources", "Destroying main and events etcd"): _DATA,
     ("Destroying internal domain DNS record", "Destroying main and events etcd"): _DATA,
 }

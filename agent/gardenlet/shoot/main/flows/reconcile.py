@@ -201,7 +201,8 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "controller-manager-ready",
             "Waiting until kube-controller-manager reports readiness",
             control_plane.wait_for_controller_manager,
-            after=["controller-manager"],
+            # It comes up with a token, which the resource manager requests.
+            after=["controller-manager", "resource-manager-ready"],
             unless=_asleep_or_no_waiting,
             retry=ONCE,
         ),
