@@ -22,67 +22,38 @@ from click.testing import CliRunner
 from agent.gardenlet.shoot.main.controller import FLOWS
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, RECONCILE, WAKE, deviations, said_by
 from devcluster.__main__ import main
-from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
-from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.bundle import managed_resource
 from kit.eventually import eventually
+from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, TECHNICAL_ID, Meadow
 from kube.errors import NotFound, Unreachable
-from kube.objects import Object, metadata, spec
+from kube.objects import Object, metadata
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
-from kube.runtime.kubeconfig import parse_kubeconfig
 from kubectl.garden.__main__ import app
 from localprocesses.versions import NEWEST
 from localprovider.runner.places import Places
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-life")]
 
-SEED, NAMESPACE, NAME, TECHNICAL_ID = "meadow", "garden-dev", "rose", "shoot--dev--rose"
-SHOOT: Object = {
-    **SHOOTS.type_meta,
-    "metadata": {"name": NAME, "namespace": NAMESPACE},
-    "spec": {
-        "cloudProfile": {"name": "local"},
-        "region": "local",
-        "purpose": "evaluation",
-        "kubernetes": {"version": NEWEST},
-        "networking": {"services": "10.4.0.0/16"},
-        "provider": {"type": "local"},
-        # Far from now: maintenance would change it in between.
-        "maintenance": {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}},
-    },
-}
-PATH = SHOOTS.path(namespace=NAMESPACE, name=NAME)
-SECONDS = 180.0
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
-class Meadow:
+class Recorded(Meadow):
     """Attributes: states: of the Shoot in each operation, one after the other, by its name in the recording."""
 
-    def __init__(self, garden: Cluster, seed: Cluster, shoot: Object) -> None:
-        self.garden, self.seed = garden, seed
+    def __init__(self, garden: Cluster, seed: Cluster) -> None:
+        super().__init__(garden, seed)
+        shoot = self.create()
         self.states: dict[str, list[Object]] = {}
         self._seen = metadata(shoot)["resourceVersion"]
 
-    def shoot(self) -> Object:
-        return self.garden.api.get(PATH)
-
-    def wait(self, kind: str, name: str) -> Object:
-        """Until an operation of this type has succeeded with what is asked for now. Args: name: in the recording."""
-
-        def done() -> Object | None:
-            shoot = self.shoot()
-            status = shoot.get("status") or {}
-            last = status.get("lastOperation") or {}
-            is_current = status.get("observedGeneration") == shoot["metadata"]["generation"]
-            return shoot if is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded") else None
-
-        shoot = eventually(done, f"{kind} of the Shoot", seconds=SECONDS, state=self.explain)
+    def succeed(self, kind: str, name: str) -> Object:
+        """The Shoot, once an operation of this type has succeeded. Args: name: in the recording."""
+        shoot = self.wait(kind)
         self.remember(name)
         return shoot
 
@@ -92,42 +63,6 @@ class Meadow:
         _, answer = self.garden.api.raw("GET", f"{SHOOTS.path(namespace=NAMESPACE)}?{query}")
         self.states[name] = [json.loads(line)["object"] for line in answer.splitlines()]
         self._seen = metadata(self.states[name][-1])["resourceVersion"]
-
-    def change(self, patch: Object) -> None:
-        self.garden.api.patch(PATH, patch)
-
-    def explain(self) -> str:
-        log = self.seed.state / "logs" / "gardenlet.log"
-        return f"{self.shoot().get('status')}\n{log.read_text()[-3000:]}"
-
-    def cluster(self) -> Api:
-        """The Shoot's own API server, with the credentials of the gardenlet."""
-        secret = self.seed.api.get(SECRETS.path(namespace=TECHNICAL_ID, name="gardener"))
-        config = parse_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"]), origin="the Shoot's")
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        return Api(url=cluster["server"], ca=ca, token=user["token"])
-
-    def replicas(self) -> dict[str, int]:
-        """Of the control plane."""
-        found = {}
-        for resource in (DEPLOYMENTS, ETCDS):
-            for each in self.seed.api.get(resource.path(namespace=TECHNICAL_ID))["items"]:
-                found[each["metadata"]["name"]] = spec(each)["replicas"]
-        return found
-
-    def processes(self) -> list[str]:
-        """Of the Shoot, by their command lines."""
-        place = str(self.seed.state / "provider" / "shoots")
-        found = []
-        for each in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = each.read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            if place in line:
-                found.append(line.split("\0")[0])
-        return found
 
     def diff(self) -> tuple[int, str]:
         """Exit code, and what `kubectl gardener diff` shows."""
@@ -171,25 +106,19 @@ class Meadow:
             (found,) = json.loads(answer.read())["kvs"]
         return base64.b64decode(found["value"])
 
-    def secrets(self) -> dict[str, str]:
-        """Uids of what the secrets manager has made, by name."""
-        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager"
-        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in self.seed.api.get(path)["items"]}
-
 
 @pytest.fixture(scope="module")
-def meadow(devcluster_run: RunClusters) -> Iterator[Meadow]:
+def meadow(devcluster_run: RunClusters) -> Iterator[Recorded]:
     name = f"life-{os.getpid()}"
     with Cluster(name=name) as garden:
         assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
         seed = Cluster.running(f"{name}.{SEED}")
         assert seed is not None
-        shoot = garden.api.create(SHOOTS.path(namespace=NAMESPACE), SHOOT)
-        yield Meadow(garden, seed, shoot)
+        yield Recorded(garden, seed)
 
 
-def test_it_comes_up(meadow: Meadow) -> None:
-    shoot = meadow.wait("Create", CREATE)
+def test_it_comes_up(meadow: Recorded) -> None:
+    shoot = meadow.succeed("Create", CREATE)
     status = shoot["status"]
     assert (status["technicalID"], status["uid"]) == (TECHNICAL_ID, shoot["metadata"]["uid"])
     assert {each["name"] for each in status["advertisedAddresses"]} == {
@@ -211,53 +140,53 @@ def test_it_comes_up(meadow: Meadow) -> None:
     assert meadow.garden.api.get(CONFIG_MAPS.path(namespace=NAMESPACE, name=f"{NAME}.ca-cluster"))["data"]["ca.crt"]
 
 
-def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meadow: Meadow) -> None:
+def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meadow: Recorded) -> None:
     keys, replicas, processes = meadow.secrets(), meadow.replicas(), sorted(meadow.processes())
     meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-    meadow.wait("Reconcile", RECONCILE)
+    meadow.succeed("Reconcile", RECONCILE)
     assert (meadow.secrets(), meadow.replicas(), sorted(meadow.processes())) == (keys, replicas, processes)
 
 
-def test_a_reconciliation_that_changes_nothing_writes_its_status_and_asks_etcds(meadow: Meadow) -> None:
+def test_a_reconciliation_that_changes_nothing_writes_its_status_and_asks_etcds(meadow: Recorded) -> None:
     """The Cluster object shows the status of the Shoot, when it begins and when it ends."""
     with closing(meadow.garden.audit()) as in_garden, closing(meadow.seed.audit()) as in_seed:
         marks = in_garden.mark(), in_seed.mark()
         meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-        meadow.wait("Reconcile", "again")
+        meadow.succeed("Reconcile", "again")
         garden = in_garden.count(since=marks[0], user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
         seed = in_seed.count(since=marks[1], user_agent="gardenlet/", verbs=WRITES)
     assert garden.keys() <= {("patch", "shoots/status"), ("patch", "events"), ("create", "events")}
     assert seed == {("update", "clusters"): 2, ("update", "etcds"): 2}
 
 
-def test_it_sleeps_and_wakes_with_its_data(meadow: Meadow) -> None:
+def test_it_sleeps_and_wakes_with_its_data(meadow: Recorded) -> None:
     keys = meadow.secrets()
     kept: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "kept"}, "data": {"a": "b"}}
     meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), kept)
     meadow.change({"spec": {"hibernation": {"enabled": True}}})
-    assert meadow.wait("Reconcile", HIBERNATE)["status"]["hibernated"] is True
+    assert meadow.succeed("Reconcile", HIBERNATE)["status"]["hibernated"] is True
     assert set(meadow.replicas().values()) == {0}
     assert meadow.processes() == []
     meadow.change({"spec": {"hibernation": {"enabled": False}}})
-    assert meadow.wait("Reconcile", WAKE)["status"]["hibernated"] is False
+    assert meadow.succeed("Reconcile", WAKE)["status"]["hibernated"] is False
     assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
     assert meadow.secrets() == keys
 
 
-def test_what_is_to_be_encrypted_is_written_anew(meadow: Meadow) -> None:
+def test_what_is_to_be_encrypted_is_written_anew(meadow: Recorded) -> None:
     """And again when it is not to be encrypted any more."""
     plain: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "plain"}, "data": {"a": "b"}}
     meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), plain)
     for resources, prefix in (["configmaps"], b"k8s:enc:aescbc:v1:key"), ([], b"k8s\x00"):
         meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"encryptionConfig": {"resources": resources}}}}})
-        shoot = meadow.wait("Reconcile", f"encrypt {resources}")
+        shoot = meadow.succeed("Reconcile", f"encrypt {resources}")
         assert shoot["status"].get("encryptedResources", []) == resources
         assert meadow.stored("/registry/configmaps/default/plain").startswith(prefix)
         found = meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="plain"))
         assert (found["data"], found["metadata"].get("labels")) == ({"a": "b"}, None)
 
 
-def test_its_api_server_comes_back(meadow: Meadow) -> None:
+def test_its_api_server_comes_back(meadow: Recorded) -> None:
     def pids() -> list[int]:
         place = str(meadow.seed.state / "provider" / "shoots")
         lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
@@ -280,7 +209,7 @@ def test_its_api_server_comes_back(meadow: Meadow) -> None:
 AWAITS = "what waits for the maintenance window"
 
 
-def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Meadow) -> None:
+def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Recorded) -> None:
     assert meadow.diff() == (0, "")
     keys, replicas = meadow.secrets(), meadow.replicas()
     meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": True}}})
@@ -319,7 +248,7 @@ def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing
     assert {"dryRun=All" in call.uri for call in writes} == {True}
     assert (meadow.secrets(), meadow.replicas()) == ({n: u for n, u in keys.items() if n != certificate}, replicas)
     meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": False}}})
-    meadow.wait("Reconcile", AWAITS)
+    meadow.succeed("Reconcile", AWAITS)
     assert meadow.diff() == (0, "")
 
 
@@ -330,7 +259,7 @@ def _read(path: Path) -> str:
         return ""
 
 
-def test_it_goes_when_what_holds_it_is_gone(meadow: Meadow) -> None:
+def test_it_goes_when_what_holds_it_is_gone(meadow: Recorded) -> None:
     cluster = meadow.cluster()
     held: Object = {
         "apiVersion": "v1",
@@ -359,7 +288,7 @@ def test_it_goes_when_what_holds_it_is_gone(meadow: Meadow) -> None:
 
 
 @pytest.mark.parametrize("name", [CREATE, RECONCILE, HIBERNATE, WAKE, DELETE])
-def test_its_status_went_as_with_the_original(meadow: Meadow, name: str) -> None:
+def test_its_status_went_as_with_the_original(meadow: Recorded, name: str) -> None:
     flow = FLOWS["Delete" if name == DELETE else "Reconcile"]
     tasks = {each.name for each in flow.tasks.values()}
     said = [*dropwhile(lambda each: each.state != "Processing", said_by(meadow.states[name]))]

@@ -1,0 +1,112 @@
+"""A Shoot that is a cluster, between its garden and its seed.
+
+meadow = Meadow(garden, seed)
+meadow.create()
+shoot = meadow.wait("Create")
+"""
+
+import base64
+from pathlib import Path
+
+from devcluster.api import Api
+from devcluster.cluster import Cluster
+from gardener.api.druid import ETCDS
+from gardener.api.garden import SHOOTS
+from kit.eventually import eventually
+from kube.errors import NotFound
+from kube.objects import Object, spec
+from kube.resources import DEPLOYMENTS, SECRETS
+from kube.runtime.kubeconfig import parse_kubeconfig
+from localprocesses.versions import NEWEST
+
+SEED, NAMESPACE, NAME, TECHNICAL_ID = "meadow", "garden-dev", "rose", "shoot--dev--rose"
+SHOOT: Object = {
+    **SHOOTS.type_meta,
+    "metadata": {"name": NAME, "namespace": NAMESPACE},
+    "spec": {
+        "cloudProfile": {"name": "local"},
+        "region": "local",
+        "purpose": "evaluation",
+        "kubernetes": {"version": NEWEST},
+        "networking": {"services": "10.4.0.0/16"},
+        "provider": {"type": "local"},
+        # Far from now: maintenance would change it in between.
+        "maintenance": {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}},
+    },
+}
+PATH = SHOOTS.path(namespace=NAMESPACE, name=NAME)
+SECONDS = 180.0
+
+
+class Meadow:
+    def __init__(self, garden: Cluster, seed: Cluster) -> None:
+        self.garden, self.seed = garden, seed
+
+    def create(self) -> Object:
+        return self.garden.api.create(SHOOTS.path(namespace=NAMESPACE), SHOOT)
+
+    def shoot(self) -> Object:
+        return self.garden.api.get(PATH)
+
+    def wait(self, kind: str, *, seconds: float = SECONDS) -> Object:
+        """Until an operation of this type has succeeded with what is asked for now."""
+
+        def done() -> Object | None:
+            shoot = self.shoot()
+            status = shoot.get("status") or {}
+            last = status.get("lastOperation") or {}
+            is_current = status.get("observedGeneration") == shoot["metadata"]["generation"]
+            return shoot if is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded") else None
+
+        return eventually(done, f"{kind} of the Shoot", seconds=seconds, state=self.explain)
+
+    def change(self, patch: Object) -> None:
+        self.garden.api.patch(PATH, patch)
+
+    def explain(self) -> str:
+        log = self.seed.state / "logs" / "gardenlet.log"
+        return f"{self.shoot().get('status')}\n{log.read_text()[-3000:]}"
+
+    def cluster(self) -> Api:
+        """The Shoot's own API server, with the credentials of the gardenlet."""
+        access = self.access()
+        assert access is not None
+        server, ca, token = access
+        return Api(url=server, ca=ca, token=token)
+
+    def access(self) -> tuple[str, str, str] | None:
+        """URL, authority and token for it; None: there are none yet."""
+        try:
+            secret = self.seed.api.get(SECRETS.path(namespace=TECHNICAL_ID, name="gardener"))
+        except NotFound:
+            return None
+        config = parse_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"]), origin="the Shoot's")
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return cluster["server"], ca, user["token"]
+
+    def replicas(self) -> dict[str, int]:
+        """Of the control plane."""
+        found = {}
+        for resource in (DEPLOYMENTS, ETCDS):
+            for each in self.seed.api.get(resource.path(namespace=TECHNICAL_ID))["items"]:
+                found[each["metadata"]["name"]] = spec(each)["replicas"]
+        return found
+
+    def processes(self) -> list[str]:
+        """Of the Shoot, by their command lines."""
+        place = str(self.seed.state / "provider" / "shoots")
+        found = []
+        for each in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = each.read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if place in line:
+                found.append(line.split("\0")[0])
+        return found
+
+    def secrets(self) -> dict[str, str]:
+        """Uids of what the secrets manager has made, by name."""
+        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager"
+        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in self.seed.api.get(path)["items"]}
