@@ -244,7 +244,10 @@ async def _remove_entry(world: World, obj: Object) -> None:
 async def _put(
     world: World, resource: Resource, name: Key, wanted: Mapping[str, Object], *, merges: bool = False
 ) -> None:
-    """Have the object hold this, besides what else it holds. Args: merges: data that are not wanted stay."""
+    """Have the object hold this, besides what else it holds.
+
+    Args: merges: data that are not wanted stay, and others may write theirs at the same time.
+    """
     live = await world.client.find(resource, name.name, namespace=name.namespace)
     place = {"name": name.name, "namespace": name.namespace}
     if live is None:
@@ -258,7 +261,8 @@ async def _put(
         if gone or any(having.get(inner) != content for inner, content in value.items()):
             changed[field] = {**value, **gone}
     if changed:
-        meta = {**mapping(changed.get("metadata")), "resourceVersion": metadata(live)["resourceVersion"]}
+        version = {} if merges else {"resourceVersion": metadata(live)["resourceVersion"]}
+        meta = {**mapping(changed.get("metadata")), **version}
         await world.client.patch(resource, name.name, {**changed, "metadata": meta}, namespace=name.namespace)
 
 

@@ -40,7 +40,7 @@ from kube.objects import (
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.client import JSON_PATCH
-from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 from localprovider.extensions.actuators import Actuator, World
@@ -128,6 +128,8 @@ class Reconciler:
             await self._simulate(obj, simulation)
             fields = await self._act(obj, operation)
         except (KubeError, ReconcileError, NoNetworkLeft, ValueError, OSError) as error:
+            if is_conflict(error):
+                raise
             await self._fail(obj, operation, error)
             raise ReconcileError(str(error)) from error
         self._failures.pop(uid(obj), None)

@@ -373,7 +373,7 @@ class Sweep:
     async def _checked(self, moment: Moment, undisturbed: Played, *, as_process: bool) -> Played:
         try:
             played = await self.play(moment, as_process=as_process)
-            assert played.state == undisturbed.state, _difference(undisturbed.state, played.state)
+            assert played.state == undisturbed.state, difference(undisturbed.state, played.state)
             if not self.make.is_renewed:
                 needed, found = _counted(undisturbed.writes), _counted(played.writes)
                 assert found.total() <= needed.total() + self.make.spare, f"too many writes: {found - needed}"
@@ -498,7 +498,7 @@ def _moments(writes: Sequence[Right], crosses: Collection[Right]) -> Iterable[It
             yield [Moment(number=number, carried_out=carried_out) for number in range(first, end)]
 
 
-def _difference(wanted: Any, found: Any) -> str:
+def difference(wanted: Any, found: Any) -> str:
     undisturbed, killed = (pprint.pformat(state, width=120).splitlines() for state in (wanted, found))
     return "\n".join(difflib.unified_diff(undisturbed, killed, "undisturbed", "killed", lineterm=""))
 
