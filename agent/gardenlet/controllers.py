@@ -17,7 +17,7 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
         "seed.main.controller": lambda config: config.controllers.seed.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
-        "shoot.main.controller": lambda config: config.controllers.shoot.enabled and config.local_profile is not None,
+        "shoot.main.controller": lambda config: config.controllers.shoot.enabled,
         "token_requestor": lambda config: config.controllers.token_requestor.enabled,
         "vpa_eviction_requirements.controller": lambda config: config.controllers.vpa_eviction_requirements.enabled,
         "workload_identity_tokens.controller": lambda config: (

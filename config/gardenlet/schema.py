@@ -174,6 +174,24 @@ class SNI:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerIngress:
+    service_name: Annotated[str, setting("Service of the ingress gateway.", zero_is_unset=True)] = (
+        "istio-ingressgateway"
+    )
+    namespace: Annotated[
+        str, setting("Namespace of the ingress gateway; empty: `istio-ingress-handler-<name>`.", valid_namespace)
+    ] = ""
+    labels: Annotated[dict[str, str], setting("Labels of its pods.", valid_labels, zero_is_unset=True)] = field(
+        default_factory=lambda: {"app": "istio-ingressgateway", "gardener.cloud/role": "exposureclass-handler"}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerSNI:
+    ingress: Annotated[HandlerIngress, setting("The ingress gateway.")] = field(default_factory=HandlerIngress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadBalancerService:
     annotations: Annotated[dict[str, str], setting("Annotations of the Service.")] = field(default_factory=dict)
 
@@ -184,7 +202,7 @@ class ExposureClassHandler:
     load_balancer_service: Annotated[LoadBalancerService, setting("The Service of its ingress gateway.")] = field(
         default_factory=LoadBalancerService
     )
-    sni: Annotated[SNI | None, setting("Its ingress gateway, if that is not made here.")] = None
+    sni: Annotated[HandlerSNI, setting("Its ingress gateway.")] = field(default_factory=HandlerSNI)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,8 +270,9 @@ class Images:
         str, setting("Image of the resource manager of the seed; needed where it is deployed.")
     ] = ""
     kubernetes: Annotated[
-        str, setting("Where the images of Kubernetes are: in front of `/kube-apiserver` and the like.")
-    ] = ""
+        str,
+        setting("Where the images of Kubernetes are: in front of `/kube-apiserver` and the like.", zero_is_unset=True),
+    ] = "registry.k8s.io"
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
     etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
     ingress_default_backend: Annotated[

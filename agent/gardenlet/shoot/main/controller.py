@@ -3,8 +3,6 @@
 Shoots  of the own Seed: that come, at a time that spreads them; that are asked for something (their generation), or are
         to be deleted: at once
 Seeds   the own one, once it is ready: Shoots whose operations wait for that
-
-Control planes run as processes of this computer so far: on another seed, Shoots are left alone.
 """
 
 import asyncio

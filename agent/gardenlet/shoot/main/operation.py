@@ -15,6 +15,7 @@ from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
 from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.shoot.main.rules.domains import Served
+from agent.gardenlet.shoot.main.rules.gateways import Gateway
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
@@ -67,6 +68,7 @@ class ShootOperation:
     technical_id: name of the Shoot's namespace in the seed.
     garden_identity: of the garden cluster.
     external: None: the Shoot has no domain of its own that records are made in.
+    gateway: through which it is reached, but for a Shoot of this computer.
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     namespace_lives: whether it exists, and does not go.
@@ -82,6 +84,7 @@ class ShootOperation:
     garden_identity: str
     internal: Served
     external: Served | None
+    gateway: Gateway
     registrations: Mapping[str, Object]
     autoscaled: bool
     namespace_lives: bool
@@ -138,8 +141,7 @@ class ShootOperation:
 
     def image_of_kubernetes(self, program: str) -> str:
         """Of one of its own programs, in the Shoot's version."""
-        place = self.config.images.kubernetes
-        return f"{place}/{program}:v{self.version}" if place else f"{program}:v{self.version}"
+        return f"{self.config.images.kubernetes}/{program}:v{self.version}"
 
     # --- tasks that an annotation of the Shoot asks for
 

@@ -30,6 +30,7 @@ from agent.gardenlet.shoot.main import cluster_objects, surroundings
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import cluster, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
+from agent.gardenlet.shoot.main.rules.gateways import GatewayError, gateway
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
@@ -143,7 +144,8 @@ class Reconciler:
                 raise ReconcileError(problem)
             shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
             around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-        except (KubeError, ReconcileError, DomainError) as error:
+            gateway(self.config, around.exposure_class)
+        except (KubeError, ReconcileError, DomainError, GatewayError) as error:
             if is_conflict(error):
                 raise
             await self._not_initialized(shoot, kind, error)
@@ -221,6 +223,7 @@ class Reconciler:
             garden_identity=self.garden_identity,
             internal=around.internal,
             external=around.external,
+            gateway=gateway(self.config, around.exposure_class),
             registrations={name.name: each for name, each in self.registrations.items()},
             seed=self.seed,
             garden=self.garden,

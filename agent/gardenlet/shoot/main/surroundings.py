@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from agent.gardenlet.shoot.main.rules import domains
 from agent.gardenlet.shoot.main.rules.domains import DomainError, Served
-from gardener.api.garden import PROJECTS
+from gardener.api.garden import EXPOSURE_CLASSES, PROJECTS
 from gardener.garden.profiles import offered, profile_of
 from gardener.garden.seeds import namespace_of
 from gardener.keys import PROJECT_NAME, ROLE
 from kube.errors import NotFound
-from kube.objects import Object, key, labels, metadata, spec
+from kube.objects import Object, key, labels, metadata, spec, text
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
@@ -24,11 +24,13 @@ class Surroundings:
     """Attributes:
     profile: the CloudProfile, or what stands for it in the Shoot's project.
     external: None: the Shoot has no domain of its own that records are made in.
+    exposure_class: that the Shoot names; None: it names none.
     """
 
     profile: Object
     internal: Served
     external: Served | None
+    exposure_class: Object | None
 
 
 async def read(garden: Client, shoot: Object, *, project: str, seed: str) -> Surroundings:
@@ -39,6 +41,7 @@ async def read(garden: Client, shoot: Object, *, project: str, seed: str) -> Sur
         profile=profile,
         internal=domains.internal(secrets, shoot=key(shoot).name, project=project),
         external=await _external(garden, shoot, secrets),
+        exposure_class=await _exposure_class(garden, shoot),
     )
 
 
@@ -61,6 +64,11 @@ async def _profile(garden: Client, shoot: Object) -> Object:
     namespace = key(shoot).namespace if resource.namespaced else ""
     profile = await garden.get(resource, name, namespace=namespace)
     return {**profile, "metadata": metadata(profile), "spec": offered(resource, profile)}
+
+
+async def _exposure_class(garden: Client, shoot: Object) -> Object | None:
+    name = text(spec(shoot).get("exposureClassName"))
+    return await garden.get(EXPOSURE_CLASSES, name) if name else None
 
 
 async def _external(garden: Client, shoot: Object, secrets: list[Object]) -> Served | None:

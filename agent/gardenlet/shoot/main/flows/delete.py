@@ -31,6 +31,10 @@ def _no_clean_up(operation: ShootOperation) -> bool:
     return not operation.cleans_up
 
 
+def _local(operation: ShootOperation) -> bool:
+    return operation.is_local
+
+
 def _wakes(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
     """A task for the clean-up of the cluster alone."""
     return Task(its_id, name, run, after=after, unless=_no_clean_up, retry=retry)
@@ -62,6 +66,13 @@ DELETE: Graph[ShootOperation] = Graph(
             "Waiting until Kubernetes API LoadBalancer in the Seed cluster has reported readiness",
             exposure.wait_for_address,
             ["service"],
+        ),
+        Task(
+            "names-at-gateway",
+            "Deploying Kubernetes API server service SNI settings in the Seed cluster",
+            exposure.names_at_gateway,
+            after=["service"],
+            unless=lambda operation: _no_clean_up(operation) or _local(operation),
         ),
         _wakes("advertised", "Ensuring advertised addresses for the Shoot", exposure.advertise, ["address"], _SHORT),
         _wakes(
@@ -109,7 +120,7 @@ DELETE: Graph[ShootOperation] = Graph(
             "connection",
             "Initializing connection to Shoot",
             shoot_objects.connection,
-            ["access", "internal-name"],
+            ["access", "internal-name", "names-at-gateway"],
             _LONG,
         ),
         # --- what users have left in it
@@ -216,7 +227,20 @@ DELETE: Graph[ShootOperation] = Graph(
             exposure.remove_external_name,
             ["api-server-gone"],
         ),
-        _removes("service-gone", "Destroying Kubernetes API server service", destruction.service, ["api-server-gone"]),
+        Task(
+            "names-at-gateway-gone",
+            "Destroying Kubernetes API server service SNI",
+            exposure.remove_names_at_gateway,
+            after=["api-server-gone"],
+            unless=_local,
+            retry=ONCE,
+        ),
+        _removes(
+            "service-gone",
+            "Destroying Kubernetes API server service",
+            destruction.service,
+            ["names-at-gateway-gone"],
+        ),
         # --- the rest
         _removes(
             "internal-name-gone",

@@ -1,6 +1,6 @@
 """The flow that makes a Shoot's cluster, changes it, has it sleep, and wakes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -28,6 +28,10 @@ def _awake(operation: ShootOperation) -> bool:
     return not operation.is_asleep
 
 
+def _local(operation: ShootOperation) -> bool:
+    return operation.is_local
+
+
 def _no_waiting(operation: ShootOperation) -> bool:
     return operation.skips_waiting
 
@@ -44,6 +48,14 @@ _asleep_or_no_waiting = _any(_asleep, _no_waiting)
 _awake_or_no_waiting = _any(_awake, _no_waiting)
 
 _LONG = Retry(within=600.0)
+
+async def _nothing(_: ShootOperation) -> None: ...
+
+
+def _not_built(its_id: str, name: str, after: Collection[str]) -> Task[ShootOperation]:
+    """What other gardenlets do here: reports of a flow name it, and say that it is left out."""
+    return Task(its_id, name, _nothing, after=after, unless=lambda _: True)
+
 
 RECONCILE: Graph[ShootOperation] = Graph(
     "Shoot cluster reconciliation",
@@ -65,6 +77,13 @@ RECONCILE: Graph[ShootOperation] = Graph(
             exposure.wait_for_address,
             after=["service"],
             unless=_asleep,
+        ),
+        Task(
+            "names-at-gateway",
+            "Deploying Kubernetes API server service SNI settings in the Seed cluster",
+            exposure.names_at_gateway,
+            after=["service"],
+            unless=_any(_asleep, _local),
         ),
         Task(
             "advertised",
@@ -187,7 +206,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "connection",
             "Initializing connection to Shoot",
             shoot_objects.connection,
-            after=["api-server-ready", "access", "internal-name"],
+            after=["api-server-ready", "access", "internal-name", "names-at-gateway"],
             unless=_asleep,
             retry=Retry(within=120.0),
         ),
@@ -266,6 +285,24 @@ RECONCILE: Graph[ShootOperation] = Graph(
             after=["stale-extensions"],
             unless=_asleep_or_no_waiting,
             retry=ONCE,
+        ),
+        # --- what is not there yet
+        _not_built(
+            "trusted-ingress",
+            "Deploying Kubernetes API server ingress with trusted certificate in the Seed cluster",
+            after=["secrets"],
+        ),
+        _not_built("logging", "Deploying shoot logging stack in Seed", after=["secrets"]),
+        _not_built(
+            "logging-dashboards", "Reconciling Plutono for Shoot in Seed for the logging stack", after=["logging"]
+        ),
+        _not_built("alertmanager", "Reconciling Shoot Alertmanager", after=["connection"]),
+        _not_built("prometheus", "Reconciling Shoot Prometheus", after=["connection"]),
+        _not_built("blackbox-exporter", "Deploying control plane blackbox-exporter", after=["connection"]),
+        _not_built(
+            "monitoring-dashboards",
+            "Reconciling Plutono for Shoot in Seed for the monitoring stack",
+            after=["alertmanager", "prometheus"],
         ),
         # --- sleep
         Task(

@@ -1,25 +1,27 @@
-"""How the API server of a Shoot is reached: its Service, an address that leads to it, and the names of that.
+"""How the API server of a Shoot is reached: its Service, an address, and the names that lead to it.
 
-The address is that of the seed's ingress gateway, which knows all Shoots by their names; on this computer each Service
-has one of its own.
+The address is that of an ingress gateway of the seed, which all Shoots share. On this computer there is none: the
+Service of each has an address of its own.
 """
 
 import base64
 
-from agent.gardenlet.components import dns_records, ingress_gateway, kube_apiserver
+from agent.gardenlet.components import dns_records, kube_apiserver, shoot_exposure
 from agent.gardenlet.components.dns_records import EXTERNAL, INTERNAL
 from agent.gardenlet.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
 from gardener.api.extensions import DNS_RECORDS
-from gardener.keys import ROLE_ISTIO_INGRESS as ISTIO_INGRESS
+from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, VIRTUAL_SERVICES
 from kube.objects import Key, Object, annotations, key, spec, text, uid
 from kube.paths import at, mappings_at
-from kube.resources import SERVICES
+from kube.resources import NAMESPACES, SECRETS, SERVICES
+from kube.runtime.client import Form
 
 _SERVICE_SECONDS = 60.0
 _GONE_SECONDS = 120.0
+_AT_GATEWAY = [each.type_meta for each in (DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, SECRETS, VIRTUAL_SERVICES)]
 _PORT = "local.provider/port"
 """An annotation of the Service, if its load balancer serves it at another port."""
 _TASKS = {INTERNAL: "deployDNSRecordInternal", EXTERNAL: "deployDNSRecordExternal"}
@@ -40,11 +42,10 @@ async def service(operation: ShootOperation) -> None:
 
 async def wait_for_address(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
-    gateway = Key(ISTIO_INGRESS, ingress_gateway.NAME)
-    own = Key(operation.technical_id, kube_apiserver.NAME)
+    of_gateway = Key(operation.gateway.namespace, operation.gateway.service)
     live = await operation.waiting.until_ready(
         SERVICES,
-        own if operation.is_local else gateway,
+        Key(operation.technical_id, kube_apiserver.NAME) if operation.is_local else of_gateway,
         _no_address,
         seconds=_SERVICE_SECONDS,
         report=waits_for,
@@ -53,12 +54,32 @@ async def wait_for_address(operation: ShootOperation) -> None:
         operation.found.cluster_ip = text(spec(live).get("clusterIP"))
     found = mappings_at(live, "status", "loadBalancer", "ingress")[0]
     operation.found.address = text(found.get("ip")) or text(found.get("hostname"))
-    port = annotations(live).get(_PORT, "")
+    port = annotations(live).get(_PORT, "") if operation.is_local else ""
     operation.found.port = int(port) if port.isdecimal() else kube_apiserver.PORT
 
 
 def _no_address(live: Object | None) -> str:
     return "" if live and at(live, "status", "loadBalancer", "ingress") else "its load balancer has no address yet"
+
+
+async def names_at_gateway(operation: ShootOperation) -> None:
+    """Have the gateway send what asks for one of the names to the API server. Raises ComponentError, KubeError."""
+    live = await operation.seed.client.get(NAMESPACES, operation.technical_id, form=Form.METADATA)
+    hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
+    values = shoot_exposure.Values(
+        namespace=operation.technical_id,
+        namespace_uid=uid(live),
+        hosts=hosts,
+        address=operation.found.cluster_ip,
+        gateway_namespace=operation.gateway.namespace,
+        gateway=operation.gateway.labels,
+    )
+    await operation.deploy(shoot_exposure.MANAGED_RESOURCE, shoot_exposure.objects(values))
+
+
+async def remove_names_at_gateway(operation: ShootOperation) -> None:
+    """Raises ComponentError, KubeError."""
+    await operation.destroy(shoot_exposure.MANAGED_RESOURCE, _AT_GATEWAY, seconds=_GONE_SECONDS)
 
 
 def url(operation: ShootOperation) -> str:
