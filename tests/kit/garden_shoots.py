@@ -60,12 +60,13 @@ class ShootPlace:
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
 
-    def seed(self, suffix: str = "") -> str:
+    def seed(self, suffix: str = "", *, has_backup: bool = True) -> str:
         """A new Seed; its name."""
         name, spec = self.name + suffix, garden_object(SEEDS)["spec"]
         spec["provider"]["type"] = spec["dns"]["provider"]["type"] = self.name
         spec["ingress"]["domain"] = f"ingress.{name}.example.com"
-        spec["backup"] = {"provider": self.name, "secretRef": {"name": "backup", "namespace": "garden"}}
+        if has_backup:
+            spec["backup"] = {"provider": self.name, "secretRef": {"name": "backup", "namespace": "garden"}}
         del spec["taints"]
         self.create(SEEDS, name, spec=spec)
         return name

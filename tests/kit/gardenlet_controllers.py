@@ -55,8 +55,13 @@ async def gardenlet_context(
     namespaces: Sequence[str] = (),
     timings: Timings | None = None,
     as_gardenlet: bool = False,
+    clusters: Clusters | None = None,
 ) -> Context:
-    """Args: namespaces: of the seed that are seen; none: all. as_gardenlet: they have its rights in the garden."""
+    """Args:
+    namespaces: of the seed that are seen; none: all.
+    as_gardenlet: they have its rights in the garden.
+    clusters: of the process, if they are special.
+    """
     if as_gardenlet:
         garden = garden.impersonating(f"{SEED_USER_PREFIX}{config.seed_name}", [SEEDS_GROUP])
     return Context(
@@ -64,7 +69,7 @@ async def gardenlet_context(
         seed_name=config.seed_name,
         seed=cluster_of(seed, *namespaces, timings=timings),
         garden=cluster_of(garden, timings=timings),
-        clusters=Clusters(user_agent="test", component="gardenlet"),
+        clusters=Clusters(user_agent="test", component="gardenlet") if clusters is None else clusters,
         # A process that does not know ends, and is started again.
         api=await soon(partial(recognized, garden), "a garden", passing=(KubeError,)),
         seed_recorder=EventRecorder(seed, component="test"),

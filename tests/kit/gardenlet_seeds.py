@@ -33,11 +33,11 @@ _GOOD = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing":
 
 
 class SeedPlace:
-    def __init__(self, garden: Garden, cluster: Cluster) -> None:
+    def __init__(self, garden: Garden, cluster: Cluster, *, has_backup: bool = True) -> None:
         self.place = ShootPlace(garden)
         self.garden = garden
         self.cluster = cluster
-        self.name = self.place.seed()
+        self.name = self.place.seed(has_backup=has_backup)
         with suppress(AlreadyExists):
             cluster.api.create(NAMESPACES.path(), {"metadata": {"name": GARDEN}})
         with suppress(AlreadyExists):

@@ -1,6 +1,7 @@
 """The kinds of a seed in a cluster of tests: extensions, Clusters, VerticalPodAutoscalers, ManagedResources.
 
-Those of Istio and of monitoring are left out: other tests of the same cluster see what is done when they come.
+Those of monitoring are left out, and usually those of Istio: other tests of the same cluster see what is done when they
+come.
 """
 
 from itertools import chain
@@ -14,12 +15,13 @@ from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 STAGES = [each for each in Stage if each not in {Stage.ISTIO, Stage.MONITORING}]
 
 
-def install_seed_kinds(cluster: Cluster) -> None:
+def install_seed_kinds(cluster: Cluster, *, with_istio: bool = False) -> None:
     """They may be there already."""
-    for definition in chain.from_iterable(map(custom_resource_definitions, STAGES)):
+    stages = [*STAGES, Stage.ISTIO] if with_istio else STAGES
+    for definition in chain.from_iterable(map(custom_resource_definitions, stages)):
         name = definition["metadata"]["name"]
         cluster.api.apply(CUSTOM_RESOURCE_DEFINITIONS.path(name=name), definition)
     install_crd(cluster)
     wait_until_served(
-        cluster, *(one.resource.path() for one in chain.from_iterable(DEFINITIONS[each] for each in STAGES))
+        cluster, *(one.resource.path() for one in chain.from_iterable(DEFINITIONS[each] for each in stages))
     )

@@ -1,10 +1,12 @@
 """Components of a Shoot's control plane: what they depend on, but for what a test is about."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager
 from agent.gardenlet.components.etcd_schedules import Schedules
+from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from kube.objects import Object
 
@@ -83,3 +85,44 @@ def shoot(tolerance: str = "") -> Object:
 
 def seed(*zones: str) -> Object:
     return {"spec": {"provider": {"type": "s", "zones": list(zones)}}}
+
+
+# --- flags
+
+_SERVER: Object = {
+    "admissionPlugins": [{"name": "PodSecurity", "disabled": True}],
+    "defaultNotReadyTolerationSeconds": 1,
+    "defaultUnreachableTolerationSeconds": 1,
+    "featureGates": {"AllAlpha": True},
+    "logging": {"verbosity": 2, "httpAccessVerbosity": 3},
+    "oidcConfig": {
+        "caBundle": "bundle",
+        "clientID": "c",
+        "groupsClaim": "g",
+        "groupsPrefix": "g",
+        "issuerURL": "https://issuer.example.com",
+        "requiredClaims": {"a": "b"},
+        "signingAlgs": ["RS256"],
+        "usernameClaim": "u",
+        "usernamePrefix": "u",
+    },
+    "requests": {"maxMutatingInflight": 1, "maxNonMutatingInflight": 1},
+    "serviceAccountConfig": {"extendTokenExpiration": True, "maxTokenExpiration": "720h"},
+    "watchCacheSizes": {"default": 1, "resources": [{"resource": "secrets", "size": 1}]},
+}
+WITH_ALL_SETTINGS: dict[str, Any] = {"settings": _SERVER, "advertised": "10.0.0.1", "authentication": "kind: A"}
+"""Of an API server, for as many flags as possible: those of OIDC only without a file for authentication."""
+_NAME = re.compile(r"--([a-z0-9-]+)")
+
+
+def flags_of_api_server(version: str, values: Mapping[str, Any] | None = None) -> set[str]:
+    return _names(arguments(api_server(**{**(values or WITH_ALL_SETTINGS), "version": version})))
+
+
+def flags_of_controller_manager(version: str) -> set[str]:
+    given = controller_manager(version=version, settings={"featureGates": {"AllAlpha": True}})
+    return _names(kube_controller_manager.arguments(given))
+
+
+def _names(passed: Sequence[str]) -> set[str]:
+    return {found[1] for each in passed if (found := _NAME.match(each))}

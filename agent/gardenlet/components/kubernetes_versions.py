@@ -1,8 +1,8 @@
 """What the versions of Kubernetes, 1.28 to 1.36, take of a Shoot's settings, and which controllers they have.
 
 A component does not start with a feature gate, an admission plugin, an API version or a controller that it does not
-know. So none of these is passed to it, whatever the Shoot says; webhooks of the garden and maintenance report it to
-users.
+know. So none of these is passed to it, whatever the Shoot says. Users hear of it before: admission of the garden
+refuses feature gates and plugins that the Shoot's version does not know, and maintenance removes them.
 
 Sources:
 
@@ -17,7 +17,8 @@ Sources:
   without them is never ready (plugin/pkg/admission/noderestriction/admission.go).
 - Structured authentication: 1.30, since when it is on by default.
 
-All flags that `kube_apiserver` and `kube_controller_manager` pass besides are known to all of these versions.
+All flags that `kube_apiserver` and `kube_controller_manager` pass besides are known to all of these versions: the table
+in `tests/unit/gardenlet/test_kubernetes_flags.py` is made from the sources of each.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

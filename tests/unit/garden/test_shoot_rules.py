@@ -84,6 +84,14 @@ def swapping(behavior: str) -> Object:
           "spec.kubernetes.kubeAPIServer.encryptionConfig.resources[1]"}),
         ({"systemComponents__coreDNS__rewriting": {"commonSuffixes": ["local"]}},
          {"spec.systemComponents.coreDNS.rewriting.commonSuffixes[0]"}),
+        ({f"kubernetes__{each}": {"featureGates": {"Nope": True, "AllAlpha": True}}
+          for each in ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")},
+         {f"spec.kubernetes.{each}.featureGates[Nope]"
+          for each in ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")}),
+        (pool(kubernetes__kubelet={"featureGates": {"Nope": False}}),
+         {f"{W}[0].kubernetes.kubelet.featureGates[Nope]"}),
+        ({"kubernetes__kubeAPIServer": {"admissionPlugins": [{"name": "Nope"}, {"name": "PodSecurity"}]}},
+         {"spec.kubernetes.kubeAPIServer.admissionPlugins[Nope]"}),
         ({"kubernetes__kubelet": {"containerLogMaxFiles": 1}}, {"spec.kubernetes.kubelet.containerLogMaxFiles"}),
         ({"kubernetes__kubelet": {"memorySwap": {"swapBehavior": "NoSwap"}}},
          {"spec.kubernetes.kubelet.memorySwap"}),

@@ -13,7 +13,17 @@ from kube.paths import at, mapping_at
 from kube.validation import invalid
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot import defaults, dns, kubernetes, maintenance, networks, settings, tolerations, workers
+from webhooks.garden.kinds.shoot import (
+    defaults,
+    dns,
+    known_names,
+    kubernetes,
+    maintenance,
+    networks,
+    settings,
+    tolerations,
+    workers,
+)
 from webhooks.garden.kinds.shoot.fields import project_name
 
 SPEC_CHECKS = (
@@ -25,6 +35,7 @@ SPEC_CHECKS = (
     kubernetes.kubelet_errors,
     kubernetes.pool_kubelet_errors,
     kubernetes.versions,
+    known_names.unknown_names,
     workers.workerless,
     workers.worker_errors,
     workers.room_errors,
