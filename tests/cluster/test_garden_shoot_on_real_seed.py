@@ -18,6 +18,7 @@ from devcluster.garden.box import account_of
 from devcluster.garden.objects import GARDENLET_ACCOUNT, of_seed, path
 from devcluster.garden.seed import SHAPE_WITH_SHOOTS
 from devcluster.pytest_plugin import RunClusters
+from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import CLOUD_PROFILES, SEEDS, SHOOTS
 from gardener.api.kinds import DESTINATION_RULES, ENVOY_FILTERS, GATEWAYS, VIRTUAL_SERVICES
@@ -26,13 +27,15 @@ from kit.eventually import soon
 from kit.garden import Garden
 from kit.gardenlet_controllers import GARDENER, gardenlet_at_work, gardenlet_config, gardenlet_context
 from kit.gardenlet_seeds import SeedPlace
+from kit.played_shoots import ShootsAt
 from kit.seed_kinds import install_seed_kinds
-from kit.seed_with_pods import Detours, Pods
+from kit.seed_with_pods import pods
 from kit.world import connected
 from kube.clock import format_time, utc_now
 from kube.objects import Object, mapping, metadata
 from kube.paths import at, mapping_at
 from kube.resources import DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES, Resource
+from kube.runtime.connection import load_kubeconfig
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -145,11 +148,13 @@ class RealSeed:
         return {each["spec"]["name"]: each["spec"]["values"] for each in listed}
 
     def replicas(self) -> dict[str, int]:
-        listed = self.cluster.api.get(DEPLOYMENTS.path(namespace=self.technical_id))["items"]
+        """Of Deployments and Etcds."""
+        kinds = [each.path(namespace=self.technical_id) for each in (DEPLOYMENTS, ETCDS)]
+        listed = [each for where in kinds for each in self.cluster.api.get(where)["items"]]
         return {metadata(each)["name"]: each["spec"]["replicas"] for each in listed}
 
     @asynccontextmanager
-    async def gardenlet(self, detours: Detours) -> AsyncIterator[Context]:
+    async def gardenlet(self, detours: ShootsAt) -> AsyncIterator[Context]:
         account = account_of(self.cluster, GARDENLET_ACCOUNT)
         of_garden = self.seeds.garden.gardenlet_kubeconfig(self.seeds.name)
         config = gardenlet_config(self.seeds.name, images=Images(resource_manager="registry.example.com/rm:v1"))
@@ -171,12 +176,11 @@ AT_GATEWAY = {"DestinationRule", "EnvoyFilter", "Gateway", "VirtualService"}
 
 
 async def test_it_comes_sleeps_wakes_and_goes(seed: RealSeed, shoot_cluster: Cluster) -> None:
-    detours = Detours(shoot_cluster)
+    detours = ShootsAt(load_kubeconfig(shoot_cluster.kubeconfig))
     async with connected(seed.cluster) as administrator, asyncio.TaskGroup() as tasks:
-        pods = Pods(administrator, seed.technical_id, shoot_cluster)
-        playing = tasks.create_task(pods.play())
+        playing = tasks.create_task(pods(administrator, seed.technical_id, shoot_cluster).play())
         async with seed.gardenlet(detours):
-            awake = await _comes(seed, pods, detours)
+            awake = await _comes(seed, detours)
 
             seed.hibernate(enabled=True)
             assert (await seed.succeeds("Reconcile"))["hibernated"] is True
@@ -199,13 +203,13 @@ async def test_it_comes_sleeps_wakes_and_goes(seed: RealSeed, shoot_cluster: Clu
     seed.seeds.remove()
 
 
-async def _comes(seed: RealSeed, pods: Pods, detours: Detours) -> dict[str, int]:
-    """Replicas of its Deployments."""
+async def _comes(seed: RealSeed, detours: ShootsAt) -> dict[str, int]:
+    """Its replicas."""
     seed.create()
     status = await seed.succeeds("Create")
     awake = seed.replicas()
-    assert awake == {"kube-apiserver": 3, "kube-controller-manager": 2, "gardener-resource-manager": 2}
-    assert (pods.most_members["etcd-main"], pods.most_members["etcd-events"]) == (3, 3)
+    etcds = {"etcd-main": 3, "etcd-events": 3}
+    assert awake == {"kube-apiserver": 3, "kube-controller-manager": 2, "gardener-resource-manager": 2, **etcds}
     assert seed.records() == {host: [GATEWAY_ADDRESS] for host in seed.hosts}
     urls = {each["name"]: each["url"] for each in status["advertisedAddresses"]}
     assert [urls["internal"], urls["external"]] == [f"https://{host}" for host in seed.hosts]

@@ -32,7 +32,13 @@ from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
 from gardener.api.garden import SHOOTS
-from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
+from gardener.api.kinds import (
+    DESTINATION_RULES,
+    GATEWAYS,
+    MANAGED_RESOURCES,
+    VERTICAL_POD_AUTOSCALERS,
+    VIRTUAL_SERVICES,
+)
 from kit.eventually import soon
 from kit.objects import KINDS as BUILT_IN
 from kit.played_shoots import PlayedPlace
@@ -111,7 +117,17 @@ async def test_its_keys_and_certificates_are_used_as_they_are(
 # --- a pass over a whole Shoot
 
 KINDS = BUILT_IN | {
-    each.kind: each for each in (DNS_RECORDS, ETCDS, EXTENSIONS, MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS)
+    each.kind: each
+    for each in (
+        DESTINATION_RULES,
+        DNS_RECORDS,
+        ETCDS,
+        EXTENSIONS,
+        GATEWAYS,
+        MANAGED_RESOURCES,
+        VERTICAL_POD_AUTOSCALERS,
+        VIRTUAL_SERVICES,
+    )
 }
 WEBHOOK = "high-availability"
 _CONFIGURATION = "the configuration says what this project's needs, and by its content the file is named"
@@ -129,6 +145,7 @@ CHANGED: dict[str, dict[str, str]] = {
     **{
         f"ManagedResource/{name}": {"secretRefs/0/name": _PACKED}
         for name in (
+            "kube-apiserver-sni",
             "referenced-resources",
             "shoot-core-cluster-identity",
             "shoot-core-gardener-resource-manager",
@@ -144,7 +161,11 @@ CHANGED: dict[str, dict[str, str]] = {
 """Object -> path in its spec -> why it changes. No other object of the namespace does, nor do other pods."""
 CREATED_BESIDE = {
     "ConfigMap/gardener-resource-manager-<hash>",
-    *(f"Secret/managedresource-{name.removeprefix('ManagedResource/')}-<hash>" for name in CHANGED if "/shoot" in name),
+    *(
+        f"Secret/managedresource-{name.removeprefix('ManagedResource/')}-<hash>"
+        for name in CHANGED
+        if "/shoot" in name or "/kube" in name
+    ),
     "Secret/referenced-resources-<hash>",
 }
 
@@ -218,7 +239,7 @@ def without_address(obj: Object) -> Object:
     return {**obj, "spec": left}
 
 
-_NOT_SERVED = {"PrometheusRule", "ServiceMonitor", "Gateway", "VirtualService", "DestinationRule"}
+_NOT_SERVED = {"PrometheusRule", "ServiceMonitor"}
 _THERE = {"Namespace", "ServiceAccount/default", "Service/kube-apiserver"}
 
 

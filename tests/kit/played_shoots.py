@@ -10,7 +10,7 @@ what is deleted is let go. Objects that it is to leave alone are in `player.igno
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -59,8 +59,11 @@ class ShootsAt(Clusters):
     def __init__(self, connection: Connection) -> None:
         super().__init__(user_agent="test", component="gardenlet")
         self._connection = connection
+        self.asked: list[str] = []
+        """Servers that were to be talked to."""
 
     def open(self, endpoint: Endpoint) -> Connected:
+        self.asked.append(endpoint.connection.server)
         return super().open(replace(endpoint, connection=self._connection))
 
 
@@ -72,7 +75,7 @@ class PlayedPlace:
         for each in DEFINITIONS:
             definition = custom_resource_definition(each)
             cluster.api.apply(CUSTOM_RESOURCE_DEFINITIONS.path(name=definition["metadata"]["name"]), definition)
-        install_seed_kinds(cluster)
+        install_seed_kinds(cluster, with_istio=True)
         wait_until_served(cluster, *(each.resource.path() for each in DEFINITIONS))
         self._make_garden()
         self._make_gateway()
@@ -148,24 +151,30 @@ class PlayedPlace:
                 yield context
 
 
+Do = Callable[[Client, Resource, Object], Awaitable[None]]
+
+
 @dataclass(eq=False, slots=True)
 class Player:
-    """Attributes: ignored: kind and name of objects that nothing is done for."""
+    """Attributes:
+    ignored: kind and name of objects that nothing is done for.
+    namespace: of all objects that something is done for; empty: everywhere.
+    played: what is done for each kind.
+    """
 
     client: Client
     ignored: set[tuple[str, str]] = field(default_factory=set)
+    namespace: str = ""
+    played: Mapping[Resource, Do] = field(default_factory=lambda: PLAYED)
 
     async def play(self) -> None:
         while True:
-            for resource, do in _PLAYED.items():
-                for each in await self.client.list(resource, Selection()):
+            for resource, do in self.played.items():
+                for each in await self.client.list(resource, Selection(namespace=self.namespace)):
                     if (resource.kind, metadata(each)["name"]) not in self.ignored:
                         with contextlib.suppress(NotFound, Conflict):
                             await do(self.client, resource, each)
             await asyncio.sleep(_LOOK_SECONDS)
-
-
-_Do = Callable[[Client, Resource, Object], Awaitable[None]]
 
 
 async def _say(client: Client, resource: Resource, obj: Object, status: Object) -> None:
@@ -238,12 +247,13 @@ async def _operates_etcd(client: Client, resource: Resource, obj: Object) -> Non
     live = await _taken(client, resource, obj)
     count = spec(live).get("replicas", 0)
     counts = dict.fromkeys(("replicas", "readyReplicas", "currentReplicas", "updatedReplicas"), count)
-    return await _say(
-        client, resource, live, {"observedGeneration": metadata(live)["generation"], "ready": bool(count), **counts}
-    )
+    ready = {"status": "Ready", "reason": "Played", "lastTransitionTime": metadata(live)["creationTimestamp"]}
+    members = [{"name": f"{metadata(live)['name']}-{number}", **ready} for number in range(count)] if count > 1 else []
+    said = {"observedGeneration": metadata(live)["generation"], "ready": bool(count), **counts}
+    return await _say(client, resource, live, said | ({"members": members} if members else {}))
 
 
-async def _applies(client: Client, resource: Resource, obj: Object) -> None:
+async def applies(client: Client, resource: Resource, obj: Object) -> None:
     if is_deleting(obj):
         return await _let_go(client, resource, obj)
     generation = metadata(obj)["generation"]
@@ -255,10 +265,10 @@ async def _applies(client: Client, resource: Resource, obj: Object) -> None:
     return await _say(client, resource, obj, {"observedGeneration": generation, "conditions": conditions})
 
 
-_PLAYED: dict[Resource, _Do] = {
+PLAYED: Mapping[Resource, Do] = {
     DEPLOYMENTS: _rolls_out,
     ETCDS: _operates_etcd,
     **dict.fromkeys(_ASKED, _answers),
-    MANAGED_RESOURCES: _applies,
+    MANAGED_RESOURCES: applies,
     resources.BACKUP_ENTRIES: _answers,
 }

@@ -49,6 +49,7 @@ _awake_or_no_waiting = _any(_awake, _no_waiting)
 
 _LONG = Retry(within=600.0)
 
+
 async def _nothing(_: ShootOperation) -> None: ...
 
 
