@@ -44,6 +44,7 @@ EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "networkPolicy": ({"networkpolicy"}, {"clusters", "endpoints", "namespaces", "networkpolicies"}),
     "seed": ({"seed", "seed-lease"}, {"seeds", *_INSTALLATIONS}),
     "seedCare": ({"seed-care"}, {"managedresources", "seeds"}),
+    "shoot": ({"shoot"}, {"controllerregistrations", "seeds", "shoots"}),
     "tokenRequestor": ({"token-requestor"}, {"secrets"}),
     "tokenRequestorWorkloadIdentity": ({"token-requestor-workload-identity"}, {"secrets"}),
     "vpaEvictionRequirements": ({"vpa-eviction-requirements"}, {"verticalpodautoscalers"}),

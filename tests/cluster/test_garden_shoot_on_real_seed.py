@@ -127,9 +127,7 @@ class RealSeed:
             is_current = status.get("observedGeneration") == at(shoot, "metadata", "generation")
             return status if is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded") else None
 
-        done: Object = await soon(
-            found, f"{kind} of the Shoot", state=lambda: (self.shoot() or {}).get("status"), seconds=140
-        )
+        done: Object = await soon(found, f"{kind} of the Shoot", state=lambda: (self.shoot() or {}).get("status"))
         return done
 
     def find(self, resource: Resource, name: str, *, namespace: str = "") -> Object | None:

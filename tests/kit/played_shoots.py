@@ -206,7 +206,7 @@ async def _rolls_out(client: Client, resource: Resource, obj: Object) -> None:
     }
     said = {"conditions": _bare((obj.get("status") or {}).get("conditions"))}
     if {**(obj.get("status") or {}), **said} != status:
-        await _say(client, resource, obj, status)
+        await _say(client, resource, obj, {**dict.fromkeys(fields), **status})  # none of those that were, if it sleeps
 
 
 def _bare(conditions: Any) -> list[Object]:
