@@ -21,6 +21,7 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules import status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
+from agent.gardenlet.shoot.main.rules.gateways import GatewayError
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import operations
@@ -51,7 +52,7 @@ class ShootPreviews:
             raise NoPreviewError(409, f"Shoot {name} can't be reconciled: {problem}")
         try:
             return await self._made(shoot, kind)
-        except (ReconcileError, DomainError) as error:
+        except (ReconcileError, DomainError, GatewayError) as error:
             raise NoPreviewError(409, f"no operation of Shoot {name} can begin: {error}") from error
 
     async def _made(self, shoot: Object, kind: str) -> DifferenceReport:
