@@ -9,7 +9,8 @@ both by its watches, and writes nothing where nothing has changed. An object of 
 removed; it is an error of that object alone. One without an owner is taken over if `Marks.adopts` says so.
 
 In metadata the live object stays, save for what the manifest says and for labels and annotations that our field manager
-has set before. Everything else but the status is the manifest's, with what `kube.merge` keeps of the kind.
+has set before. Everything else but the status is the manifest's, with what `kube.merge` keeps of the kind, and with
+the replicas that an autoscaler of the same set has chosen.
 
 An object may carry a label by which something else removes it once it is not used (`Marks.collected`). It is written
 like all others, and never removed here: pods that run may use it still.
@@ -26,6 +27,7 @@ import orjson
 from kube.apply.application import Application, Desired, for_each
 from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects, Observed, id_of
+from kube.apply.scaled import Bounds, Target, bounds_of, target_of, with_chosen_replicas
 from kube.differences import is_drifted, own_fields
 from kube.errors import Conflict, KubeError, NotFound
 from kube.merge import MergeError, MergeOptions, with_kept_fields
@@ -143,6 +145,7 @@ class ObjectSets:
             other owners.
         """
         changes, found, desired = ChangeSet(), list[tuple[Object, Resource]](), set[str]()
+        objects = list(objects)
         for obj in objects:
             desired.add(object_key(group_of(obj.get("apiVersion") or ""), obj.get("kind") or "", *key(obj)))
             try:
@@ -153,7 +156,8 @@ class ObjectSets:
         kinds = self._watched.setdefault(owner, set())
         kinds.update(previous, (resource for _, resource in found))
         await self._live.manage(owner, kinds)
-        applications = [self._application(obj, resource, owner) for obj, resource in found]
+        bounds = bounds_of(objects)
+        applications = [self._application(obj, resource, owner, bounds) for obj, resource in found]
         outstanding = [each for each in applications if not each.is_up_to_date()]
         await for_each(partial(_write, changes), outstanding)
         await self._remove_others(desired, owner, changes)
@@ -166,9 +170,13 @@ class ObjectSets:
         self._watched.pop(owner, None)
         await self._live.manage(owner, ())
 
-    def _application(self, obj: Object, resource: Resource, owner: str) -> "_Application":
-        applied = self._applied.setdefault(owner, {})
-        return _Application(obj, resource, owner, self._marks, live=self._live, client=self._client, applied=applied)
+    def _application(
+        self, obj: Object, resource: Resource, owner: str, bounds: Mapping[Target, Bounds]
+    ) -> "_Application":
+        applied, own = self._applied.setdefault(owner, {}), bounds.get(target_of(obj))
+        return _Application(
+            obj, resource, owner, self._marks, own, live=self._live, client=self._client, applied=applied
+        )
 
     # --- removing
 
@@ -251,14 +259,16 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
 
 
 class _Application(Application):
-    def __init__(self, obj: Object, resource: Resource, owner: str, marks: Marks, **options: Any) -> None:
+    def __init__(
+        self, obj: Object, resource: Resource, owner: str, marks: Marks, bounds: Bounds | None, **options: Any
+    ) -> None:
         fingerprint, size = _fingerprint(obj)
         self.text = f"{resource.kind} {key(obj)}"
         desired = Desired(
             resource=resource, key=key(obj), name=id_of(resource, key(obj)), size=size, fingerprint=fingerprint
         )
         super().__init__(desired, **options)
-        self._rules = _Rules(obj, owner=owner, marks=marks, digest=fingerprint.hex())
+        self._rules = _Rules(obj, owner=owner, marks=marks, bounds=bounds, digest=fingerprint.hex())
 
     async def check(self, live: Object) -> None:
         self._rules.check(live)
@@ -273,8 +283,8 @@ class _Application(Application):
 class _Rules:
     """How one object is written; pure. Args: digest: of the object."""
 
-    def __init__(self, obj: Object, *, owner: str, marks: Marks, digest: str) -> None:
-        self._owner, self._marks, self._digest = owner, marks, digest
+    def __init__(self, obj: Object, *, owner: str, marks: Marks, bounds: Bounds | None, digest: str) -> None:
+        self._owner, self._marks, self._bounds, self._digest = owner, marks, bounds, digest
         notes = {marks.owner: owner, marks.digest: digest}
         self._manifest = _marked(obj, labels={marks.label: marks.value}, notes=notes)
 
@@ -287,21 +297,27 @@ class _Rules:
             raise _BeingDeletedError
 
     def merged(self, live: Object | None) -> Object:
-        return self._manifest if live is None else merged(self._manifest, live, field_manager=self._marks.field_manager)
+        if live is None:
+            return self._manifest
+        manifest = with_chosen_replicas(self._manifest, live, self._bounds)
+        return merged(manifest, live, field_manager=self._marks.field_manager)
 
     def differs(self, merged: Object, live: Object) -> bool:
         is_same = annotations(live).get(self._marks.digest) == self._digest
         return not is_same or is_drifted(merged, live, field_manager=self._marks.field_manager)
 
 
-def would_write(obj: Object, live: Object | None, *, owner: str, marks: Marks) -> Object | None:
+def would_write(
+    obj: Object, live: Object | None, *, owner: str, marks: Marks, bounds: Mapping[Target, Bounds]
+) -> Object | None:
     """What `ObjectSets.apply` would send for an object; None: nothing. Pure.
 
-    Args: live: is not being deleted.
+    Args: live: is not being deleted. bounds: of its set.
 
     Raises: NotOursError; MergeError.
     """
-    rules = _Rules(obj, owner=owner, marks=marks, digest=_fingerprint(obj)[0].hex())
+    own, digest = bounds.get(target_of(obj)), _fingerprint(obj)[0].hex()
+    rules = _Rules(obj, owner=owner, marks=marks, bounds=own, digest=digest)
     if live is None:
         return rules.merged(None)
     rules.check(live)

@@ -263,6 +263,27 @@ async def test_what_others_fill_in_stays_when_an_object_changes(place: Place) ->
     assert (await place.get("Service", "b"))["spec"]["clusterIP"] == address
 
 
+async def test_replicas_that_an_autoscaler_has_chosen_stay_until_none_are_desired(place: Place) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "d"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 4},
+    }
+    await place.apply(deployment("d", replicas=2), scaler)
+    await place.patch("Deployment", "d", {"spec": {"replicas": 3}})
+    await place.is_reported()
+    assert not (await place.apply(deployment("d", replicas=2), scaler)).updated
+    await place.apply(deployment("d", replicas=2, revisionHistoryLimit=1), scaler)
+    live = (await place.get("Deployment", "d"))["spec"]
+    assert (live["replicas"], live["revisionHistoryLimit"]) == (3, 1)
+    await place.apply(deployment("d", replicas=0), scaler)
+    assert (await place.get("Deployment", "d"))["spec"]["replicas"] == 0
+    await place.apply(deployment("d", replicas=2), scaler)
+    assert (await place.get("Deployment", "d"))["spec"]["replicas"] == 2
+
+
 async def test_two_owners_have_sets_of_their_own(place: Place) -> None:
     await place.apply(config_map("a"))
     await place.apply(config_map("b"), owner="two")

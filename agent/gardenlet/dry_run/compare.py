@@ -13,6 +13,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.difference_reports import ObjectDifference, Place
 from kube.apply.application import for_each
 from kube.apply.object_sets import NotOursError, would_write
+from kube.apply.scaled import Bounds, Target, bounds_of
 from kube.errors import KindNotServed, KubeError
 from kube.merge import MergeError
 from kube.objects import Key, Object, annotations, is_deleting, key, labels, mapping, metadata, text
@@ -100,7 +101,9 @@ class Components:
         kinds = self.recorded.kinds.union(each for each in resources.values() if each is not None)
         await for_each(self._list, sorted(kinds, key=lambda each: (each.group, each.plural)))
         wanted = [(owner, obj) for owner, objects in self.recorded.desired.items() for obj in objects]
-        found += [each for each in await for_each(partial(self._wanted, resources), wanted) if each is not None]
+        bounds = bounds_of(obj for _, obj in wanted)
+        changes = await for_each(partial(self._wanted, resources, bounds), wanted)
+        found += [each for each in changes if each is not None]
         found += self._unwanted({(kind, key(obj)) for _, obj in wanted for kind in [_kind_of(obj)]})
         return await self._shown(found)
 
@@ -119,7 +122,10 @@ class Components:
             self._live[resource] = []
 
     async def _wanted(
-        self, resources: Mapping[tuple[str, str], Resource | None], wanted: tuple[str, Object]
+        self,
+        resources: Mapping[tuple[str, str], Resource | None],
+        bounds: Mapping[Target, Bounds],
+        wanted: tuple[str, Object],
     ) -> _Change | None:
         owner, obj = wanted
         resource, name = resources[_kind_of(obj)], key(obj)
@@ -133,7 +139,7 @@ class Components:
         if live is not None and is_deleting(live):
             live = None  # it has to go first, and is made anew
         try:
-            body = would_write(obj, live, owner=owner, marks=MARKS)
+            body = would_write(obj, live, owner=owner, marks=MARKS, bounds=bounds)
         except (MergeError, NotOursError) as error:
             return _Change(resource=resource, name=name, before=live, after=obj, problem=str(error))
         if body is None:
