@@ -10,7 +10,7 @@ addresses   Services and paths of pods, replaced by those of this computer
 places      directories and ports, which outlive the process
 processes   start, stop, and whether they run
 probes      whether they are ready
-deployments, etcds, services   one pass over such an object
+deployments, etcds, services, namespaces   one pass over such an object
 
 Processes are held by a supervisor of their own. So they outlive a crash of this program, which takes them up again, and
 end with it when it stops, or when its parent does.

@@ -3,7 +3,7 @@
 Services            of Shoots' namespaces
 Deployments, Etcds  that come, change or go
 Secrets             that change: a Deployment of their namespace may have them as files
-Namespaces          of Shoots on this provider
+Namespaces          of Shoots on this provider, and that they are gone
 """
 
 import time
@@ -20,10 +20,11 @@ from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVIC
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed
+from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
 from localprovider.runner.deployments import DeploymentReconciler
 from localprovider.runner.etcds import EtcdReconciler
+from localprovider.runner.namespaces import NamespaceReconciler
 from localprovider.runner.places import Places
 from localprovider.runner.pods import Pods
 from localprovider.runner.processes import Processes
@@ -78,7 +79,7 @@ class Runner:
         """Only once it has started."""
         assert self._session is not None
         pods = Pods(self._places, self._processes, self._session)
-        return [self._services(), self._deployments(pods), self._etcds(pods)]
+        return [self._services(), self._deployments(pods), self._etcds(pods), self._namespaces(pods)]
 
     def _services(self) -> ControlLoop:
         loop, caches = ControlLoop("local-services", kind=SERVICES, workers=_WORKERS), self._seed.caches
@@ -127,6 +128,12 @@ class Runner:
 
         loop.when_served(self._seed.discovery, [ETCDS], follow)
         return loop.reconciled_by(reconciler)
+
+    def _namespaces(self, pods: Pods) -> ControlLoop:
+        left = [Key("", each) for each in self._places.namespaces()]
+        loop = ControlLoop("local-namespaces", kind=NAMESPACES, initial_keys=left)
+        loop.watch(self._seed.caches, _NAMESPACES_VIEW, enqueue(when=went))
+        return loop.reconciled_by(NamespaceReconciler(client=self._seed.client, pods=pods))
 
     def _shoots(self, loop: ControlLoop) -> Callable[[str], bool]:
         """Whether a namespace is one of a Shoot, or was when it was still there."""

@@ -87,6 +87,13 @@ class Pods:
         """Return when nothing of it runs. Raises LocalProcessError."""
         await self.processes.stop(f"{namespace}.{name}")
 
+    async def forget(self, namespace: str) -> None:
+        """Stop what still runs of a namespace, and remove what it has here. Raises LocalProcessError."""
+        for each in await self.processes.running():
+            if each.startswith(f"{namespace}."):
+                await self.processes.stop(each)
+        self.places.forget(namespace)
+
 
 def _write(pod: Pod) -> None:
     """Its files, each as a whole, readable for the owner alone."""
