@@ -58,7 +58,9 @@ def _up(options: argparse.Namespace) -> int:
     if options.in_garden and options.shoots:
         raise LocalProcessError("Shoots need a seed with a cluster of its own: leave out --in-garden")
     wanted = options.kubernetes_version
-    assets.find_or_build(wanted)
+    programs = assets.find_or_build(wanted)
+    if options.seed:
+        assets.demand_controllers(programs)
     was_up = Cluster.running(options.name) is not None
     # What is built is not part of the time that a start takes.
     start = time.monotonic()

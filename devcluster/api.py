@@ -3,18 +3,22 @@
 For setting things up and looking at them from tools and tests; programs that stay use `kube.runtime.client`.
 """
 
+import base64
 import http.client
 import json
 import select
 import ssl
+import tempfile
 import time
 import weakref
 from contextlib import ExitStack
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from kube.errors import NotFound, Unreachable, from_status
 from kube.objects import Object
+from kube.runtime.kubeconfig import read_kubeconfig
 
 _TIMEOUT_SECONDS = 30.0
 _IDLE_SECONDS = 60.0
@@ -22,14 +26,33 @@ _IDLE_SECONDS = 60.0
 
 
 class Api:
-    def __init__(self, *, url: str, ca: str, token: str, user_agent: str = "devcluster") -> None:
-        """`ca` is the PEM of what has signed the server's certificate."""
+    def __init__(
+        self, *, url: str, ca: str, token: str = "", certificate: bytes = b"", user_agent: str = "devcluster"
+    ) -> None:
+        """Args:
+        ca: PEM of what has signed the server's certificate.
+        certificate: PEM of a client's certificate and its key, for one without a token.
+        """
         self._address = urlsplit(url).netloc
         self._tls = ssl.create_default_context(cadata=ca)
-        self._headers = {"Authorization": f"Bearer {token}", "User-Agent": user_agent}
+        if certificate:
+            with tempfile.NamedTemporaryFile() as file:  # only its owner can read it
+                file.write(certificate)
+                file.flush()
+                self._tls.load_cert_chain(file.name)
+        self._headers = {"User-Agent": user_agent} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._idle: list[tuple[float, http.client.HTTPSConnection]] = []
         """With the time since when."""
         weakref.finalize(self, _close, self._idle)
+
+    @classmethod
+    def of_kubeconfig(cls, path: Path) -> Self:
+        """The first cluster of a kubeconfig, with the client certificate of its first user."""
+        config = read_kubeconfig(path)
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        parts = [base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")]
+        ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return cls(url=cluster["server"], ca=ca, certificate=b"\n".join(parts))
 
     def get(self, path: str) -> Object:
         return self.request("GET", path)

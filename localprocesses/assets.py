@@ -33,7 +33,7 @@ from localprocesses.state import locked
 from localprocesses.versions import NEWEST, go_mod
 from process.programs import cache_directory
 
-__all__ = ["Assets", "cache_directory", "cached_or_built", "find_or_build"]
+__all__ = ["Assets", "cache_directory", "cached_or_built", "demand_controllers", "find_or_build"]
 
 MODULE = Path(__file__).with_name("controlplane")
 _SOURCES = ("go.mod", "go.sum", "main.go", "kwok/main.go")
@@ -93,6 +93,15 @@ def find_or_build(release: str | None = None) -> Assets:
         return _in_directory(Path(named).expanduser(), source=f"{_VARIABLE}={named}")
     directory = cached_or_built(release or NEWEST)
     return _in_directory(directory, source=f"the cache {directory}")
+
+
+def demand_controllers(found: Assets) -> None:
+    """Raises LocalProcessError: without a controller manager, a gardenlet gets no certificate, and no Shoot works."""
+    if found.controller_manager is None:
+        raise LocalProcessError(
+            f"there is no kube-controller-manager in {found.apiserver.parent}, which seeds and Shoots need; put it "
+            f"there, or unset {_VARIABLE} to have all programs built"
+        )
 
 
 def _in_directory(directory: Path, *, source: str) -> Assets:

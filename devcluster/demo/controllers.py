@@ -1,10 +1,5 @@
-"""The scenes of the controller manager: what happens in a garden by itself.
+"""The scenes of the controller manager: what happens in a garden by itself."""
 
-The schedule of a Shoot knows minutes, so it is set first, a minute ahead; what it does is shown when it is done.
-"""
-
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from devcluster.demo import actors
@@ -22,8 +17,6 @@ _TULIP = ("garden-dev", "tulip")
 _NEWER = "1.30.6"
 MEADOW = "meadow"
 _LOST_SECONDS, _SHOOTS_SECONDS = 5, 3
-_AHEAD = timedelta(seconds=20)
-"""A schedule has to be there some time before its minute begins."""
 _CONFIG: Object = {
     "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
     "kind": "ControllerManagerConfiguration",
@@ -46,23 +39,12 @@ class ControllerScenes(Demo):
 
     def _show_controllers(self) -> None:
         self._screen.heading("Now what the controller manager does:")
-        sleeps = self._set_a_schedule()
         self._let_a_project_come_into_being()
         self._let_a_shoot_be_maintained()
         self._let_a_deletion_wait_for_its_last_user()
-        self._let_the_shoot_sleep_and_wake(sleeps)
         self._let_a_seed_be_lost()
 
     # --- scenes
-
-    def _set_a_schedule(self) -> datetime:
-        """Returns when the Shoot is to sleep; it wakes a minute later."""
-        minute = timedelta(minutes=1)
-        sleeps = (datetime.now(UTC) + _AHEAD).replace(second=0, microsecond=0) + minute
-        start, end = (f"{moment.minute} {moment.hour} * * *" for moment in (sleeps, sleeps + minute))
-        patch = {"spec": {"hibernation": {"schedules": [{"start": start, "end": end}]}}}
-        self._patch(SHOOTS, patch, *_TULIP)
-        return sleeps
 
     def _let_a_project_come_into_being(self) -> None:
         (project,) = self._create(PROJECT)
@@ -107,15 +89,6 @@ class ControllerScenes(Demo):
             self._wait_for("the profile to be gone", lambda: self._api.raw("GET", path)[0] == 404)
             step.outcome = "its last user has gone, and so has the profile"
 
-    def _let_the_shoot_sleep_and_wake(self, sleeps: datetime) -> None:
-        namespace, name = _TULIP
-        self._screen.heading(f"The Shoot {name} is to sleep at {sleeps:%H:%M} UTC, and to wake a minute later:")
-        for awake, what in ((False, "sleeps"), (True, "is awake again")):
-            with self._screen.step(f"waiting until it {what}") as step:
-                self._wait_for(f"the Shoot to be so that it {what}", self._is_awake(awake), seconds=150)
-                at_ = text(at(self._get(SHOOTS, name, namespace), "status", "lastHibernationTriggerTime"))
-                step.outcome = f"it {what}, since {at_}"
-
     def _let_a_seed_be_lost(self) -> None:
         namespace, name = _TULIP
         self._screen.heading(
@@ -135,13 +108,6 @@ class ControllerScenes(Demo):
         self._show_table("kubectl get seeds", SEEDS.path())
 
     # --- helpers
-
-    def _is_awake(self, awake: bool) -> Callable[[], bool]:
-        namespace, name = _TULIP
-        return lambda: (
-            at(self._get(SHOOTS, name, namespace), "spec", "hibernation", "enabled") is not awake
-            and at(self._get(SHOOTS, name, namespace), "status", "lastHibernationTriggerTime") is not None
-        )
 
     def _second_shoot(self) -> tuple[Object, Object]:
         """A profile of its own, and a Shoot that uses it."""

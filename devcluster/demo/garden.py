@@ -1,4 +1,4 @@
-"""The demo of a garden: a seed enters it, API and controllers do what is theirs, and Seeds follow their Shoots."""
+"""The demo of a garden: a seed enters it, a Shoot becomes a cluster, and API and controllers do what is theirs."""
 
 import json
 import shutil
@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from devcluster.demo.clusters import ROSE, ClusterScenes
 from devcluster.demo.controllers import ControllerScenes
 from devcluster.demo.gardenlet import GardenletScenes
 from devcluster.demo.seeds import SeedScenes
@@ -27,11 +28,14 @@ EXPLAINED = ("spec.maintenance", "spec.maintenance.timeWindow")
 _COLUMNS = 100
 
 
-class GardenDemo(GardenletScenes, ControllerScenes, SeedScenes):
+class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
     def show(self) -> None:
         self._start_garden()
         self._start_controllers()
-        self._show_gardenlet()
+        seed = self._show_gardenlet()
+        self._show_cluster(*seed)
+        self._show_life_of_gardenlet(*seed)
+        self._screen.heading("Now the API of the garden:")
         self._show_table("kubectl get projects", PROJECTS.path())
         self._show_table("kubectl get cloudprofiles", CLOUD_PROFILES.path())
         self._let_a_shoot_be_defaulted()
@@ -40,10 +44,11 @@ class GardenDemo(GardenletScenes, ControllerScenes, SeedScenes):
             self._explain(path)
         self._show_controllers()
         self._show_seeds()
+        self._set_visible(True)
         self._show_around()
 
     def _start_garden(self) -> None:
-        assets.find_or_build()  # has a progress display of its own
+        assets.demand_controllers(assets.find_or_build())  # has a progress display of its own
         garden = GardenBox(self._cluster)
         with self._screen.step("starting a control plane") as step:
             self._cluster.start()
@@ -83,6 +88,7 @@ class GardenDemo(GardenletScenes, ControllerScenes, SeedScenes):
         missing = "" if shutil.which("kubectl") else "     # kubectl is not installed here"
         self._screen.show(f"""\
   export KUBECONFIG={self._cluster.kubeconfig}
+  kubectl apply --filename={shown(ROSE)}     # a cluster again, of your own
   kubectl get seed rosebed --output=yaml
   kubectl get shoots,credentialsbindings --namespace=garden-dev{missing}
   kubectl explain shoot.spec --recursive

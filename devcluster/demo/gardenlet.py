@@ -1,19 +1,20 @@
 """The scenes of a seed: a gardenlet enters the garden with a token, and lives on with its certificate."""
 
 import base64
+import json
 
 import yaml
 
 from devcluster.cluster import Cluster
 from devcluster.demo.stage import Demo
 from devcluster.garden.objects import NAMESPACE
-from devcluster.garden.seed import CERTIFICATE_SECRET, GARDENLET, SeedBox
+from devcluster.garden.seed import CERTIFICATE_SECRET, GARDENLET, SHAPE_WITH_SHOOTS, SeedBox
 from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_READY
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.clock import format_time
-from kube.objects import condition, mapping, text
+from kube.objects import Object, condition, mapping, text
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, LEASES, NETWORK_POLICIES, SECRETS
 from kube.x509 import load_certificates
@@ -23,17 +24,22 @@ ROSEBED = "rosebed"
 
 
 class GardenletScenes(Demo):
-    def _show_gardenlet(self) -> None:
+    def _show_gardenlet(self) -> tuple[SeedBox, Cluster]:
+        """Returns the Seed and its cluster."""
         self._screen.heading(f"Now a Seed, {ROSEBED}: another cluster, in which a gardenlet lives.")
         with self._screen.step("starting another control plane") as step:
-            seed = self._cluster.below(ROSEBED, nodes=1).start()
+            seed = self._cluster.below(ROSEBED, nodes=1, shape=SHAPE_WITH_SHOOTS).start()
             step.outcome = f"the cluster of the Seed is up at {seed.url}"
-        box = SeedBox(self._cluster, seed, ROSEBED, visible=False)
+        box = SeedBox(self._cluster, seed, ROSEBED, shoots=True)
         box.prepare()
         self._let_it_get_a_certificate(box, seed)
         self._let_the_seed_become_ready(box, seed)
+        return box, seed
+
+    def _show_life_of_gardenlet(self, box: SeedBox, seed: Cluster) -> None:
         self._let_the_gardenlet_die(box, seed)
         self._let_the_certificate_be_renewed(box, seed)
+        self._set_visible(False)
 
     # --- scenes
 
@@ -51,6 +57,8 @@ class GardenletScenes(Demo):
 
     def _let_the_seed_become_ready(self, box: SeedBox, seed: Cluster) -> None:
         with self._screen.step("waiting for the Seed to be reconciled") as step:
+            assert box.provider is not None
+            self._start(box.provider)
             self._start(box.resource_manager)
             box.wait_until_ready()
             step.outcome = f"the Seed is ready: {self._result()}"
@@ -82,6 +90,13 @@ class GardenletScenes(Demo):
                 explain=box.gardenlet.log_end,
             )
             step.outcome = f"{before} is replaced by {_certificate(seed)}; nothing was restarted"
+
+    def _set_visible(self, visible: bool) -> None:
+        """To the scheduler."""
+        patch: Object = {"spec": {"settings": {"scheduling": {"visible": visible}}}}
+        why = "it takes Shoots again" if visible else "it takes no further Shoots"
+        self._command(f"kubectl patch seed {ROSEBED} --type=merge --patch='{json.dumps(patch)}'     # {why}")
+        self._patch(SEEDS, patch, "", ROSEBED)
 
     # --- helpers
 

@@ -45,6 +45,10 @@ class Screen:
             raise
         self._finish(_colored("✔", _GREEN, sys.stderr.isatty()), step.outcome, start if timed else None)
 
+    def progress(self, text: str) -> None:
+        """How far the step is that runs."""
+        self._draw(f"… {printable(text)}")
+
     def heading(self, text: str) -> None:
         print(f"\n{_colored(printable(text), _BOLD, sys.stdout.isatty())}", flush=True)
 

@@ -1,5 +1,7 @@
 """The scenes of Seeds that follow their Shoots: scheduler, ManagedSeedSet and SeedAutoscaler. Gardenlets are played."""
 
+import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import yaml
@@ -10,7 +12,6 @@ from devcluster.demo.controllers import MEADOW
 from devcluster.demo.gardenlet import ROSEBED
 from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo, shown
-from devcluster.program import Program
 from gardener import keys
 from gardener.api.garden import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SEEDS, SHOOTS
 from gardener.garden.scheduling import reports_failure
@@ -24,11 +25,10 @@ SOIL, SET, AUTOSCALER, SHOOT = (
 _GARDEN, _USERS = "garden", "garden-dev"
 _NAME = "botany"
 _FIRST, _SECOND = f"{_NAME}-0", f"{_NAME}-1"
-_FILLING, _WAITING = ("aster", "begonia"), "clover"
-_CONFIG: Object = {
-    "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
-    "kind": "SchedulerConfiguration",
-}
+_SLEEPING, _WAITING = "aster", "clover"
+_FILLING = (_SLEEPING, "begonia")
+_AHEAD = timedelta(seconds=3)
+"""A schedule has to be there before its minute begins."""
 
 
 class SeedScenes(Demo):
@@ -45,15 +45,13 @@ class SeedScenes(Demo):
             "Now Seeds that come and go with their Shoots; their gardenlets are played, all else is real:"
         )
         self._gardenlets.start()
-        scheduler = Program("agent", self._cluster, _CONFIG, name="gardener-scheduler")
-        with self._screen.step("starting the scheduler") as step:
-            self._start(scheduler)
-            step.outcome = f"the scheduler is ready; its log: {scheduler.log}"
         self._let_a_set_make_a_seed()
         self._let_shoots_fill_it()
+        sleeps = self._set_a_schedule()
         self._let_a_shoot_wait()
         self._let_a_seed_come_for_it()
         self._let_the_seed_go()
+        self._let_the_schedule_be_followed(sleeps)
 
     # --- scenes
 
@@ -70,6 +68,17 @@ class SeedScenes(Demo):
         with self._screen.step("waiting for the scheduler", timed=False) as step:
             self._wait_for("the Shoots to have a Seed", lambda: all(self._seed_of(name) for name in _FILLING))
             step.outcome = f"{' and '.join(_FILLING)} are on {self._seed_of(_FILLING[0])}, which is full now"
+
+    def _set_a_schedule(self) -> datetime:
+        """Returns when the Shoot is to sleep: a schedule knows minutes, so it is a while until then."""
+        sleeps = (datetime.now(UTC) + _AHEAD).replace(second=0, microsecond=0) + timedelta(minutes=1)
+        patch = {"spec": {"hibernation": {"schedules": [{"start": f"{sleeps.minute} {sleeps.hour} * * *"}]}}}
+        self._command(
+            f"kubectl patch shoot {_SLEEPING} --namespace={_USERS} --type=merge --patch='{json.dumps(patch)}'"
+        )
+        self._patch(SHOOTS, patch, _USERS, _SLEEPING)
+        self._screen.show(f"{_SLEEPING} is to sleep at {sleeps:%H:%M} UTC; see below.")
+        return sleeps
 
     def _let_a_shoot_wait(self) -> None:
         self._create_shoot(_WAITING)
@@ -102,7 +111,19 @@ class SeedScenes(Demo):
         self._wait_for("the SeedAutoscaler to know", lambda: self._known_replicas() == 1)
         self._show_table(f"kubectl get seedautoscalers --namespace={_GARDEN}", SEED_AUTOSCALERS.path(namespace=_GARDEN))
 
+    def _let_the_schedule_be_followed(self, sleeps: datetime) -> None:
+        self._screen.heading(f"{_SLEEPING} is to sleep at {sleeps:%H:%M} UTC:")
+        with self._screen.step("waiting for that time") as step:
+            self._wait_for("the Shoot to sleep", self._is_put_to_sleep, seconds=150)
+            moment = text(at(self._get(SHOOTS, _SLEEPING, _USERS), "status", "lastHibernationTriggerTime"))
+            step.outcome = f"the controller manager has put it to sleep, at {moment}"
+
     # --- helpers
+
+    def _is_put_to_sleep(self) -> bool:
+        shoot = self._get(SHOOTS, _SLEEPING, _USERS)
+        enabled = at(shoot, "spec", "hibernation", "enabled") is True
+        return enabled and at(shoot, "status", "lastHibernationTriggerTime") is not None
 
     def _create_shoot(self, name: str) -> None:
         shoot: Object = yaml.safe_load(SHOOT.read_bytes())

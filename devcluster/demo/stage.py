@@ -74,12 +74,19 @@ class Demo:
     def _plugin(self, arguments: str, *, code: int = 0) -> None:
         command = f"kubectl {arguments}"
         self._command(command)
-        self._screen.show(_plugin_output(self._cluster, command, code=code))
+        self._screen.show(self._plugin_output(command, code=code))
 
-    def _create(self, file: Path) -> list[Object]:
-        """What is in a file of the garden's API."""
-        self._command(f"kubectl apply --filename={shown(file)}")
-        return [self._api.apply(objects.path(obj), obj) for obj in yaml.safe_load_all(file.read_bytes())]
+    def _plugin_output(self, command: str, *, code: int = 0, with_errors: bool = True) -> str:
+        return _plugin_output(self._cluster, command, code=code, with_errors=with_errors)
+
+    def _create(self, file: Path, *, api: Api | None = None, where: str = "") -> list[Object]:
+        """What is in a file, in the garden.
+
+        Args: api: of another cluster; `where` says in which it is, or how kubectl gets there.
+        """
+        self._command(f"kubectl {where}apply --filename={shown(file)}")
+        to = api or self._api
+        return [to.apply(objects.path(obj), obj) for obj in yaml.safe_load_all(file.read_bytes())]
 
     def _get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         obj: Object = self._api.get(resource.path(namespace=namespace, name=name))
@@ -112,6 +119,7 @@ class Demo:
         holds: Callable[[], bool],
         *,
         seconds: float = _PATIENCE_SECONDS,
+        pause: float = 0.002,
         explain: Callable[[], str] = str,
     ) -> None:
         """Returns once it holds; raises LocalProcessError when a program ends, or when it takes too long."""
@@ -125,7 +133,7 @@ class Demo:
             logs = (f"{program.name}: {program.log_end()}" for program in self._programs)
             return "\n".join(filter(None, [explain(), *logs]))
 
-        wait_until(holds_by_now, what=what, within=seconds, pause=0.002, explain=reasons)
+        wait_until(holds_by_now, what=what, within=seconds, pause=pause, explain=reasons)
 
 
 def run(demo: type[Demo], *, name: str, once: bool) -> None:
@@ -175,15 +183,18 @@ _COLUMNS = "110"
 _MODULES = {"mr": "kubectl.mr", "gardener": "kubectl.garden"}
 
 
-def _plugin_output(cluster: Cluster, command: str, *, code: int = 0) -> str:
-    """What a command prints, such as `kubectl mr get`; raises LocalProcessError if it ends with another code."""
+def _plugin_output(cluster: Cluster, command: str, *, code: int, with_errors: bool) -> str:
+    """What a command prints, such as `kubectl mr get`; raises LocalProcessError if it ends with another code.
+
+    Args: with_errors: with what it prints to stderr.
+    """
     _, plugin, *arguments = shlex.split(command)
     try:
         done = subprocess.run(
             [sys.executable, "-m", _MODULES[plugin], *arguments],
             env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": _COLUMNS, "NO_COLOR": "1"},
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT if with_errors else subprocess.PIPE,
             text=True,
             timeout=_PLUGIN_SECONDS,
             check=False,
@@ -191,5 +202,5 @@ def _plugin_output(cluster: Cluster, command: str, *, code: int = 0) -> str:
     except subprocess.TimeoutExpired as error:
         raise LocalProcessError(f"{command} takes longer than {_PLUGIN_SECONDS:.0f} s") from error
     if done.returncode != code:
-        raise LocalProcessError(f"{command} ended with {done.returncode}: {done.stdout}")
+        raise LocalProcessError(f"{command} ended with {done.returncode}: {done.stdout}{done.stderr or ''}")
     return done.stdout.rstrip()

@@ -8,12 +8,14 @@ import yaml
 
 from gardener.api.definition import custom_resource_definition
 from gardener.api.garden.definitions import DEFINITIONS
+from gardener.api.kinds import MANAGED_RESOURCES
 from kube.jwt import make_key
 from kube.objects import Object, key
 from kube.resources import (
     API_SERVICES,
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
     PRIORITY_CLASSES,
@@ -52,6 +54,8 @@ _RESOURCES = {
         NAMESPACES,
         SERVICES,
         SECRETS,
+        CONFIG_MAPS,
+        MANAGED_RESOURCES,
         CUSTOM_RESOURCE_DEFINITIONS,
         CLUSTER_ROLES,
         CLUSTER_ROLE_BINDINGS,

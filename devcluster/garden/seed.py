@@ -7,6 +7,7 @@ a bootstrap token of the garden. All else it does itself.
 import secrets
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from agent.gardenlet.components.resource_manager.configuration import of_seed
 from config import gardenlet, local_provider
@@ -176,7 +177,12 @@ def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
 def _spec(name: str, *, visible: bool) -> Object:
     return {
         "provider": {"type": "local", "region": "local", "zones": ["a"]},
-        "networks": {"nodes": NODE_CIDR, "pods": POD_CIDR, "services": Shape().services},
+        "networks": {
+            "nodes": NODE_CIDR,
+            "pods": POD_CIDR,
+            "services": Shape().services,
+            "shootDefaults": {"pods": "100.96.0.0/11", "services": "100.64.0.0/13"},
+        },
         "dns": {"provider": {"type": "local", "secretRef": {"name": "internal-domain", "namespace": NAMESPACE}}},
         "ingress": {"domain": f"ingress.{name}.example.org", "controller": {"kind": "nginx"}},
         "settings": {"scheduling": {"visible": visible}},
@@ -191,13 +197,18 @@ def _conditions_of_extension(now: datetime) -> list[Object]:
     return [{"type": name, "status": status, **why, **times} for name, status in statuses.items()]
 
 
+def provider_state(seed: Cluster) -> Path:
+    """The directory of the local provider."""
+    return seed.state / "provider"
+
+
 def _provider(seed: Cluster) -> Object:
     """Of the local provider, which ends with the seed, and so do the processes of Shoots."""
     component = local_provider.COMPONENT
     return {
         "apiVersion": component.api_version,
         "kind": component.kind,
-        "stateDir": str(seed.state / "provider"),
+        "stateDir": str(provider_state(seed)),
         "leaderElection": {"leaderElect": False},
     }
 

@@ -23,6 +23,7 @@ from kube.objects import (
     mappings,
     metadata,
     spec,
+    string_map,
     text,
     uid,
 )
@@ -37,6 +38,7 @@ DNS = "local-dns"
 CREATED_BY = "backup.gardener.cloud/created-by"
 _CLOUD_CONFIG = "cloud-provider-config"
 _NETWORKING = "extension-networking-local"
+_EXTENSION = "extension-local"
 _SOURCE = "source-"
 _LOOPBACK = "127.0.0.1"
 
@@ -129,20 +131,44 @@ async def _remove_record(world: World, obj: Object) -> None:
 async def _make_network(world: World, obj: Object) -> Object:
     namespace = key(obj).namespace
     config = {name: text(spec(obj).get(name)) for name in ("podCIDR", "serviceCIDR")}
-    manifest = {
-        **CONFIG_MAPS.type_meta,
-        "metadata": {"name": "local-network", "namespace": "kube-system"},
-        "data": config,
-    }
-    stored = {"objects.yaml": base64.b64encode(yaml.safe_dump(manifest).encode()).decode()}
-    await _put(world, SECRETS, Key(namespace, _NETWORKING), {"data": stored})
-    managed = {"spec": {"secretRefs": [{"name": _NETWORKING}]}}
-    await _put(world, MANAGED_RESOURCES, Key(namespace, _NETWORKING), managed)
+    await _put_into_shoot(world, Key(namespace, _NETWORKING), "local-network", config)
     return {"ipFamilies": spec(obj).get("ipFamilies") or ["IPv4"]}
 
 
 async def _remove_network(world: World, obj: Object) -> None:
-    name = Key(key(obj).namespace, _NETWORKING)
+    await _remove_from_shoot(world, Key(key(obj).namespace, _NETWORKING))
+
+
+async def _make_extension(world: World, obj: Object) -> Object:
+    if _is_of_shoot(obj):
+        given = string_map(mapping_at(spec(obj), "providerConfig").get("data"))
+        await _put_into_shoot(world, Key(key(obj).namespace, _EXTENSION), "local-extension", given)
+    return {}
+
+
+async def _remove_extension(world: World, obj: Object) -> None:
+    if _is_of_shoot(obj):
+        await _remove_from_shoot(world, Key(key(obj).namespace, _EXTENSION))
+
+
+def _is_of_shoot(extension: Object) -> bool:
+    """There are others, of seeds and gardens."""
+    return spec(extension).get("class") in {None, "shoot"}
+
+
+async def _put_into_shoot(world: World, name: Key, config_map: str, data: Mapping[str, str]) -> None:
+    """A ConfigMap, which the resource manager of the Shoot applies. Args: name: of the ManagedResource."""
+    manifest = {
+        **CONFIG_MAPS.type_meta,
+        "metadata": {"name": config_map, "namespace": "kube-system"},
+        "data": dict(data),
+    }
+    stored = {"objects.yaml": base64.b64encode(yaml.safe_dump(manifest).encode()).decode()}
+    await _put(world, SECRETS, name, {"data": stored})
+    await _put(world, MANAGED_RESOURCES, name, {"spec": {"secretRefs": [{"name": name.name}]}})
+
+
+async def _remove_from_shoot(world: World, name: Key) -> None:
     await _delete(world, MANAGED_RESOURCES, name)
     await _delete(world, SECRETS, name)
 
@@ -280,7 +306,7 @@ ACTUATORS = (
     Actuator(resource=extensions.CONTAINER_RUNTIMES),
     Actuator(resource=extensions.CONTROL_PLANES, make=_make_control_plane, remove=_remove_control_plane),
     Actuator(resource=extensions.DNS_RECORDS, make=_make_record, remove=_remove_record),
-    Actuator(resource=extensions.EXTENSIONS),
+    Actuator(resource=extensions.EXTENSIONS, make=_make_extension, remove=_remove_extension),
     Actuator(resource=extensions.INFRASTRUCTURES, make=_make_infrastructure, remove=_remove_infrastructure),
     Actuator(resource=extensions.NETWORKS, make=_make_network, remove=_remove_network),
     Actuator(

@@ -2,11 +2,13 @@
 
 import os
 import re
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from devcluster.cluster import Cluster
+from kit.eventually import eventually
 from kit.processes.demo import RunningDemo
 
 pytestmark = pytest.mark.usefixtures("devcluster_run")
@@ -42,6 +44,18 @@ def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(n
             r"the Seed is ready: Seed cluster has been successfully reconciled\.",
             r"rosebed +Ready +Reconcile +Succeeded",
             r"deny-all +<none> ",
+            r"the scheduler has chosen the Seed rosebed",
+            r"the cluster is up; these are its programs: \(\d+\.\d s\)\n",
+            r"^kube-apiserver +\d+ +\d+ MiB$",
+            r"get namespaces\nNAME +STATUS +AGE\ndefault +Active ",
+            r"^extension-local +<none> +True +True +False ",
+            r"it is back: the Shoot's resource manager has applied it again",
+            r"kill -KILL \d+ .*\n✔ it answers again, as process \d+ \(\d+\.\d s\)",
+            r"it sleeps: no process is left; its data are in /\S+/shoot--dev--rose",
+            r"it is awake, at the same address",
+            r"get configmap diary\nNAME +DATA +AGE\ndiary +1 ",
+            r"Running Cleaning Kubernetes resources .* Service default/fountain \(waits for example\.com/load-balancer\)",
+            r"the Shoot is gone: its processes, its data, and its namespace in the Seed, too \(\d+\.\d s\)",
             r"the Seed is lost: GardenletReady is Unknown",
             r"the gardenlet is back, with the certificate that it had: GardenletReady is True",
             r"certificate [0-9a-f]{8}… .* is replaced by certificate [0-9a-f]{8}… .*; nothing was restarted",
@@ -49,8 +63,6 @@ def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(n
             r'the Shoot was maintained: .*Updated Kubernetes version from "1\.30\.5" to "1\.30\.6"',
             r"Cannot delete CloudProfile, because .* still referencing it: \[garden-dev/poppy\]",
             r"its last user has gone, and so has the profile",
-            r"it sleeps, since ",
-            r"it is awake again, since ",
             r"APIServerAvailable is Unknown, Gardenlet stopped sending heartbeats",
             r"meadow +Unknown ",
             r"the set has made a Shoot, and of it the Seed botany-0",
@@ -63,6 +75,16 @@ def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(n
             r"the SeedAutoscaler has scaled the set: New size: 1; reason: all metrics below target",
             r"the Seed botany-1 has gone, and its Shoot; botany-0 is used, and stays",
             r"botany +botany +1 +3 +1 +1 ",
+            r"the controller manager has put it to sleep, at \d{4}-\S+:00Z",
         ):
-            assert re.search(outcome, demo.text), (outcome, demo.text)
+            assert re.search(outcome, demo.text, re.MULTILINE), (outcome, demo.text)
+        demo.assert_nothing_is_left()
+
+
+def test_it_can_be_ended_while_a_shoot_comes_up(name: str) -> None:
+    with RunningDemo(name, "--garden") as demo:
+        demo.read_until("the scheduler has chosen the Seed")
+        eventually(lambda: any("etcd-main" in each for each in demo.left_processes()), "processes of the Shoot")
+        demo.process.send_signal(signal.SIGINT)
+        assert demo.end() == 0, demo.text
         demo.assert_nothing_is_left()

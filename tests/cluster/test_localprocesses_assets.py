@@ -89,6 +89,15 @@ def test_a_release_that_is_named_is_built_whatever_directory_is_named(
     assert assets.find_or_build("1.30.14").etcd.is_relative_to(assets.cache_directory())
 
 
+def test_a_seed_needs_a_controller_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    for name in ("etcd", "kube-apiserver"):
+        (tmp_path / name).touch(mode=0o700)
+    found = assets.find_or_build()
+    with pytest.raises(LocalProcessError, match=rf"no kube-controller-manager in {tmp_path}.*unset KUBEBUILDER_ASSETS"):
+        assets.demand_controllers(found)
+
+
 def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> None:
     script = "from localprocesses.assets import find_or_build; print(find_or_build().etcd)"
     command = [sys.executable, "-c", script]
