@@ -84,7 +84,7 @@ FROM ${BASE} AS programs
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="resource-manager" \
-      org.opencontainers.image.description="Applies ManagedResources and serves admission webhooks" \
+      org.opencontainers.image.description="Gardener's resource manager with its webhooks, and a garden with its gardenlets" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"

@@ -55,7 +55,7 @@ LEFT_OUT = {
     r"\.venv/bin/pytest|(CRASH_SWEEP|WEBHOOK_FUZZ_EXAMPLES)=": "these are tests themselves",
     r"\.venv/bin/pip install": "needs an index",
     r"\.venv/bin/python -m devcluster (up --name old|build)": _BUILDS,
-    r"\.venv/bin/python -m devcluster up .*--shoots": "test_shoot_life.py starts one",
+    r"\.venv/bin/python -m devcluster up .*--shoots": "test_shoots_on_this_computer.py starts one",
     r"kubectl mr |pip ": "test_kubectl_mr_docs.py runs the page",
     r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_kubeconfigs.py, test_gardenlet_flows.py",
     r"KUBECONFIG=seed.kubeconfig ": "test_box_of_seed.py and test_local_provider_extensions.py start them",
@@ -69,6 +69,10 @@ LEFT_OUT = {
     r"kubectl (annotate|delete) infrastructures": "test_crd_deletion_protection.py, with such a definition",
 }
 """By how they begin."""
+_FOLLOWED = {
+    "docs/first-managed-resource.md": "test_first_managed_resource.py follows the page",
+    "docs/shoots-on-this-computer.md": "test_shoots_on_this_computer.py follows the page",
+}
 _OF_PRODUCTION = re.compile(r"kubectl mr (check -A|create hello|wait hello)")
 
 
@@ -107,8 +111,8 @@ ALL = [block for page in _ORDER for block in blocks(page)]
 
 def reason(command: str, page: str) -> str:
     """Why a command is not run here; empty if it is."""
-    if page == "docs/first-managed-resource.md":
-        return "test_first_managed_resource.py follows the page"
+    if page in _FOLLOWED:
+        return _FOLLOWED[page]
     if page == "docs/production.md" and _OF_PRODUCTION.match(command):
         return ""
     return next((why for start, why in LEFT_OUT.items() if re.match(start, command)), "")

@@ -83,11 +83,13 @@ FLAGS_OF_OTHERS = {
         "--from-literal",
         "--ignore-not-found",
         "--overwrite",
+        "--patch",
         "--previous",
         "--replicas",
         "--server-side",
         "--serviceaccount",
         "--show-managed-fields",
+        "--type",
     ),  # kubectl
     "--require-hashes",  # pip
     *("--manifest-url", "--stdout", "--timestamp"),  # krew, brotli, buildah
