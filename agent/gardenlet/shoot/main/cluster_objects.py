@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from agent.gardenlet.shoot.main.rules import cluster
 from gardener.api.extensions import CLUSTERS
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, annotations, key, metadata, spec
@@ -37,6 +38,14 @@ async def _update(seed: Client, live: Object, wanted: Object) -> Object:
         return live
     meta = {**metadata(live), "annotations": notes}
     return await seed.replace(CLUSTERS, {**live, "metadata": meta, "spec": spec(wanted)})
+
+
+async def show(seed: Client, name: str, shoot: Object) -> None:
+    """Have an object that is there show the Shoot as it is, and all else as before. Raises KubeError."""
+    live = await seed.find(CLUSTERS, name)
+    if live is not None:
+        whole = {**spec(live), "shoot": cluster.shown(shoot)}
+        await _update(seed, live, {**CLUSTERS.type_meta, "metadata": {"name": name}, "spec": whole})
 
 
 async def delete(seed: Client, name: str) -> None:

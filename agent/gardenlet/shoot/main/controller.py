@@ -19,6 +19,7 @@ from agent.gardenlet.shoot.main.preview import ShootPreviews
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Timing
+from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
@@ -41,7 +42,8 @@ _LONGEST_SECONDS = 7200.0
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-def declare(context: Context) -> ControlLoop:
+def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
+    """Args: patience: with what holds a Shoot that is removed by force."""
     settings, seed, garden = context.config.controllers.shoot, context.seed, context.garden
     loop = ControlLoop("shoot", kind=SHOOTS, workers=settings.concurrent_syncs, time_limit=_LONGEST_SECONDS)
     timing = Timing(
@@ -78,6 +80,7 @@ def declare(context: Context) -> ControlLoop:
         records=context.flows,
         recorder=context.garden_recorder,
         period=settings.progress_report_period or 0.0,
+        patience=patience,
         clock=context.clock,
     )
     context.previews.offer(SHOOTS.kind, ShootPreviews(reconciler).make)

@@ -4,16 +4,16 @@
     begun        the status says `Processing`, of which operation; whoever looks at the Shoot sees that
     surroundings what the operation needs to know of the garden
     Seed         has to be ready, then the Cluster object is written: extensions see the Shoot with this status
-    flow         RECONCILE, or DELETE
+    flow         RECONCILE, DELETE, or FORCE
     ended        one more write of the status, and of the Cluster
 
 A conflict about the Shoot itself is another pass, without any report. A process that ends in between leaves
 `Processing`, which the next one marks as aborted, and does all of it once more.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
@@ -21,19 +21,22 @@ import structlog
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
-from agent.gardenlet.flow.graph import Graph, Snapshot
+from agent.gardenlet.flow.graph import Graph, O, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
 from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.shoot.main import cluster_objects, surroundings
+from agent.gardenlet.shoot.main.flows.force import FORCE
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import cluster, seed, status
+from agent.gardenlet.shoot.main.rules.cleanup import is_overdue
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.gateways import GatewayError, gateway
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
+from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
@@ -57,6 +60,8 @@ from process.clusters import Cluster
 SEED_SECONDS = 15.0
 """Until a Seed that is not ready is looked at again, although it has not changed."""
 _BASTIONS_SECONDS = 15.0
+_BASTION_PATIENCE = timedelta(minutes=5)
+"""With an extension that does not answer, once a Bastion is to go by force."""
 _EVENTS = {
     operations.DELETE: ("Deleting", "Deleted", "DeleteError"),
     operations.MIGRATE: ("PrepareMigration", "MigrationPrepared", "MigrationPreparationFailed"),
@@ -78,6 +83,7 @@ class Reconciler:
     """Attributes:
     held: Shoots whose operation begins once the Seed is ready.
     period: seconds between reports of the progress, at least.
+    patience: with what holds a Shoot that is removed by force.
     """
 
     config: GardenletConfiguration
@@ -101,6 +107,7 @@ class Reconciler:
     records: FlowRecords
     recorder: EventRecorder
     period: float
+    patience: Patience
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: Key) -> Result:
@@ -134,6 +141,8 @@ class Reconciler:
     # --- an operation
 
     async def _operate(self, shoot: Object, kind: str) -> Result:
+        if kind == operations.DELETE and _is_forced(shoot):
+            return await self._force(shoot)
         if kind not in {operations.DELETE, operations.MIGRATE}:
             shoot = await ensure_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
         elif result := await self._held_by_bastions(shoot, kind):
@@ -156,7 +165,25 @@ class Reconciler:
             self.held.add(key(shoot))
             await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
             return RequeueAfter(SEED_SECONDS)
-        return await self._carry_out(shoot, kind, around, written)
+        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around))
+        if done is None:
+            return Done()
+        if kind == operations.DELETE:
+            return await self._finalise(done)
+        await self._write_cluster(done, around, known=written)
+        return self._later(done)
+
+    async def _force(self, shoot: Object) -> Result:
+        """Whatever state its Seed and its garden are in: nothing of these is needed to remove it."""
+        technical_id = text(at(shoot, "status", "technicalID"))
+        if not technical_id:
+            return await self._finalise(shoot)
+        if result := await self._held_by_bastions(shoot, operations.DELETE):
+            return result
+        shoot = await self._begin(shoot, operations.DELETE, technical_id)
+        await cluster_objects.show(self.seed.client, technical_id, shoot)
+        removed = await self._carry_out(shoot, operations.DELETE, lambda: self._run_forced(shoot, technical_id))
+        return Done() if removed is None else await self._finalise(removed)
 
     async def _begin(self, shoot: Object, kind: str, technical_id: str) -> Object:
         fields = status.begun(shoot, kind, gardener=self.gardener, technical_id=technical_id, now=self.clock())
@@ -174,35 +201,29 @@ class Reconciler:
         except KubeError as error:
             return f"could not sync cluster resource to seed: {error}", None
 
-    async def _carry_out(self, shoot: Object, kind: str, around: Surroundings, cluster_object: Object | None) -> Result:
+    async def _carry_out(self, shoot: Object, kind: str, run: Callable[[], Awaitable[None]]) -> Object | None:
+        """The Shoot as it is when the operation has succeeded; None: it is given up. Raises what `run` raises."""
         begun, done, failed = _EVENTS.get(kind, ("Reconciling", "Reconciled", "ReconcileError"))
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
         try:
-            await self._run(shoot, kind, around)
+            await run()
         except Exception as error:
             if is_conflict(error):
                 raise
             self.recorder.event(shoot, "Warning", failed, str(error))
             if await self._fail(shoot, kind, error):
-                return Done()
+                return None
             raise
         self.recorder.event(shoot, "Normal", done, done_text)
-        shoot = await self._succeed(shoot, kind)
-        if kind == operations.DELETE:
-            return await self._finalise(shoot)
-        await self._write_cluster(shoot, around, known=cluster_object)
-        return self._later(shoot)
+        return await self._succeed(shoot, kind)
 
     async def _run(self, shoot: Object, kind: str, around: Surroundings) -> None:
         """Raises FlowFailed, FlowCanceled, KubeError, ReconcileError."""
         namespace = text(at(shoot, "status", "technicalID"))
         made = await SecretsManager.open(self.seed.client, namespace, clock=self.seed.clock)
         operation = await self.operation(shoot, kind, around, made=made)
-        before = [text(each.get("taskID")) for each in last_errors(shoot)]
-        async with Progress(partial(self._report, shoot, kind), period=self.period) as progress:
-            record = self.records, Subject(SHOOTS.kind, key(shoot))
-            await run(self.flows[kind], operation, on_change=progress.report, failed_before=before, record=record)
+        await self._run_flow(shoot, kind, self.flows[kind], operation)
         if kind != operations.DELETE:
             await made.clean_up()
 
@@ -243,6 +264,29 @@ class Reconciler:
             statuses=self.statuses,
             shoots=self.shoot_clusters,
         )
+
+    async def _run_forced(self, shoot: Object, technical_id: str) -> None:
+        """Raises FlowFailed, FlowCanceled."""
+        removal = Removal(
+            name=key(shoot),
+            technical_id=technical_id,
+            seed=self.seed,
+            garden=self.garden,
+            waiting=self.waiting,
+            shoots=self.shoot_clusters,
+            patience=self.patience,
+        )
+        try:
+            await self._run_flow(shoot, operations.DELETE, FORCE, removal)
+        finally:
+            if removal.left_behind:
+                self.recorder.event(shoot, "Warning", "LeftBehind", text_of(removal.left_behind))
+
+    async def _run_flow(self, shoot: Object, kind: str, flow: Graph[O], operation: O) -> None:
+        before = [text(each.get("taskID")) for each in last_errors(shoot)]
+        async with Progress(partial(self._report, shoot, kind), period=self.period) as progress:
+            record = self.records, Subject(SHOOTS.kind, key(shoot))
+            await run(flow, operation, on_change=progress.report, failed_before=before, record=record)
 
     # --- the status
 
@@ -289,16 +333,18 @@ class Reconciler:
         bastions = await self.garden.client.list(BASTIONS, selection, form=Form.METADATA)
         if not bastions:
             return None
-        if is_truthy(annotations(shoot).get(keys.CONFIRM_FORCE_DELETION)):
+        if _is_forced(shoot):
             for each in bastions:
-                await self._force(each)
-            return RequeueAfter(_BASTIONS_SECONDS)
+                await self._force_bastion(each)
+            # What an extension does not answer for goes with the rest, and its Bastion then.
+            is_held = any(not is_overdue(each, _BASTION_PATIENCE, now=self.clock()) for each in bastions)
+            return RequeueAfter(_BASTIONS_SECONDS) if is_held else None
         error = ReconcileError("shoot has still Bastions")
         await self._fail(shoot, kind, error)
         raise error
 
-    async def _force(self, bastion: Object) -> None:
-        if not is_truthy(annotations(bastion).get(keys.CONFIRM_FORCE_DELETION)):
+    async def _force_bastion(self, bastion: Object) -> None:
+        if not _is_forced(bastion):
             name, notes = key(bastion), {keys.CONFIRM_FORCE_DELETION: "true"}
             body: Object = {"metadata": {"annotations": notes}}
             await self.garden.client.patch(BASTIONS, name.name, body, namespace=name.namespace)
@@ -346,6 +392,10 @@ class Reconciler:
             return None
         wanted = cluster.cluster(technical_id, shoot=shoot, seed=self._own_seed(), profile=around.profile)
         return await cluster_objects.write(self.seed.client, wanted, known=known)
+
+
+def _is_forced(obj: Object) -> bool:
+    return is_truthy(annotations(obj).get(keys.CONFIRM_FORCE_DELETION))
 
 
 def _may_exist(shoot: Object) -> bool:

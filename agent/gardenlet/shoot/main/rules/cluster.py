@@ -15,9 +15,13 @@ def cluster(technical_id: str, *, shoot: Object, seed: Object, profile: Object, 
     whole = {
         "cloudProfile": _whole(CLOUD_PROFILES, profile),
         "seed": _whole(SEEDS, seed),
-        "shoot": _whole(SHOOTS, shoot),
+        "shoot": shown(shoot),
     }
     return {**CLUSTERS.type_meta, "metadata": meta, "spec": whole}
+
+
+def shown(shoot: Object) -> Object:
+    return _whole(SHOOTS, shoot)
 
 
 def _whole(resource: Resource, obj: Object) -> Object:

@@ -1,0 +1,270 @@
+"""What is left of a Shoot that its user gives up is removed from the seed, whatever does not answer.
+
+Nothing in the Shoot's own cluster is looked at. Each kind of objects is deleted and gets its time, in which whoever
+holds one may still clean up; then it is let go, and remembered, since what belongs to it may be left.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from agent.gardenlet.extension_objects import kinds
+from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main import cluster_objects
+from agent.gardenlet.shoot_clusters import ShootClusters
+from gardener import keys
+from gardener.api.druid import ETCDS
+from gardener.api.extensions import ALL_EXTENSIONS, BACKUP_BUCKETS, BACKUP_ENTRIES
+from gardener.api.garden import SHOOT_STATES
+from gardener.api.kinds import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MACHINES,
+    MANAGED_RESOURCES,
+)
+from gardener.extension_contract import timestamp
+from kube.apply.application import for_each
+from kube.errors import Conflict, KindNotServed, NotFound
+from kube.objects import Key, Object, annotations, finalizers, held_by, is_deleting, key, metadata, spec, uid
+from kube.resources import (
+    CONFIG_MAPS,
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    INGRESSES,
+    JOBS,
+    NAMESPACES,
+    PODS,
+    SECRETS,
+    SERVICES,
+    STATEFUL_SETS,
+    VOLUME_CLAIMS,
+    Resource,
+)
+from kube.runtime.client import Form, Selection
+from kube.runtime.waiting import NotInTimeError, Waiting
+from process.clusters import Cluster
+
+_OF_SHOOT = [each for each in ALL_EXTENSIONS if each not in {BACKUP_BUCKETS, BACKUP_ENTRIES}]
+_TIMES = {
+    each.resource: each
+    for each in (
+        kinds.CONTAINER_RUNTIME,
+        kinds.CONTROL_PLANE,
+        kinds.DNS_RECORD,
+        kinds.EXTENSION,
+        kinds.INFRASTRUCTURE,
+        kinds.NETWORK,
+        kinds.OPERATING_SYSTEM_CONFIG,
+        kinds.WORKER,
+    )
+}
+_MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
+_WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
+_OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
+_NAMESPACE_SECONDS = 900.0
+_MOST_REMEMBERED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds that whoever holds an object has. Attributes: longest: for extensions, in place of their usual times."""
+
+    objects: float = 120.0
+    longest: float | None = None
+
+
+USUAL = Patience()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """Attributes:
+    name: of the Shoot.
+    technical_id: name of its namespace in the seed.
+    left_behind: what was let go, and what it waited for.
+    """
+
+    name: Key
+    technical_id: str
+    seed: Cluster
+    garden: Cluster
+    waiting: Waiting
+    shoots: ShootClusters
+    patience: Patience = USUAL
+    left_behind: list[str] = field(default_factory=list)
+
+
+# --- what extensions have made
+
+
+async def delete_extensions(removal: Removal) -> None:
+    """By an annotation, extensions know that they may leave behind what they can't remove. Raises KubeError."""
+    for resource in _OF_SHOOT:
+        for each in await _list(removal, resource):
+            await _confirm(removal, resource, each, {keys.CONFIRM_FORCE_DELETION: "true"})
+            await _delete(removal, resource, each)
+
+
+async def wait_for_extensions(removal: Removal) -> None:
+    """Raises KubeError."""
+    await asyncio.gather(*(_until_gone(removal, each, _seconds(removal, each)) for each in _OF_SHOOT))
+
+
+def _seconds(removal: Removal, resource: Resource) -> float:
+    usual = _TIMES.get(resource, Kind(resource=resource)).longest
+    return usual if removal.patience.longest is None else removal.patience.longest
+
+
+async def delete_machines(removal: Removal) -> None:
+    """What manages them goes first: the extension has removed them, or nothing does any more. Raises KubeError."""
+    with suppress(NotFound):
+        await removal.seed.client.delete(DEPLOYMENTS, "machine-controller-manager", namespace=removal.technical_id)
+    for resource in _MACHINES:
+        await _remove(removal, resource, seconds=0.0)
+
+
+# --- what Gardener has made
+
+
+async def delete_managed_resources(removal: Removal) -> None:
+    """With what they have in the seed; in the Shoot's own cluster nothing is removed. Raises KubeError."""
+    client = removal.seed.client
+    of_shoot = set[Key]()
+    for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):
+        name = key(each)
+        if spec(each).get("keepObjects") is True:
+            with suppress(NotFound):
+                await client.patch(
+                    MANAGED_RESOURCES, name.name, {"spec": {"keepObjects": False}}, namespace=name.namespace
+                )
+        await _delete(removal, MANAGED_RESOURCES, each)
+        if not spec(each).get("class"):
+            of_shoot.add(name)
+    await _let_go(removal, MANAGED_RESOURCES, lambda each: key(each) in of_shoot, is_expected=True)
+    await _until_gone(removal, MANAGED_RESOURCES, removal.patience.objects)
+
+
+async def delete_cluster(removal: Removal) -> None:
+    """No extension needs it any more. Raises KubeError."""
+    with suppress(KindNotServed):
+        await cluster_objects.delete(removal.seed.client, removal.technical_id)
+
+
+async def delete_etcds(removal: Removal) -> None:
+    """Raises KubeError."""
+    for each in await _list(removal, ETCDS):
+        await _confirm(removal, ETCDS, each, {})
+        await _delete(removal, ETCDS, each)
+    await _until_gone(removal, ETCDS, removal.patience.objects)
+
+
+async def delete_others(removal: Removal) -> None:
+    """Raises KubeError."""
+    await removal.shoots.drop(removal.technical_id)
+    for resource in _WORKLOADS:
+        for each in await _list(removal, resource):
+            await _delete(removal, resource, each)
+    for resource in (*_WORKLOADS, *_OTHERS):
+        await _remove(removal, resource, seconds=removal.patience.objects)
+
+
+async def delete_namespace(removal: Removal) -> None:
+    """Raises KubeError."""
+    with suppress(NotFound):
+        await removal.seed.client.delete(NAMESPACES, removal.technical_id)
+
+
+async def wait_for_namespace(removal: Removal) -> None:
+    """Raises NotInTimeError, KubeError."""
+    name = Key("", removal.technical_id)
+    await removal.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
+
+
+async def delete_state(removal: Removal) -> None:
+    """What was saved of it in the garden. Raises KubeError."""
+    name = removal.name
+    if await removal.garden.client.find(SHOOT_STATES, name.name, namespace=name.namespace) is not None:
+        with suppress(NotFound):
+            await removal.garden.client.delete(SHOOT_STATES, name.name, namespace=name.namespace)
+
+
+# --- objects of one kind
+
+
+async def _list(removal: Removal, resource: Resource, *, form: Form = Form.METADATA) -> list[Object]:
+    """Those of the namespace; none, if the seed has no such kind. Raises KubeError."""
+    try:
+        return await removal.seed.client.list(resource, Selection(namespace=removal.technical_id), form=form)
+    except KindNotServed:
+        await removal.seed.discovery.require_gone(resource.api_version, resource.kind)
+        return []
+
+
+async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dict[str, str]) -> None:
+    """As admission wants it for what is protected from deletion."""
+    wanted = {**notes, keys.CONFIRM_DELETION: "true"}
+    if wanted.items() <= annotations(obj).items():
+        return
+    stamped = {**wanted, keys.TIMESTAMP: timestamp(removal.seed.clock())}
+    body = {"metadata": {"uid": uid(obj), "annotations": stamped}}
+    with suppress(NotFound, Conflict):
+        await removal.seed.client.patch(resource, key(obj).name, body, namespace=key(obj).namespace)
+
+
+async def _delete(removal: Removal, resource: Resource, obj: Object) -> None:
+    if not is_deleting(obj):
+        with suppress(NotFound, Conflict):
+            await removal.seed.client.delete(
+                resource, key(obj).name, namespace=key(obj).namespace, uid=uid(obj), propagation="Background"
+            )
+
+
+async def _remove(removal: Removal, resource: Resource, *, seconds: float) -> None:
+    await for_each(partial(_delete, removal, resource), await _list(removal, resource))
+    await _until_gone(removal, resource, seconds)
+
+
+async def _until_gone(removal: Removal, resource: Resource, seconds: float) -> None:
+    """All together have this time; what is there then is let go. Nothing that comes anew is waited for."""
+    until = asyncio.get_running_loop().time() + seconds
+    left = [each for each in await _list(removal, resource) if is_deleting(each)]
+    for each in left:
+        rest = until - asyncio.get_running_loop().time()
+        with suppress(NotInTimeError):
+            await removal.waiting.until_gone(
+                resource, key(each), seconds=max(rest, 0.0), its_uid=uid(each), report=partial(_report, resource, each)
+            )
+    await _let_go(removal, resource, is_deleting)
+
+
+def _report(resource: Resource, obj: Object, reason: str) -> None:
+    waits_for(f"{resource.kind} {key(obj).name}: {reason}")
+
+
+async def _let_go(
+    removal: Removal, resource: Resource, which: Callable[[Object], bool], *, is_expected: bool = False
+) -> None:
+    """Take the finalizers of those that are there. Args: is_expected: not to be remembered."""
+    for each in await _list(removal, resource):
+        if not which(each):
+            continue
+        name = key(each)
+        with suppress(NotFound, Conflict):
+            if resource == PODS:
+                await removal.seed.client.delete(
+                    resource, name.name, namespace=name.namespace, uid=uid(each), grace_seconds=0
+                )
+            if finalizers(each):
+                body = {"metadata": {"resourceVersion": metadata(each)["resourceVersion"], "finalizers": None}}
+                await removal.seed.client.patch(resource, name.name, body, namespace=name.namespace)
+                if not is_expected and len(removal.left_behind) < _MOST_REMEMBERED:
+                    removal.left_behind.append(f"{resource.kind} {name.name} ({held_by(each)})")
+
+
+def text_of(left_behind: Sequence[str]) -> str:
+    return f"What belongs to these may be left, since they were let go by force: {', '.join(left_behind)}"
