@@ -115,14 +115,14 @@ WITH_ALL_SETTINGS: dict[str, Any] = {"settings": _SERVER, "advertised": "10.0.0.
 _NAME = re.compile(r"--([a-z0-9-]+)")
 
 
-def flags_of_api_server(version: str, values: Mapping[str, Any] | None = None) -> set[str]:
-    return _names(arguments(api_server(**{**(values or WITH_ALL_SETTINGS), "version": version})))
+def api_server_arguments(version: str, values: Mapping[str, Any] | None = None) -> list[str]:
+    return arguments(api_server(**{**(values or WITH_ALL_SETTINGS), "version": version}))
 
 
-def flags_of_controller_manager(version: str) -> set[str]:
+def controller_manager_arguments(version: str) -> list[str]:
     given = controller_manager(version=version, settings={"featureGates": {"AllAlpha": True}})
-    return _names(kube_controller_manager.arguments(given))
+    return kube_controller_manager.arguments(given)
 
 
-def _names(passed: Sequence[str]) -> set[str]:
+def flags_in(passed: Sequence[str]) -> set[str]:
     return {found[1] for each in passed if (found := _NAME.match(each))}

@@ -2,13 +2,13 @@
 
 The table is made from the sources of 1.28.15, 1.29.15, 1.30.14, 1.31.4, 1.32.2, 1.33.13, 1.34.4, 1.35.8 and 1.36.3:
 k8s.io/apiserver/pkg/server/options, k8s.io/component-base, k8s.io/controller-manager, pkg/kubeapiserver/options,
-pkg/controlplane/apiserver/options, cmd/kube-controller-manager/app/options. `tests/cluster/test_kubernetes_flags.py`
+pkg/controlplane/apiserver/options, cmd/kube-controller-manager/app/options. `tests/cluster/test_shoot_command_lines.py`
 asks programs themselves.
 """
 
 import pytest
 
-from kit.shoot_components import WITH_ALL_SETTINGS, flags_of_api_server, flags_of_controller_manager
+from kit.shoot_components import WITH_ALL_SETTINGS, api_server_arguments, controller_manager_arguments, flags_in
 
 MINORS = range(28, 37)
 API_SERVER = {
@@ -49,12 +49,14 @@ CONTROLLER_MANAGER = {
 @pytest.mark.parametrize("minor", MINORS)
 def test_each_version_knows_all_flags(minor: int) -> None:
     known = API_SERVER | {name for name, since in SINCE.items() if since <= minor}
-    assert flags_of_api_server(f"1.{minor}.0") - known == set()
-    assert flags_of_controller_manager(f"1.{minor}.0") - CONTROLLER_MANAGER == set()
+    assert flags_in(api_server_arguments(f"1.{minor}.0")) - known == set()
+    assert flags_in(controller_manager_arguments(f"1.{minor}.0")) - CONTROLLER_MANAGER == set()
 
 
 def test_the_table_has_no_flag_that_is_passed_to_none() -> None:
-    passed = {name for minor in MINORS for name in flags_of_api_server(f"1.{minor}.0")}
-    passed |= flags_of_api_server("1.30.0", {**WITH_ALL_SETTINGS, "authentication": ""})
+    passed = {name for minor in MINORS for name in flags_in(api_server_arguments(f"1.{minor}.0"))}
+    passed |= flags_in(api_server_arguments("1.30.0", {**WITH_ALL_SETTINGS, "authentication": ""}))
     assert {*API_SERVER, *SINCE} - passed == set()
-    assert {name for minor in MINORS for name in flags_of_controller_manager(f"1.{minor}.0")} == CONTROLLER_MANAGER
+    assert {
+        name for minor in MINORS for name in flags_in(controller_manager_arguments(f"1.{minor}.0"))
+    } == CONTROLLER_MANAGER
