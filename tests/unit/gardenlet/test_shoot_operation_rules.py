@@ -11,6 +11,7 @@ from agent.gardenlet.shoot.main.rules import cluster, seed, status
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from config.gardenlet.controllers import Shoot as Settings
+from config.gardenlet.schema import GardenletConfiguration, Images, LocalProfile
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import operation_of
 from kit.garden_objects import garden_object
@@ -91,8 +92,23 @@ def test_operation(shoot: Object, expected: str) -> None:
     ],
 )
 def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, said: str) -> None:
-    found = unsupported(_shoot(provider={"type": "local", "workers": workers}), kind)
+    config = GardenletConfiguration(images=Images(resource_manager="image"))
+    found = unsupported(config, _shoot(provider={"type": "local", "workers": workers}), kind)
     assert found.startswith(said) if said else not found
+
+
+@pytest.mark.parametrize(
+    ("config", "kind", "is_refused"),
+    [
+        (GardenletConfiguration(), "Create", True),
+        (GardenletConfiguration(), "Delete", False),
+        (GardenletConfiguration(local_profile=LocalProfile()), "Create", False),
+    ],
+)
+def test_nothing_is_begun_without_an_image_of_the_resource_manager(
+    config: GardenletConfiguration, kind: str, is_refused: bool
+) -> None:
+    assert ("images.resourceManager" in unsupported(config, _shoot(), kind)) == is_refused
 
 
 # --- when

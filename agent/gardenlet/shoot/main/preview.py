@@ -48,7 +48,7 @@ class ShootPreviews:
         kind = operation_of(shoot)
         if kind not in _PREVIEWED:
             raise NoPreviewError(409, f"the next operation of Shoot {name} is {kind}, of which there is no preview")
-        if problem := unsupported(shoot, kind):
+        if problem := unsupported(of.config, shoot, kind):
             raise NoPreviewError(409, f"Shoot {name} can't be reconciled: {problem}")
         try:
             return await self._made(shoot, kind)

@@ -149,7 +149,7 @@ class Reconciler:
             return result
         try:
             project = await surroundings.project_of(self.garden.client, shoot)
-            if problem := unsupported(shoot, kind):
+            if problem := unsupported(self.config, shoot, kind):
                 raise ReconcileError(problem)
             shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
             around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)

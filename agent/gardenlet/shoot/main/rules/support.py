@@ -1,12 +1,15 @@
-"""What can't be done for a Shoot yet: better nothing than a part of it."""
+"""What can't be done for a Shoot: better nothing than a part of it."""
 
+from config.gardenlet.schema import GardenletConfiguration
 from gardener.garden.shoots import workers
-from gardener.operations import MIGRATE, RESTORE
+from gardener.operations import DELETE, MIGRATE, RESTORE
 from kube.objects import Object, spec
 
 
-def unsupported(shoot: Object, kind: str) -> str:
+def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str:
     """Why an operation can't be carried out; empty: it can. Args: kind: of operation."""
+    if not config.images.resource_manager and config.local_profile is None and kind != DELETE:
+        return "images.resourceManager is not set in the configuration of the gardenlet; set it"
     if kind in {MIGRATE, RESTORE}:
         return "Shoots can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
     if workers(spec(shoot)):
