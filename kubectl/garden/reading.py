@@ -23,7 +23,7 @@ from gardener.garden.shoots import responsible_seed, seeds_of
 from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
-from kubectl.garden.why import other, protected
+from kubectl.garden.why import operation, other, protected
 from kubectl.garden.why import project as of_project
 from kubectl.garden.why import seed as of_seed
 from kubectl.garden.why import shoot as of_shoot
@@ -65,7 +65,7 @@ async def _shoot(reader: Reader, shoot: Object, now: datetime) -> Explained:
     )
     decision = await _decision(reader, shoot, profile, now) if scheduling.waits(shoot) else None
     lease = None
-    if of_shoot.waits_for_gardenlet(shoot):
+    if operation.waits_for_gardenlet(shoot):
         lease = await reader.glance(LEASES, Key(LEASE_NAMESPACE, responsible_seed(shoot)))
     around = of_shoot.Around(
         profile=profile, seed=seed, managed_seed=managed, lease=lease, quotas=quotas, decision=decision

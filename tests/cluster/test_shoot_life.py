@@ -159,56 +159,6 @@ def test_a_reconciliation_that_changes_nothing_writes_its_status_and_asks_etcds(
     assert seed == {("update", "clusters"): 2, ("update", "etcds"): 2}
 
 
-def test_it_sleeps_and_wakes_with_its_data(meadow: Recorded) -> None:
-    keys = meadow.secrets()
-    kept: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "kept"}, "data": {"a": "b"}}
-    meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), kept)
-    meadow.change({"spec": {"hibernation": {"enabled": True}}})
-    assert meadow.succeed("Reconcile", HIBERNATE)["status"]["hibernated"] is True
-    assert set(meadow.replicas().values()) == {0}
-    assert meadow.processes() == []
-    meadow.change({"spec": {"hibernation": {"enabled": False}}})
-    assert meadow.succeed("Reconcile", WAKE)["status"]["hibernated"] is False
-    assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
-    assert meadow.secrets() == keys
-
-
-def test_what_is_to_be_encrypted_is_written_anew(meadow: Recorded) -> None:
-    """And again when it is not to be encrypted any more."""
-    plain: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "plain"}, "data": {"a": "b"}}
-    meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), plain)
-    for resources, prefix in (["configmaps"], b"k8s:enc:aescbc:v1:key"), ([], b"k8s\x00"):
-        meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"encryptionConfig": {"resources": resources}}}}})
-        shoot = meadow.succeed("Reconcile", f"encrypt {resources}")
-        assert shoot["status"].get("encryptedResources", []) == resources
-        assert meadow.stored("/registry/configmaps/default/plain").startswith(prefix)
-        found = meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="plain"))
-        assert (found["data"], found["metadata"].get("labels")) == ({"a": "b"}, None)
-
-
-def test_its_api_server_comes_back(meadow: Recorded) -> None:
-    def pids() -> list[int]:
-        place = str(meadow.seed.state / "provider" / "shoots")
-        lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
-        return [
-            pid
-            for pid, line in lines.items()
-            if "kube-apiserver" in (text := _read(line)).split("\0")[0] and place in text
-        ]
-
-    for pid in pids():
-        os.kill(pid, 9)
-    eventually(
-        lambda: pids() and meadow.cluster().raw("GET", "/readyz")[0] == 200,
-        "the API server",
-        seconds=SECONDS,
-        passing=(Unreachable,),
-    )
-
-
-AWAITS = "what waits for the maintenance window"
-
-
 def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Recorded) -> None:
     assert meadow.diff() == (0, "")
     keys, replicas = meadow.secrets(), meadow.replicas()
@@ -248,8 +198,60 @@ def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing
     assert {"dryRun=All" in call.uri for call in writes} == {True}
     assert (meadow.secrets(), meadow.replicas()) == ({n: u for n, u in keys.items() if n != certificate}, replicas)
     meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": False}}})
-    meadow.succeed("Reconcile", AWAITS)
+    meadow.succeed("Reconcile", "what waited")
     assert meadow.diff() == (0, "")
+
+
+def test_it_sleeps_and_wakes_with_its_data(meadow: Recorded) -> None:
+    keys = meadow.secrets()
+    kept: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "kept"}, "data": {"a": "b"}}
+    meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), kept)
+    meadow.change({"spec": {"hibernation": {"enabled": True}}})
+    assert meadow.succeed("Reconcile", HIBERNATE)["status"]["hibernated"] is True
+    assert set(meadow.replicas().values()) == {0}
+    assert meadow.processes() == []
+    meadow.change({"spec": {"hibernation": {"enabled": False}}})
+    assert meadow.succeed("Reconcile", WAKE)["status"]["hibernated"] is False
+    assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
+    assert meadow.secrets() == keys
+
+
+def test_what_is_to_be_encrypted_is_written_anew(meadow: Recorded) -> None:
+    """And again when it is not to be encrypted any more."""
+    plain: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "plain"}, "data": {"a": "b"}}
+    meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), plain)
+    for resources, prefix in (["configmaps"], b"k8s:enc:aescbc:v1:key"), ([], b"k8s\x00"):
+        meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"encryptionConfig": {"resources": resources}}}}})
+        shoot = meadow.succeed("Reconcile", f"encrypt {resources}")
+        assert shoot["status"].get("encryptedResources", []) == resources
+        assert meadow.stored("/registry/configmaps/default/plain").startswith(prefix)
+        found = meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="plain"))
+        assert (found["data"], found["metadata"].get("labels")) == ({"a": "b"}, None)
+    # The list of what was encrypted is left out by the next reconciliation.
+    assert meadow.diff()[0] == 1
+    meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    meadow.succeed("Reconcile", "without the old list")
+    assert meadow.diff() == (0, "")
+
+
+def test_its_api_server_comes_back(meadow: Recorded) -> None:
+    def pids() -> list[int]:
+        place = str(meadow.seed.state / "provider" / "shoots")
+        lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
+        return [
+            pid
+            for pid, line in lines.items()
+            if "kube-apiserver" in (text := _read(line)).split("\0")[0] and place in text
+        ]
+
+    for pid in pids():
+        os.kill(pid, 9)
+    eventually(
+        lambda: pids() and meadow.cluster().raw("GET", "/readyz")[0] == 200,
+        "the API server",
+        seconds=SECONDS,
+        passing=(Unreachable,),
+    )
 
 
 def _read(path: Path) -> str:

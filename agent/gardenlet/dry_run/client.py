@@ -1,10 +1,10 @@
-"""A client that writes nothing: it records what would be written, and reads it back.
+"""Clients that write nothing; one of them records what would be written, and reads it back.
 
     client = RecordingClient(cluster.client, planned=components.find)
     ...
     client.written        # by kind and name, what was there before, and what would be there
 
-What it sends is what its own client would send, with the same credentials and within the same limits; a request that
+What they send is what their own client would send, with the same credentials and within the same limits; a request that
 would change anything is refused at the only place where requests go out, unless it is a dry run of the API server.
 """
 
@@ -39,20 +39,27 @@ def _nothing(_resource: Resource, _name: Key) -> Object | None:
     return None
 
 
-class RecordingClient(Client):
-    """Args: planned: finds what somebody else would have created."""
+class ReadingClient(Client):
+    """Refuses to write."""
 
-    def __init__(self, client: Client, *, planned: Callable[[Resource, Key], Object | None] = _nothing) -> None:
+    def __init__(self, client: Client) -> None:
         self.__dict__.update(client.__dict__)  # a view of it, as those of another user are
-        self._planned = planned
-        self.written: dict[tuple[Resource, Key], Recorded] = {}
 
     async def request(
         self, method: str, path: str, *, params: Mapping[str, str] | None = None, **options: Any
     ) -> bytes:
         if method not in _READS and (params or {}).get("dryRun") != "All":
-            raise NotCarriedOutError(f"{method} {path} is not sent by a dry run")
+            raise NotCarriedOutError(f"a preview does not send {method} {path}")
         return await super().request(method, path, params=params, **options)
+
+
+class RecordingClient(ReadingClient):
+    """Args: planned: finds what somebody else would have created."""
+
+    def __init__(self, client: Client, *, planned: Callable[[Resource, Key], Object | None] = _nothing) -> None:
+        super().__init__(client)
+        self._planned = planned
+        self.written: dict[tuple[Resource, Key], Recorded] = {}
 
     # --- what is asked of the API server all the same
 

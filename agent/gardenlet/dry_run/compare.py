@@ -8,7 +8,7 @@ from agent.gardenlet.component_objects import MARKS, owner_of_managed_resources
 from agent.gardenlet.dry_run.client import Recorded, RecordingClient
 from agent.gardenlet.dry_run.components import RecordedComponents
 from agent.gardenlet.dry_run.rules.bundles import Bundled, bundled, differences_within, is_reference_only
-from agent.gardenlet.dry_run.rules.shown import shown, without_noise
+from agent.gardenlet.dry_run.rules.shown import SECRET_KINDS, shown, without_noise
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.difference_reports import ObjectDifference, Place
 from kube.apply.application import for_each
@@ -21,6 +21,8 @@ from kube.paths import mappings_at
 from kube.resources import SECRETS, Resource
 from kube.runtime.client import Selection
 from kube.runtime.discovery import Discovery
+
+_OF_SECRET = "the API server refuses it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,8 @@ async def _replaced(client: RecordingClient, resource: Resource, name: Key, befo
     try:
         after, problem = await client.would_be(resource, {**body, "metadata": meta}), ""
     except KubeError as error:
-        after, problem = body, str(error)
+        # API servers show what they refuse.
+        after, problem = body, _OF_SECRET if resource.kind in SECRET_KINDS else str(error)
     return _Change(resource=resource, name=name, before=before, after=after, problem=problem)
 
 

@@ -1,8 +1,14 @@
 """The tasks of a flow, one after the other, each once."""
 
+import structlog
+
 from agent.gardenlet.flow.graph import Graph, O
 from gardener.difference_reports import UnknownTask
 from kube.runtime.controller import failure_of
+
+_NOT_YET = "what it reads is not there yet"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 async def run_once(graph: Graph[O], operation: O) -> list[UnknownTask]:
@@ -15,7 +21,9 @@ async def run_once(graph: Graph[O], operation: O) -> list[UnknownTask]:
         elif each not in left_out:
             try:
                 await task.run(operation)
-            except Exception as error:  # noqa: BLE001 - what a task finds missing, it need not expect
+            except Exception as error:  # noqa: BLE001 - tasks rely on what they have waited for
+                failure = failure_of(error)
+                log.info("A task has no preview", task=task.name, error=failure.text)
                 stuck.add(each)
-                unknown.append(UnknownTask(task.name, failure_of(error).text))
+                unknown.append(UnknownTask(task.name, _NOT_YET if failure.is_panic else failure.text))
     return unknown

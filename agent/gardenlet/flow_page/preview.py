@@ -1,5 +1,6 @@
 """What the next reconciliation of an object would change, as JSON; see the docstring of the package."""
 
+from typing import Any
 from urllib.parse import unquote
 
 import orjson
@@ -10,6 +11,7 @@ from agent.shared.pages import answers
 from gardener.difference_reports import REFUSED
 from kube.errors import KubeError
 from kube.objects import Key
+from process.redaction import redact_text
 
 _PARTS = 5
 _LAST = "diff"
@@ -33,8 +35,17 @@ async def preview_answer(
     except NoPreviewError as error:
         return _failure(error.status, str(error))
     except KubeError as error:
-        return _failure(502, f"what is needed for it can't be read: {error}")
-    return _json(200, report.data())
+        return _failure(502, redact_text(f"what is needed for it can't be read: {error}"))
+    return _json(200, _redacted(report.data()))
+
+
+def _redacted(value: Any) -> Any:
+    """Texts without what looks like a credential, wherever somebody has put one."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {name: _redacted(each) for name, each in value.items()}
+    return [_redacted(each) for each in value] if isinstance(value, list) else value
 
 
 def _failure(status: int, message: str) -> web.Response:

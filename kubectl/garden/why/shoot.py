@@ -4,17 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from gardener import conditions as types
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.conditions import HIBERNATION_POSSIBLE, constraint
-from gardener.error_codes import NOT_RETRIED
-from gardener.error_codes import remedy as remedy_of
 from gardener.garden import hibernation, lifetimes
-from gardener.garden.domains import NAMESPACE
 from gardener.garden.maintenance import report, schedule
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.scheduling import Decision, Filter, waits
-from gardener.garden.shoots import FAILED, SUCCEEDED, error_codes, last_errors, last_operation, met_rate_limit
+from gardener.garden.shoots import FAILED, SUCCEEDED, last_operation
 from kube.clock import format_time, time_or_none
 from kube.objects import (
     Key,
@@ -28,9 +26,9 @@ from kube.objects import (
     metadata,
     spec,
     text,
-    texts,
 )
 from kube.paths import at, mapping_at
+from kubectl.garden.why import operation
 from kubectl.garden.why import seed as seeds
 from kubectl.garden.why.finding import (
     Finding,
@@ -46,19 +44,25 @@ from kubectl.garden.why.finding import (
     when,
 )
 
-_ERROR, _PENDING = "Error", "Pending"
+_PENDING = "Pending"
 _SOON = timedelta(days=7)
 _LATE = timedelta(minutes=5)
 """After which somebody else should have done something."""
 _MADE_UP_FOR = timedelta(hours=2)
 """For how long the controller manager makes up for what was due, unless it is configured otherwise."""
-_STUCK = timedelta(minutes=30)
-"""Longer than a task waits for most objects."""
-_TRIES = "12h (unless its configuration says otherwise)"
-_GIVEN_UP = "(retry duration of "
-"""As the gardenlet writes it into the description."""
-_SEED_NOT_READY = "Shoot cannot be synced with Seed"
-_MOST_ERRORS, _MOST_SEEDS = 5, 50
+_MOST_SEEDS = 50
+_REMEDIES = {
+    types.API_SERVER_AVAILABLE: (
+        "look whether webhooks or clients overload it; if it does not answer at all, ask the operator of its Seed"
+    ),
+    types.CONTROL_PLANE_HEALTHY: "it is restored by itself; if it stays, ask the operator of its Seed",
+    types.OBSERVABILITY_COMPONENTS_HEALTHY: "only monitoring is affected; if it stays, ask the operator of its Seed",
+    types.EVERY_NODE_READY: "see the nodes that the message names: kubectl describe node",
+    types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe",
+    types.HIBERNATION_POSSIBLE: "correct or remove the webhook that the message names, in the Shoot",
+    types.MAINTENANCE_PRECONDITIONS_SATISFIED: "correct or remove the webhook that the message names, in the Shoot",
+}
+"""By type of condition or constraint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,21 +83,17 @@ class Around:
 
 def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
     yield from _deletion(shoot, around, now)
-    yield from _operation(shoot, now)
+    yield from operation.findings(shoot, now)
     yield from _place(shoot, around)
-    yield from _silence(shoot, around, now)
-    yield from _ignored(shoot)
+    yield from operation.silence(shoot, around.seed, around.lease, now)
+    yield from operation.ignored(shoot)
     yield from _pending(shoot, now)
-    yield from conditions(shoot, "constraints", now=now, about="constraint")
-    yield from conditions(shoot, "conditions", now=now)
+    yield from conditions(shoot, "constraints", now=now, about="constraint", remedies=_REMEDIES)
+    yield from conditions(shoot, "conditions", now=now, remedies=_REMEDIES)
     if not is_deleting(shoot):
         yield from _expiration(shoot, around, now)
         yield from _maintenance(shoot, around, now)
         yield from _hibernation(shoot, now)
-
-
-def _commanded(shoot: Object, operation: str) -> str:
-    return command("annotate", SHOOTS, key(shoot), f"{keys.OPERATION}={operation}")
 
 
 # --- deletion
@@ -131,7 +131,7 @@ def _deletion(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]
 
 
 def _until_cluster_is_gone(shoot: Object, around: Around, asked: str, begun: datetime | None) -> Finding:
-    name, last = _seed_name(shoot), last_operation(shoot)
+    name, last = operation.seed_name(shoot), last_operation(shoot)
     lost = around.seed is not None and seeds.is_lost(around.seed)
     on = f"the gardenlet of Seed {name}" if name else "a gardenlet"
     message = f"the deletion{asked} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
@@ -141,83 +141,7 @@ def _until_cluster_is_gone(shoot: Object, around: Around, asked: str, begun: dat
     return Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
 
 
-# --- the last operation
-
-
-def _operation(shoot: Object, now: datetime) -> Iterator[Finding]:
-    last = last_operation(shoot)
-    state, kind = text(last.get("state")), text(last.get("type"))
-    if not last or state == SUCCEEDED:
-        return
-    changed = time_or_none(last.get("lastUpdateTime"))
-    moment = "" if changed is None else f" at {when(changed, now)}"
-    if state not in {FAILED, _ERROR}:
-        yield _under_way(shoot, changed, now)
-        return
-    comes, remedy = _retry(shoot)
-    message = f"{kind} failed{moment}; {comes}"
-    yield Finding(level=Level.PROBLEM, about="operation", text=message, remedy=remedy, at=changed)
-    for error in last_errors(shoot)[:_MOST_ERRORS] or [{"description": last.get("description")}]:
-        yield _error(error, is_retried=state == _ERROR)
-    if (more := len(last_errors(shoot)) - _MOST_ERRORS) > 0:
-        yield Finding(level=Level.PROBLEM, about="error", text=f"... and {more} more")
-
-
-def _under_way(shoot: Object, changed: datetime | None, now: datetime) -> Finding:
-    last = last_operation(shoot)
-    said = one_line(last.get("description"))
-    message = f"{last.get('type')} is {text(last.get('state')).lower()}, {integer(last.get('progress'))} %: {said}"
-    level, remedy = Level.NEXT, ""
-    if said.startswith(_SEED_NOT_READY):
-        level, remedy = Level.BLOCKED, about_it(SEEDS, Key("", _seed_name(shoot)))
-    elif changed is not None and now - changed > _STUCK:
-        level, remedy = Level.PROBLEM, f"for who may read the seed: {_of_flow(shoot)}"
-        message += f"; nothing new was reported since {when(changed, now)}"
-    return Finding(level=level, about="operation", text=message.rstrip(": "), remedy=remedy, at=changed)
-
-
-def _of_flow(shoot: Object) -> str:
-    """The command that shows what the tasks of an operation wait for."""
-    return f"{about_it(SHOOTS, key(shoot))} --seed-kubeconfig FILE"
-
-
-def _retry(shoot: Object) -> tuple[str, str]:
-    """Whether it is tried again, and what to do."""
-    asking = _commanded(shoot, keys.OPERATION_RETRY)
-    if last_operation(shoot).get("state") == _ERROR:
-        begun = text(at(shoot, "status", "retryCycleStartTime"))
-        return f"the gardenlet tries again by itself, for {_TRIES} from {begun or 'the first try'}", ""
-    if metadata(shoot).get("generation") != at(shoot, "status", "observedGeneration"):
-        return "the spec has changed since, so the gardenlet tries again by itself", ""
-    if met_rate_limit(shoot):
-        return "it met a rate limit, and is tried again by itself after a while, up to ten times", f"or now: {asking}"
-    if is_truthy(annotations(shoot).get(keys.NEEDS_RETRY)):
-        return "it is tried again in the next maintenance", f"or now: {asking}"
-    remedy = f"remove the cause, then: {asking}"
-    if codes := sorted(error_codes(shoot) & NOT_RETRIED):
-        return f"it is not tried again by itself, since {', '.join(codes)} needs somebody to act", remedy
-    if _GIVEN_UP in text(last_operation(shoot).get("description")):
-        return "it was given up after all attempts, and is not tried again by itself", remedy
-    return "it is not tried again by itself", remedy
-
-
-def _error(error: Object, *, is_retried: bool) -> Finding:
-    codes = texts(error.get("codes"))
-    task = text(error.get("taskID"))
-    message = f"{f'{task}: ' if task else ''}{one_line(error.get('description'))}"
-    return Finding(
-        level=Level.PROBLEM,
-        about="error",
-        text=f"{message} ({', '.join(codes)})" if codes else message,
-        remedy=remedy_of(codes) if codes or is_retried else "correct what it names",
-    )
-
-
 # --- where it is
-
-
-def _seed_name(shoot: Object) -> str:
-    return text(at(shoot, "status", "seedName")) or text(spec(shoot).get("seedName"))
 
 
 def _place(shoot: Object, around: Around) -> Iterator[Finding]:
@@ -243,33 +167,6 @@ def _place(shoot: Object, around: Around) -> Iterator[Finding]:
         yield Finding(level=Level.PROBLEM, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
-def _silence(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
-    """A gardenlet that has fallen silent, before its Seed says so, if something waits for it."""
-    renewed = time_or_none(spec(around.lease or {}).get("renewTime"))
-    is_said = around.seed is not None and seeds.is_lost(around.seed)
-    if renewed is None or is_said or now - renewed <= seeds.LATE or not waits_for_gardenlet(shoot):
-        return
-    name = _seed_name(shoot)
-    message = f"the gardenlet of its Seed {name} was heard of last at {when(renewed, now)}; what it has to do waits"
-    yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)), at=renewed)
-
-
-def waits_for_gardenlet(shoot: Object) -> bool:
-    """Whether there is something that only the gardenlet of its Seed can do."""
-    is_observed = at(shoot, "status", "observedGeneration") == metadata(shoot).get("generation")
-    is_done = last_operation(shoot).get("state") in {SUCCEEDED, FAILED}
-    return bool(_seed_name(shoot)) and (is_deleting(shoot) or not is_observed or not is_done)
-
-
-def _ignored(shoot: Object) -> Iterator[Finding]:
-    if not is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE)):
-        return
-    where = "" if key(shoot).namespace == NAMESPACE else ", if its configuration respects that"
-    message = f"the annotation {keys.SHOOT_IGNORE} has the gardenlet leave it alone{where}: no operation begins"
-    remedy = f"to end that: {command('annotate', SHOOTS, key(shoot), f'{keys.SHOOT_IGNORE}-')}"
-    yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=remedy)
-
-
 def _decision(decision: Decision) -> Iterator[Finding]:
     """Why each Seed is left out; first what has passed the most filters."""
     if decision.seed:
@@ -293,18 +190,18 @@ def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
     observed, generation = at(shoot, "status", "observedGeneration"), metadata(shoot).get("generation")
     if is_deleting(shoot) or observed == generation:
         return
-    seed = Key("", _seed_name(shoot))
+    seed = Key("", operation.seed_name(shoot))
     if observed is None:
         yield from _not_begun(shoot, now)
         return
     if at(shoot, "spec", "maintenance", "confineSpecUpdateRollout") is True and schedule.current(shoot, now) is None:
         begin = schedule.following(shoot, now).begin
         message = f"a change waits for the next maintenance window, at {when(begin, now)}"
-        remedy = f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
+        remedy = f"or now: {operation.commanded(shoot, keys.OPERATION_MAINTAIN)}"
         yield Finding(level=Level.BLOCKED, about="change", text=message, remedy=remedy, at=begin)
     elif last_operation(shoot).get("state") in {SUCCEEDED, None, _PENDING}:
         message = "a change waits for the gardenlet to take it up, at once or in its next maintenance window"
-        remedy = f"now: {_commanded(shoot, keys.OPERATION_RECONCILE)}; if it stays: {about_it(SEEDS, seed)}"
+        remedy = f"now: {operation.commanded(shoot, keys.OPERATION_RECONCILE)}; if it stays: {about_it(SEEDS, seed)}"
         yield Finding(level=Level.BLOCKED, about="change", text=message, remedy=remedy)
 
 
@@ -351,7 +248,7 @@ def _maintenance(shoot: Object, around: Around, now: datetime) -> Iterator[Findi
     last = mapping_at(shoot, "status", "lastMaintenance")
     if last.get("state") == FAILED:
         message = f"the last one failed: {one_line(last.get('failureReason')) or one_line(last.get('description'))}"
-        remedy = f"remove the cause, then: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
+        remedy = f"remove the cause, then: {operation.commanded(shoot, keys.OPERATION_MAINTAIN)}"
         yield Finding(level=Level.PROBLEM, about="maintenance", text=message, remedy=remedy)
     window = schedule.time_window(shoot)
     if not window:
@@ -363,7 +260,7 @@ def _maintenance(shoot: Object, around: Around, now: datetime) -> Iterator[Findi
     if around.profile is not None:
         drawn = plan(shoot, around.profile, now=begin, restarts=Restarts())
         message += _changes(drawn)
-    remedy = "" if is_due else f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
+    remedy = "" if is_due else f"or now: {operation.commanded(shoot, keys.OPERATION_MAINTAIN)}"
     yield Finding(level=Level.NEXT, about="maintenance", text=message, remedy=remedy, at=begin)
     if drawn is not None and (failure := report.failure_reason(drawn)):
         only_images = all(update.succeeded for update in drawn.updates_of_kubernetes)
@@ -396,7 +293,7 @@ def _not_carried_out(
     hindering = constraint(shoot, HIBERNATION_POSSIBLE) or {}
     if sleeps and not hibernation.is_possible(shoot):
         message += f": {one_line(hindering.get('message')) or HIBERNATION_POSSIBLE}"
-    name = _seed_name(shoot)
+    name = operation.seed_name(shoot)
     remedy = about_it(SEEDS, Key("", name)) if name else ""
     yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy)
 

@@ -14,7 +14,7 @@ from agent.gardenlet.flow_page import flow_page
 from agent.gardenlet.previews import NoPreviewError, Previews
 from agent.shared.pages.templates import STATIC
 from gardener import error_codes
-from gardener.difference_reports import DifferenceReport, UnknownTask
+from gardener.difference_reports import DifferenceReport, ObjectDifference, Place, UnknownTask
 from gardener.flow_reports import State
 from kube.errors import Unreachable
 from kube.objects import Key
@@ -154,6 +154,23 @@ async def test_a_preview_is_served_as_json(records: FlowRecords) -> None:
     assert (answer.status, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
     assert DifferenceReport.of(orjson.loads(_body(answer))) == REPORT
+
+
+async def test_what_looks_like_a_credential_is_cut_out_of_a_preview(records: FlowRecords) -> None:
+    token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+    text = {"a": f"token: {token}", "b": ["Bearer abcdefghijklmnopq", "-----BEGIN PRIVATE KEY-----\nxyz"]}
+    differs = ObjectDifference(
+        place=Place.SEED, api_version="v1", kind="ConfigMap", name="n/a", after=text, problem=token
+    )
+
+    async def make(_: Key) -> DifferenceReport:
+        return DifferenceReport([differs])
+
+    previews = Previews()
+    previews.offer("Shoot", make)
+    (found,) = orjson.loads(_body(await _answer(records, PREVIEW, previews=previews)))["differences"]
+    assert found["problem"] == "[redacted]"
+    assert found["after"] == {"a": "token: [redacted]", "b": ["Bearer [redacted]", "[redacted]"]}
 
 
 @pytest.mark.parametrize(

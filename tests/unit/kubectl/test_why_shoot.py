@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardener import error_codes
+from gardener import conditions, error_codes
 from gardener.garden.scheduling import Decision, Exclusion, Filter
 from kit.garden_objects import shoot
 from kube.objects import Key, Object
@@ -270,6 +270,14 @@ def test_constraints_and_conditions_that_are_not_true() -> None:
         ("constraint", "HibernationPossible is False for 60m: Webhook: remove it"),
         ("condition", "EveryNodeReady is Progressing for 60m: Webhook: remove it"),
     ]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [*conditions.SHOOT_CONDITIONS, conditions.HIBERNATION_POSSIBLE, conditions.MAINTENANCE_PRECONDITIONS_SATISFIED],
+)
+def test_each_condition_has_a_remedy(type_: str) -> None:
+    assert only(on_far(status={"conditions": [{"type": type_, "status": "False"}]})).remedy
 
 
 def test_a_change_that_waits() -> None:

@@ -33,7 +33,7 @@ _NOTES = frozenset(
     }
 )
 """Annotations that follow from all else, or ask for something once; one may have a whole Secret in it."""
-_SECRET_KINDS = frozenset({"InternalSecret", "Secret"})
+SECRET_KINDS = frozenset({"InternalSecret", "Secret"})
 _SECRET_FIELDS = ("data", "stringData")
 _SECRET_NAME = re.compile(
     r"(authorization|passw(or)?d|passphrase|token|credentials?|private-?key|api-?key|access-?key)$", re.IGNORECASE
@@ -58,7 +58,7 @@ def without_noise(obj: Object) -> Object:
 def shown(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
     """Both as people may read them. None: there is no such object."""
     old, new = (None if each is None else without_noise(each) for each in (before, after))
-    if (old or new or {}).get("kind") in _SECRET_KINDS:
+    if (old or new or {}).get("kind") in SECRET_KINDS:
         old, new = _without_content(old, new)
     was, is_next = _hidden("", _MISSING if old is None else old, _MISSING if new is None else new)
     return (None if was is _MISSING else was), (None if is_next is _MISSING else is_next)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from agent.gardenlet.dry_run.client import RecordingClient
+from agent.gardenlet.dry_run.client import ReadingClient, RecordingClient
 from agent.gardenlet.dry_run.compare import Components, recorded
 from agent.gardenlet.dry_run.components import RecordedComponents
 from agent.gardenlet.dry_run.run import run_once
@@ -113,7 +113,7 @@ async def _no_pause(_: float) -> None:
 
 
 class _ReadOnly(ShootClusters):
-    """Connections to Shoots by which nothing is written."""
+    """Connections to Shoots by which nothing is written; nor is that recorded: there may be any number of objects."""
 
     def __init__(self, real: ShootClusters) -> None:
         self._real = real
@@ -121,7 +121,7 @@ class _ReadOnly(ShootClusters):
     @asynccontextmanager
     async def use(self, namespace: str, *, version: str = "") -> AsyncIterator[Cluster]:  # noqa: ARG002 - it may not run yet
         async with self._real.use(namespace) as cluster:
-            yield replace(cluster, client=RecordingClient(cluster.client))
+            yield replace(cluster, client=ReadingClient(cluster.client))
 
     async def drop(self, namespace: str) -> None:  # noqa: ARG002 - it goes on
         return
