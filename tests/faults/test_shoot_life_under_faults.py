@@ -36,13 +36,16 @@ from devcluster.garden.seed import SHAPE_WITH_SHOOTS, SeedBox
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.garden.seeds import namespace_of
 from kit.crash.answers import Strangers
 from kit.eventually import PATIENCE, soon
 from kit.meadow import PATH, SEED, TECHNICAL_ID, Meadow
 from kit.meadow_roads import Roads, Seen, away, inventory, roads, struck, watched, without_shoots
+from kit.objects import decoded
+from kube.errors import ServerFailure, Unreachable
 from kube.objects import Object, is_deleting, mappings, spec
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SERVICES, Resource
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES, Resource
 from localprovider.extensions.actuators import DNS
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("shoot-life-under-faults")]
@@ -68,6 +71,7 @@ TEXT_404 = next(each for each in STRANGERS if each.name == "text-404")
 MANY, FEW = 20, 3
 BEFORE: dict[str, dict[str, str]] = {}
 """What garden and seed have before there is a Shoot."""
+ROLLED_OUT = (Unreachable, ServerFailure)
 HELD = SERVICES.path(namespace="default", name="held")
 HOLDER = CONFIG_MAPS.path(namespace=TECHNICAL_ID, name="holder")
 NAMESPACE_GOES = "Waiting until shoot namespace in Seed has been deleted"
@@ -190,10 +194,16 @@ async def test_it_goes_when_all_in_it_is_gone(meadow: Meadow, seen: Seen, tmp_pa
     cluster.create(SERVICES.path(namespace="default"), held)
     holder: Object = {**CONFIG_MAPS.type_meta, "metadata": {**meta, "name": "holder"}}
     meadow.seed.api.create(CONFIG_MAPS.path(namespace=TECHNICAL_ID), holder)
+    await renew_credentials(meadow)
     async with roads(meadow, tmp_path) as road:
         assert road.shoot is not None
         await is_not_empty(meadow, seen, road)
-        await soon(lambda: is_deleting(cluster.get(HELD)), "the Service to be deleted", state=meadow.explain)
+        await soon(
+            lambda: is_deleting(cluster.get(HELD)),
+            "the Service to be deleted",
+            state=meadow.explain,
+            passing=ROLLED_OUT,
+        )
         async with away(road.shoot, CUT):
             await struck(road.shoot, FEW)
         assert_all_is_there(meadow)
@@ -207,7 +217,20 @@ async def test_it_goes_when_all_in_it_is_gone(meadow: Meadow, seen: Seen, tmp_pa
             await struck(road.garden, MANY)
         await waits(seen, NAMESPACE_GOES)
     await goes_on_in_a_namespace_that_goes(meadow, seen, tmp_path)
+    assert seen.credentials["dnsrecord-rose-external"]["key"] == "renewed"
     await is_gone(meadow)
+
+
+async def renew_credentials(meadow: Meadow) -> None:
+    """Of the provider of DNS, which does not take the former ones any more."""
+    api, label = meadow.garden.api, "labelSelector=gardener.cloud%2Frole%3Ddefault-domain"
+    api.patch(SECRETS.path(namespace="garden", name="default-domain"), {"stringData": {"key": "renewed"}})
+
+    def is_known() -> bool:
+        found = api.get(f"{SECRETS.path(namespace=namespace_of(SEED))}?{label}")["items"]
+        return bool(found) and all(decoded(each).get("key") == "renewed" for each in found)
+
+    await soon(is_known, "the credentials to reach the Seed's namespace")
 
 
 async def goes_on_in_a_namespace_that_goes(meadow: Meadow, seen: Seen, directory: Path) -> None:

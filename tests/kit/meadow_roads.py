@@ -36,6 +36,7 @@ from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
 from kit.meadow import NAME, SEED, TECHNICAL_ID, Meadow
+from kit.objects import decoded
 from kit.proxied import QUICK, ImpatientClient, proxied
 from kit.world import connected
 from kube.objects import Object, labels, uid
@@ -83,11 +84,13 @@ class Seen:
         operations: each type and state of its last operation, with the text.
         codes: of all its last errors.
         authorities: uids of all that there ever were, by name of the config.
+        credentials: for DNS, as they were last, by the name of the Secret.
     """
 
     operations: list[tuple[str, str, str]] = field(default_factory=list)
     codes: set[str] = field(default_factory=set)
     authorities: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    credentials: dict[str, Object] = field(default_factory=dict)
 
     def states(self, kind: str) -> list[str]:
         return [state for of_kind, state, _ in self.operations if of_kind == kind]
@@ -100,8 +103,12 @@ class Seen:
                 self.codes.update(error.get("codes") or ())
 
     def note_secret(self, change: Change[Object]) -> None:
-        if change.new is not None and (name := labels(change.new).get("name", "")).startswith("ca"):
+        if change.new is None:
+            return
+        if (name := labels(change.new).get("name", "")).startswith("ca"):
             self.authorities[name].add(uid(change.new))
+        if change.key.name.startswith("dnsrecord-"):
+            self.credentials[change.key.name] = decoded(change.new)
 
 
 @asynccontextmanager
