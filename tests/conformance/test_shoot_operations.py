@@ -16,10 +16,12 @@ from agent.gardenlet.flow.graph import Graph, Walk
 from agent.gardenlet.shoot.main.controller import FLOWS
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import status
+from config.gardenlet.schema import LocalProfile
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, PHASES, RECONCILE, recorded
 from gardener import operations
 from gardener.api.garden import SHOOTS
 from kit.garden_objects import garden_object
+from kit.gardenlet_controllers import gardenlet_config
 from kube.clock import utc_now
 from kube.objects import Object, mappings
 
@@ -235,6 +237,7 @@ def _operation(phase: str) -> ShootOperation:
     }
     kind = KINDS.get(phase, operations.RECONCILE)
     known = {
+        "config": gardenlet_config("s", local_profile=LocalProfile()),
         "kind": kind,
         "shoot": shoot,
         "running": running_after(shoot, kind),
