@@ -6,7 +6,6 @@ Nothing is there but objects: the clusters of the Shoots are dead. Each test has
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -21,11 +20,10 @@ from gardener.api.garden import BASTIONS, CLOUD_PROFILES, SEEDS, SHOOT_STATES, S
 from gardener.api.kinds import MACHINES, MANAGED_RESOURCES
 from kit.eventually import soon
 from kit.garden_objects import garden_object
-from kit.played_shoots import NAMESPACE, SEED, PlayedPlace
+from kit.played_shoots import NAMESPACE, SEED, LeftShoot, PlayedPlace
 from kit.processes.agent import free_port
-from kube.errors import NotFound
 from kube.objects import Object, annotations
-from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, SERVICES, Resource
+from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES
 from kube.runtime.connection import load_kubeconfig
 
 pytestmark = [pytest.mark.timeout(600)]
@@ -50,63 +48,7 @@ async def gardenlet(place: PlayedPlace) -> AsyncIterator[None]:
         yield
 
 
-class Left:
-    """A Shoot whose deletion has failed."""
-
-    def __init__(self, place: PlayedPlace, name: str, **spec: Any) -> None:
-        self.place, self.name, self.namespace = place, name, f"shoot--local--{name}"
-        whole = {**garden_object(SHOOTS)["spec"], "seedName": SEED, **spec}
-        if "provider" not in spec:
-            whole |= {"networking": {"services": "10.4.0.0/16"}, "provider": {"type": "local"}}
-            del whole["secretBindingName"]
-        notes = {keys.CONFIRM_DELETION: "true", keys.CONFIRM_FORCE_DELETION: "true"}
-        labels = {f"{keys.SEED_LABEL_PREFIX}{SEED}": "true"}
-        shoot = place.create_shoot(name, whole, finalizers=[keys.GARDENER_FINALIZER], annotations=notes, labels=labels)
-        status = {
-            "uid": shoot["metadata"]["uid"],
-            "technicalID": self.namespace,
-            "seedName": SEED,
-            "gardener": {"id": "i", "name": "n", "version": "v0"},
-            "lastOperation": {
-                "type": "Delete",
-                "state": "Failed",
-                "progress": 30,
-                "description": "failed",
-                "lastUpdateTime": "2026-01-01T00:00:00Z",
-            },
-        }
-        place.garden.patch(SHOOTS, name, {"status": status}, namespace=NAMESPACE, status=True)
-
-    def delete(self) -> None:
-        self.place.garden.delete(SHOOTS, self.name, namespace=NAMESPACE)
-
-    def create(self, resource: Resource, name: str, **fields: Any) -> Object:
-        namespace = self.namespace if resource.namespaced else ""
-        return self.place.garden.create(resource, name, namespace=namespace, **fields)
-
-    def find(self, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
-        namespace = namespace or (self.namespace if resource.namespaced else "")
-        try:
-            return self.place.garden.get(resource, name, namespace=namespace)
-        except NotFound:
-            return None
-
-    def is_gone(self) -> bool:
-        found = self.find(SHOOTS, self.name, namespace=NAMESPACE)
-        gone = [self.find(each, self.namespace) is None for each in (NAMESPACES, CLUSTERS)]
-        return found is None and all(gone)
-
-    async def until_gone(self) -> None:
-        await soon(self.is_gone, "the Shoot to go", state=lambda: self.find(SHOOTS, self.name, namespace=NAMESPACE))
-
-    def said(self) -> str:
-        """What Events say was left behind."""
-        listed = self.place.cluster.api.get(EVENTS.path(namespace=NAMESPACE))["items"]
-        own = [each for each in listed if each["involvedObject"]["name"] == self.name]
-        return " ".join(each["message"] for each in own if each["reason"] == "LeftBehind")
-
-
-def fill(left: Left) -> None:
+def fill(left: LeftShoot) -> None:
     """All that holds a namespace."""
     left.create(NAMESPACES, left.namespace)
     whole = {name: {"kind": name} for name in ("cloudProfile", "seed", "shoot")}
@@ -126,7 +68,7 @@ def fill(left: Left) -> None:
 
 
 async def test_an_extension_that_never_answers_and_a_dead_cluster_hold_nothing(place: PlayedPlace) -> None:
-    left = Left(place, "a")
+    left = LeftShoot(place, "a", forced=True)
     fill(left)
     left.delete()
     async with gardenlet(place):
@@ -144,7 +86,7 @@ async def test_an_extension_that_never_answers_and_a_dead_cluster_hold_nothing(p
 
 
 async def test_extensions_see_that_it_goes_by_force(place: PlayedPlace) -> None:
-    left = Left(place, "b")
+    left = LeftShoot(place, "b", forced=True)
     left.create(NAMESPACES, left.namespace)
     left.create(CLUSTERS, left.namespace, spec={name: {"kind": name} for name in ("cloudProfile", "seed", "shoot")})
     left.create(EXTENSIONS, "silent", metadata=HELD, spec={"type": "local"})
@@ -162,7 +104,7 @@ async def test_extensions_see_that_it_goes_by_force(place: PlayedPlace) -> None:
 @pytest.mark.parametrize("name", ["without-namespace", "with-workers"])
 async def test_every_shape_goes(place: PlayedPlace, name: str) -> None:
     spec = garden_object(SHOOTS)["spec"]["provider"]
-    left = Left(place, name[:12], **({"provider": spec} if name == "with-workers" else {}))
+    left = LeftShoot(place, name[:12], forced=True, **({"provider": spec} if name == "with-workers" else {}))
     if name == "with-workers":
         left.create(NAMESPACES, left.namespace)
     left.delete()
@@ -172,7 +114,7 @@ async def test_every_shape_goes(place: PlayedPlace, name: str) -> None:
 
 
 async def test_its_bastions_go_by_force_first(place: PlayedPlace) -> None:
-    left = Left(place, "c")
+    left = LeftShoot(place, "c", forced=True)
     spec = {**garden_object(BASTIONS)["spec"], "shootRef": {"name": left.name}, "seedName": SEED}
     place.garden.create(BASTIONS, "b", namespace=NAMESPACE, spec=spec)
     left.delete()
@@ -188,7 +130,7 @@ async def test_its_bastions_go_by_force_first(place: PlayedPlace) -> None:
 
 async def test_it_goes_without_its_seed_its_profile_and_kinds_of_the_seed(place: PlayedPlace) -> None:
     """The last test: what others need is removed."""
-    left = Left(place, "d")
+    left = LeftShoot(place, "d", forced=True)
     left.create(NAMESPACES, left.namespace)
     for each in (ETCDS, MACHINES, INFRASTRUCTURES):
         place.garden.delete(CUSTOM_RESOURCE_DEFINITIONS, f"{each.plural}.{each.group}")

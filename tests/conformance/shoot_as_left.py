@@ -246,6 +246,8 @@ class AsLeft:
             if labels(each).get(names.MANAGED_BY) == names.SECRETS_MANAGER or is_bundle or leaves_out(each):
                 continue
             filled: Object = self._filled({field: value for field, value in each.items() if field != "status"})
+            # Their uids are others, by which a garbage collector would remove it.
+            metadata(filled).pop("ownerReferences", None)
             if each["kind"] == "Secret":
                 filled["data"] = self._data(each)
             yield filled

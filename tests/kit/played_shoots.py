@@ -25,10 +25,11 @@ from gardener.api import garden as resources
 from gardener.api.definition import custom_resource_definition
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import BACKUP_ENTRIES as SEED_ENTRIES
-from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
+from gardener.api.extensions import CLUSTERS, DNS_RECORDS, EXTENSIONS
 from gardener.api.garden.definitions import DEFINITIONS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD
+from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_objects import garden_object
 from kit.gardenlet_controllers import GARDENER, Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
@@ -38,7 +39,7 @@ from kit.world import connected
 from kube.clock import format_time, utc_now
 from kube.errors import Conflict, NotFound
 from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES, Resource
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, NAMESPACES, SECRETS, SERVICES, Resource
 from kube.runtime.client import Client, Selection
 from kube.runtime.connection import Connection
 from process.clusters import Cluster as Connected
@@ -152,6 +153,71 @@ class PlayedPlace:
 
 
 Do = Callable[[Client, Resource, Object], Awaitable[None]]
+
+
+class LeftShoot:
+    """A Shoot in the seed whose deletion has failed, with no objects.
+
+    Args: forced: whether it is given up. status: further fields. spec: the same.
+    """
+
+    def __init__(
+        self, place: PlayedPlace, name: str, *, forced: bool = False, status: Object | None = None, **spec: Any
+    ) -> None:
+        self.place, self.name, self.namespace = place, name, f"shoot--local--{name}"
+        whole = {**garden_object(resources.SHOOTS)["spec"], "seedName": SEED, **spec}
+        if "provider" not in spec:
+            whole |= {"networking": {"services": "10.4.0.0/16"}, "provider": {"type": "local"}}
+            del whole["secretBindingName"]
+        notes = {keys.CONFIRM_DELETION: "true"} | ({keys.CONFIRM_FORCE_DELETION: "true"} if forced else {})
+        labels = {f"{keys.SEED_LABEL_PREFIX}{SEED}": "true"}
+        shoot = place.create_shoot(name, whole, finalizers=[keys.GARDENER_FINALIZER], annotations=notes, labels=labels)
+        written: Object = {
+            "uid": shoot["metadata"]["uid"],
+            "technicalID": self.namespace,
+            "seedName": SEED,
+            "gardener": {"id": "i", "name": "n", "version": "v0"},
+            "lastOperation": {
+                "type": "Delete",
+                "state": "Failed",
+                "progress": 30,
+                "description": "failed",
+                "lastUpdateTime": "2026-01-01T00:00:00Z",
+            },
+        }
+        place.garden.patch(
+            resources.SHOOTS, name, {"status": written | (status or {})}, namespace=NAMESPACE, status=True
+        )
+
+    def delete(self) -> None:
+        self.place.garden.delete(resources.SHOOTS, self.name, namespace=NAMESPACE)
+
+    def create(self, resource: Resource, name: str, **fields: Any) -> Object:
+        namespace = self.namespace if resource.namespaced else ""
+        return self.place.garden.create(resource, name, namespace=namespace, **fields)
+
+    def find(self, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
+        namespace = namespace or (self.namespace if resource.namespaced else "")
+        try:
+            return self.place.garden.get(resource, name, namespace=namespace)
+        except NotFound:
+            return None
+
+    def is_gone(self) -> bool:
+        found = self.find(resources.SHOOTS, self.name, namespace=NAMESPACE)
+        gone = [self.find(each, self.namespace) is None for each in (NAMESPACES, CLUSTERS)]
+        return found is None and all(gone)
+
+    async def until_gone(self) -> None:
+        await soon(
+            self.is_gone, "the Shoot to go", state=lambda: self.find(resources.SHOOTS, self.name, namespace=NAMESPACE)
+        )
+
+    def said(self) -> str:
+        """What Events say was left behind."""
+        listed = self.place.cluster.api.get(EVENTS.path(namespace=NAMESPACE))["items"]
+        own = [each for each in listed if each["involvedObject"]["name"] == self.name]
+        return " ".join(each["message"] for each in own if each["reason"] == "LeftBehind")
 
 
 @dataclass(eq=False, slots=True)
