@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from gardener.api.druid import ETCDS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.seeds import namespace_of
 from kit.crash.answers import Strangers
+from kit.crash.sweep import Death, Killed, Moment
 from kit.eventually import PATIENCE, soon
 from kit.meadow import PATH, SEED, TECHNICAL_ID, Meadow
 from kit.meadow_roads import Roads, Seen, away, inventory, roads, struck, watched, without_shoots
@@ -68,6 +70,8 @@ MIX = (
 )
 CUT = Rule(fault=Reset())
 TEXT_404 = next(each for each in STRANGERS if each.name == "text-404")
+DEAD = {carried_out: Silence(carried_out=carried_out) for carried_out in (False, True)}
+"""What meets the last write of a gardenlet that is killed."""
 MANY, FEW = 20, 3
 BEFORE: dict[str, dict[str, str]] = {}
 """What garden and seed have before there is a Shoot."""
@@ -183,6 +187,41 @@ async def test_it_sleeps_and_wakes_with_its_data(meadow: Meadow, seen: Seen, tmp
         async with away(road.garden, Rule(fault=unavailable())):
             await struck(road.garden, MANY)
         await succeeds(meadow, "Reconcile")
+    assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
+
+
+async def dies(meadow: Meadow, directory: Path, moment: Moment, *, asleep: bool) -> None:
+    """The gardenlet that is to bring it to sleep, or to wake it."""
+    death = Death()
+    death.arm(moment)
+    with suppress(Killed):
+        async with roads(meadow, directory) as road:
+            both = road.garden, road.seed
+            for each in both:
+                each.rules = death
+            meadow.change({"spec": {"hibernation": {"enabled": asleep}}})
+            await soon(lambda: death.at, "its end", state=meadow.explain)
+            await soon(lambda: any(each.injected[DEAD[moment.carried_out].name] for each in both), "the last write")
+            for each in both:
+                await each.pause()
+            raise Killed
+    assert at(meadow.shoot(), "status", "lastOperation", "state") == "Processing"
+
+
+async def test_a_killed_gardenlet_is_followed_by_one_that_ends_what_it_began(
+    meadow: Meadow, seen: Seen, tmp_path: Path
+) -> None:
+    """While it falls asleep, and while it wakes, with its processes."""
+    before = inventory(meadow.seed.api, namespace=TECHNICAL_ID), meadow.replicas(), meadow.secrets()
+    await dies(meadow, tmp_path, Moment(number=8, carried_out=True), asleep=True)
+    async with roads(meadow, tmp_path):
+        await succeeds(meadow, "Reconcile")
+    assert (set(meadow.replicas().values()), meadow.processes()) == ({0}, [])
+    await dies(meadow, tmp_path, Moment(number=6, carried_out=False), asleep=False)
+    async with roads(meadow, tmp_path):
+        await succeeds(meadow, "Reconcile")
+    found, replicas, secrets = inventory(meadow.seed.api, namespace=TECHNICAL_ID), meadow.replicas(), meadow.secrets()
+    assert (found.keys(), replicas, secrets) == (before[0].keys(), *before[1:])
     assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
 
 
