@@ -36,6 +36,8 @@ _SCHEDULER: Object = {
 }
 _OPERATION_SECONDS = 300.0
 _PAUSE_SECONDS = 0.1
+_LOOK_SECONDS = 0.5
+"""Between two runs of a plugin."""
 
 
 class ClusterScenes(Demo):
@@ -65,7 +67,7 @@ class ClusterScenes(Demo):
             step.outcome = f"the scheduler has chosen the Seed {self._shoot()['spec']['seedName']}"
         with self._screen.step("waiting for the cluster") as step:
             self._wait_for_operation("the cluster to come up")
-            step.outcome = "the cluster is up; these are its programs:"
+            step.outcome = "the cluster is up"
         self._show_processes(seed)
 
     def _let_it_be_used(self) -> Api:
@@ -90,6 +92,7 @@ class ClusterScenes(Demo):
             step.outcome = "it is back: the Shoot's resource manager has applied it again"
 
     def _let_its_api_server_be_killed(self, seed: Cluster, shoot: Api) -> None:
+        self._screen.heading("Its API server is killed, and comes back:")
         killed = self._processes(seed)[APISERVER]
         self._command(f"kill -KILL {killed}     # the Shoot's API server")
         with self._screen.step("waiting for it to be back") as step:
@@ -99,6 +102,7 @@ class ClusterScenes(Demo):
             step.outcome = f"it answers again, as process {self._processes(seed)[APISERVER]}"
 
     def _let_it_sleep_and_wake(self, seed: Cluster, shoot: Api) -> None:
+        self._screen.heading("It sleeps, so that it costs nothing, and wakes with what was in it:")
         self._command(f"kubectl {_IN_SHOOT} create configmap diary --from-literal=today='planted a rose'")
         diary: Object = {"metadata": {"name": "diary"}, "data": {"today": "planted a rose"}}
         shoot.create(CONFIG_MAPS.path(namespace="default"), diary)
@@ -124,8 +128,8 @@ class ClusterScenes(Demo):
         self._command(f"kubectl delete shoot {_NAME} --namespace={_NAMESPACE}")
         self._api.delete(SHOOTS.path(namespace=_NAMESPACE, name=_NAME))
         with self._screen.step("waiting for what holds it") as step:
-            self._wait_for("the deletion to wait", lambda: bool(self._held(box)), pause=_PAUSE_SECONDS)
-            step.outcome = "the deletion waits; the flow of the gardenlet shows for what:"
+            self._wait_for("the deletion to wait", lambda: bool(self._held(box)), pause=_LOOK_SECONDS)
+            step.outcome = "the deletion waits, and the gardenlet shows for what"
         self._command(f"{self._flow(box)} | grep Running | tr -s ' '")
         self._screen.show(self._held(box))
         self._screen.heading("Its controller has removed the load balancer, and so does not hold the Service any more:")

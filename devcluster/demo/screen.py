@@ -5,6 +5,7 @@ Elsewhere a line appears when a step is done, and nothing else.
 """
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,9 @@ class Screen:
 
     def _draw(self, line: str) -> None:
         if self._redraws:
-            print(f"{_CLEAR_LINE}{line}", end="", file=sys.stderr, flush=True)
+            # What is wrapped would not be replaced as a whole.
+            shown = line[: shutil.get_terminal_size().columns - 1]
+            print(f"{_CLEAR_LINE}{shown}", end="", file=sys.stderr, flush=True)
 
     def _finish(self, mark: str, text: str, start: float | None) -> None:
         self._draw("")

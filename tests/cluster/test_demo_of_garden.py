@@ -45,7 +45,7 @@ def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(n
             r"rosebed +Ready +Reconcile +Succeeded",
             r"deny-all +<none> ",
             r"the scheduler has chosen the Seed rosebed",
-            r"the cluster is up; these are its programs: \(\d+\.\d s\)\n",
+            r"the cluster is up \(\d+\.\d s\)\nPROGRAM",
             r"^kube-apiserver +\d+ +\d+ MiB$",
             r"get namespaces\nNAME +STATUS +AGE\ndefault +Active ",
             r"^extension-local +<none> +True +True +False ",
