@@ -35,6 +35,7 @@ from kit.shoot_components import (
     seed,
     shoot,
 )
+from kube.apply.scaled import Bounds, bounds_of, target_of
 from kube.objects import Object
 from kube.paths import at
 
@@ -219,6 +220,11 @@ def test_what_is_not_to_be_encrypted_any_more_is_still_read() -> None:
 def test_no_secret_is_in_what_is_logged_of_values() -> None:
     assert "b2xk" not in repr(api_server(health_token="SECRET"))
     assert "SECRET" not in repr(api_server(health_token="SECRET"))
+
+
+def test_its_autoscaler_may_change_the_replicas_of_the_api_server() -> None:
+    objects = kube_apiserver.objects(api_server(least_replicas=3))
+    assert bounds_of(objects)[target_of(named(objects, "Deployment"))] == Bounds(least=3, most=6)
 
 
 # --- what runs
