@@ -12,7 +12,7 @@ import ssl
 import tempfile
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import dropwhile
 from pathlib import Path
 
@@ -159,28 +159,39 @@ def test_a_reconciliation_that_changes_nothing_writes_its_status_and_asks_etcds(
     assert seed == {("update", "clusters"): 2, ("update", "etcds"): 2}
 
 
+@contextmanager
+def confined(meadow: Recorded) -> Iterator[None]:
+    """Within it, changes of the Shoot wait for its maintenance window."""
+    meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": True}}})
+    try:
+        yield
+    finally:
+        meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": False}}})
+        meadow.succeed("Reconcile", "what waited")
+
+
 def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Recorded) -> None:
     assert meadow.diff() == (0, "")
     keys, replicas = meadow.secrets(), meadow.replicas()
-    meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": True}}})
-    meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h"}}}})
     controller_manager = DEPLOYMENTS.path(namespace=TECHNICAL_ID, name="kube-controller-manager")
+    identity = MANAGED_RESOURCES.path(namespace=TECHNICAL_ID, name="shoot-core-cluster-identity")
     (encryption,) = meadow.named(SECRETS, "kube-apiserver-etcd-encryption-configuration-")
     (audit_policy,) = meadow.named(CONFIG_MAPS, "audit-policy-config-")
     (certificate,) = meadow.named(SECRETS, "etcd-server-main-")
-    meadow.seed.api.patch(controller_manager, {"spec": {"minReadySeconds": 7}})
-    meadow.seed.api.delete(CONFIG_MAPS.path(namespace=TECHNICAL_ID, name=audit_policy))
-    meadow.seed.api.delete(SECRETS.path(namespace=TECHNICAL_ID, name=certificate))
     hand = managed_resource("hand", TECHNICAL_ID, [{**CONFIG_MAPS.type_meta, "metadata": {"name": "by-hand"}}])[0]
-    meadow.seed.api.create(SECRETS.path(namespace=TECHNICAL_ID), hand)
-    identity = MANAGED_RESOURCES.path(namespace=TECHNICAL_ID, name="shoot-core-cluster-identity")
-    meadow.seed.api.patch(identity, {"spec": {"secretRefs": [{"name": metadata(hand)["name"]}]}})
-    asked = meadow.seed.audit()
-    try:
+    with confined(meadow), closing(meadow.seed.audit()) as asked:
+        meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h"}}}})
+        meadow.seed.api.patch(controller_manager, {"spec": {"minReadySeconds": 7}})
+        meadow.seed.api.delete(CONFIG_MAPS.path(namespace=TECHNICAL_ID, name=audit_policy))
+        meadow.seed.api.delete(SECRETS.path(namespace=TECHNICAL_ID, name=certificate))
+        meadow.seed.api.create(SECRETS.path(namespace=TECHNICAL_ID), hand)
+        meadow.seed.api.patch(identity, {"spec": {"secretRefs": [{"name": metadata(hand)["name"]}]}})
+        since = asked.mark()
         code, shown = meadow.diff()
-        calls = asked.calls(user_agent="gardenlet", namespace=TECHNICAL_ID)
-    finally:
-        asked.close()
+        calls = asked.calls(since=since, user_agent="gardenlet", namespace=TECHNICAL_ID)
+        left = {name: its_uid for name, its_uid in keys.items() if name != certificate}
+        assert (meadow.secrets(), meadow.replicas()) == (left, replicas)
+        assert [each for each in meadow.secret_values() if each in shown] == []
     assert code == 1
     assert "-        - --event-ttl=1h0m0s\n" in shown
     assert "+        - --event-ttl=2h\n" in shown
@@ -193,12 +204,8 @@ def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing
     assert f"shoot: ConfigMap by-hand {within}\n--- ConfigMap/by-hand\n+++ /dev/null\n" in shown
     assert f"shoot: ConfigMap kube-system/cluster-identity {within}\n" in shown
     assert encryption not in shown
-    assert [each for each in meadow.secret_values() if each in shown] == []
     writes = [call for call in calls if call.verb not in {"get", "list"}]
     assert {"dryRun=All" in call.uri for call in writes} == {True}
-    assert (meadow.secrets(), meadow.replicas()) == ({n: u for n, u in keys.items() if n != certificate}, replicas)
-    meadow.change({"spec": {"maintenance": {"confineSpecUpdateRollout": False}}})
-    meadow.succeed("Reconcile", "what waited")
     assert meadow.diff() == (0, "")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kube.errors import KubeError, NotFound
+from kube.errors import Conflict, KubeError, NotFound
 from kube.objects import Key, Object, key, metadata
 from kube.resources import Resource
 from kube.runtime.client import MERGE_PATCH, Client, Form, Selection
@@ -21,6 +21,7 @@ from kube.write_mode import CARRIED_OUT, WriteMode
 
 _READS = frozenset({"GET", "HEAD"})
 _DRY_RUN = WriteMode(dry_run=True)
+_ATTEMPTS = 5
 
 
 class NotCarriedOutError(KubeError):
@@ -72,6 +73,13 @@ class RecordingClient(ReadingClient):
 
     async def would_be(self, resource: Resource, body: Object) -> Object:
         """What a replacement would become, with defaults. Raises KubeError: it would be refused."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await super().replace(resource, body, mode=_DRY_RUN)
+            except Conflict:
+                # Others go on meanwhile: somebody has written its status.
+                live = await super().get(resource, key(body).name, namespace=key(body).namespace)
+                body = {**body, "metadata": {**metadata(body), "resourceVersion": metadata(live)["resourceVersion"]}}
         return await super().replace(resource, body, mode=_DRY_RUN)
 
     # --- what tasks do
