@@ -1,0 +1,242 @@
+"""How a Shoot goes to sleep and wakes, whatever happens in between: with objects only, and a seed that is played.
+
+What connects to the Shoot reaches the API server of the place, which reports the version of the Shoot.
+"""
+
+import base64
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+import yaml
+
+from agent.gardenlet.components.gardener_access import NAMES
+from agent.gardenlet.context import Context
+from agent.gardenlet.flow.record import Subject
+from agent.gardenlet.shoot.main.controller import declare
+from devcluster.cluster import Cluster
+from devcluster.faults import Foreign, Rule
+from devcluster.proxy import FaultProxy
+from gardener import keys
+from gardener.api.druid import ETCDS
+from gardener.api.extensions import CLUSTERS
+from gardener.api.garden import SHOOTS
+from kit.eventually import soon
+from kit.played_shoots import NAMESPACE, SEED, PlayedPlace, Player
+from kube.clock import format_time, utc_now
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import Key, Object, metadata
+from kube.resources import DEPLOYMENTS, SECRETS, SERVICES, Resource
+from kube.runtime.connection import Connection, load_kubeconfig
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-sleep")]
+
+VERSION = Foreign(name="version", code=200, content_type="application/json", text='{"gitVersion": "v1.30.14"}')
+DEPLOYED = ("gardener-resource-manager", "kube-apiserver", "kube-controller-manager")
+SECONDS = 180.0
+BOOTSTRAP = "shoot-access-gardener-resource-manager-bootstrap"
+
+
+@pytest.fixture(scope="module")
+def place(devcluster_run: object) -> Iterator[PlayedPlace]:
+    with Cluster() as own:
+        yield PlayedPlace(own)
+
+
+@pytest.fixture
+async def connection(place: PlayedPlace) -> AsyncIterator[Connection]:
+    """To the API server of all Shoots."""
+    own = place.cluster
+    async with FaultProxy(upstream=own.url, upstream_ca=own.ca, authority=own.authority) as proxy:
+        proxy.rules.add(Rule(fault=VERSION, path="^/version$"))
+        proxy.write_kubeconfig(path := own.state / "shoot.kubeconfig", token=own.token)
+        yield load_kubeconfig(path)
+
+
+class Bed:
+    """A Shoot of its own."""
+
+    def __init__(self, place: PlayedPlace, player: Player, connection: Connection, name: str) -> None:
+        self.place, self.player, self.name = place, player, name
+        self.technical_id = f"shoot--local--{name}"
+        self._connection = connection
+        self.context: Context | None = None
+
+    @asynccontextmanager
+    async def gardenlet(self) -> AsyncIterator[None]:
+        """A process that begins, and in the end is ended in the middle of what it does."""
+        async with self.place.gardenlet(declare, shoots=self._connection) as context:
+            self.context = context
+            yield
+
+    # --- the Shoot
+
+    def create(self, *, asleep: bool) -> None:
+        wanted = {
+            "cloudProfile": {"kind": "CloudProfile", "name": "local"},
+            "seedName": SEED,
+            "region": "local",
+            "purpose": "evaluation",
+            "kubernetes": {"version": "1.30.14"},
+            "networking": {"services": "10.4.0.0/16"},
+            "provider": {"type": "local"},
+            "dns": {"domain": f"{self.name}.local.external.example.com"},
+            "hibernation": {"enabled": asleep},
+            "maintenance": {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}},
+        }
+        self.place.create_shoot(self.name, wanted, labels={f"seed.gardener.cloud/{SEED}": "true"})
+
+    def hibernate(self, *, enabled: bool) -> None:
+        patch = {"spec": {"hibernation": {"enabled": enabled}}}
+        self.place.garden.patch(SHOOTS, self.name, patch, namespace=NAMESPACE)
+
+    def shoot(self) -> Object:
+        return self.place.garden.get(SHOOTS, self.name, namespace=NAMESPACE)
+
+    def status(self) -> Object:
+        found: Object = self.shoot().get("status") or {}
+        return found
+
+    async def ended(self, state: str = "Succeeded") -> Object:
+        """The status, once an operation with what is asked for now has ended so."""
+
+        def is_ended() -> bool:
+            self.grant()
+            shoot = self.shoot()
+            status = shoot.get("status") or {}
+            is_current = status.get("observedGeneration") == metadata(shoot)["generation"]
+            return bool(is_current and status.get("lastOperation", {}).get("state") == state)
+
+        await soon(is_ended, f"the operation to be {state}", state=self.explain, seconds=SECONDS)
+        return self.status()
+
+    async def waits(self, task: str, reason: str) -> None:
+        """Until a task of the flow waits for this."""
+
+        def is_waiting() -> bool:
+            self.grant()
+            return reason in self.reason(task)
+
+        await soon(is_waiting, f"{task} to wait for {reason!r}", state=self.explain, seconds=SECONDS)
+
+    def reason(self, task: str) -> str:
+        assert self.context is not None
+        flows = self.context.flows.find(Subject(SHOOTS.kind, Key(NAMESPACE, self.name)))
+        if flows is None or flows.running is None:
+            return ""
+        report = flows.running.report()
+        return next((f"{each.reason} {each.error}" for each in report.tasks if each.id == task), "")
+
+    def explain(self) -> str:
+        flows = self.context.flows.find(Subject(SHOOTS.kind, Key(NAMESPACE, self.name))) if self.context else None
+        tasks = flows.newest.report().tasks if flows and flows.newest else ()
+        return f"{self.status().get('lastOperation')}; {[(each.id, each.why) for each in tasks if each.why]}"
+
+    # --- the seed
+
+    def find(self, resource: Resource, name: str) -> Object | None:
+        try:
+            return self.place.garden.get(resource, name, namespace=self.technical_id)
+        except NotFound:
+            return None
+
+    def patch(self, resource: Resource, name: str, body: Object, **options: Any) -> None:
+        self.place.garden.patch(resource, name, body, namespace=self.technical_id, **options)
+
+    def replicas(self) -> list[int]:
+        """As the specs say."""
+        named = [(DEPLOYMENTS, each) for each in DEPLOYED] + [(ETCDS, f"etcd-{role}") for role in ("main", "events")]
+        found = [self.find(*each) for each in named]
+        return [each["spec"]["replicas"] if each else -1 for each in found]
+
+    def grant(self) -> None:
+        """What others make: where backups go, and tokens, if a resource manager runs."""
+        with suppress(NotFound, AlreadyExists):  # there is no namespace yet
+            bucket = {"bucketName": "bucket"}
+            self.place.garden.create(SECRETS, "etcd-backup", namespace=self.technical_id, stringData=bucket)
+        if not ((self.find(DEPLOYMENTS, DEPLOYED[0]) or {}).get("spec") or {}).get("replicas"):
+            return
+        renewal = format_time(utc_now().replace(year=2099))
+        notes = {"metadata": {"annotations": {keys.TOKEN_RENEW_TIMESTAMP: renewal}}}
+        for name in ("shoot-access-gardener-resource-manager", *NAMES):
+            secret = self.find(SECRETS, name)
+            if secret is None or keys.TOKEN_RENEW_TIMESTAMP in (metadata(secret).get("annotations") or {}):
+                continue
+            data = {} if name not in NAMES else {"data": {"kubeconfig": self._with_token(secret)}}
+            self.patch(SECRETS, name, notes | data)
+
+    def _with_token(self, secret: Object) -> str:
+        config = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
+        config["users"][0]["user"] = {"token": "token"}
+        return base64.b64encode(json.dumps(config).encode()).decode()
+
+
+@pytest.fixture
+async def bed(place: PlayedPlace, connection: Connection) -> AsyncIterator[Bed]:
+    """The same Shoot for all tests, which are in the order of its life."""
+    async with place.player() as player:
+        yield Bed(place, player, connection, "sleeper")
+
+
+async def test_one_that_is_created_asleep_gets_no_token_before_it_wakes(bed: Bed) -> None:
+    async with bed.gardenlet():
+        bed.create(asleep=True)
+        assert (await bed.ended())["hibernated"] is True
+        assert bed.replicas() == [0] * 5
+        assert bed.find(SECRETS, BOOTSTRAP) is None
+        bed.hibernate(enabled=False)
+        await soon(lambda: bed.find(SECRETS, BOOTSTRAP), "a certificate", state=bed.explain, seconds=SECONDS)
+        assert (await bed.ended())["hibernated"] is False
+        assert all(bed.replicas())
+        await soon(lambda: bed.find(SECRETS, BOOTSTRAP) is None, "the certificate to go")
+
+
+@pytest.mark.parametrize("enabled", [True, False], ids=["goes on", "is taken back"])
+async def test_a_sleep_that_ended_half_way(bed: Bed, enabled: bool) -> None:
+    """Nothing is left as it was then: what runs follows from the spec."""
+    async with bed.gardenlet():
+        bed.hibernate(enabled=False)
+        await bed.ended()
+        bed.player.ignored.update({("Etcd", "etcd-main"), ("Etcd", "etcd-events")})
+        bed.hibernate(enabled=True)
+        await bed.waits("sleep", "is not yet picked up")
+    assert (bed.replicas()[:3], bed.status()["hibernated"]) == ([0, 0, 0], False)
+    bed.hibernate(enabled=enabled)
+    bed.player.ignored.clear()
+    async with bed.gardenlet():
+        assert (await bed.ended())["hibernated"] is enabled
+    assert [bool(each) for each in bed.replicas()] == [not enabled] * 5
+
+
+async def test_what_is_needed_and_still_goes_is_made_anew(bed: Bed) -> None:
+    service = SERVICES, "kube-apiserver"
+    bed.patch(*service, {"metadata": {"finalizers": ["example.com/load-balancer"]}})
+    before = metadata(bed.find(*service) or {})["uid"]
+    bed.place.garden.delete(*service, namespace=bed.technical_id)
+    async with bed.gardenlet():
+        bed.hibernate(enabled=False)
+        await bed.waits("service", "is being deleted")
+        bed.patch(*service, {"metadata": {"finalizers": None}})
+        assert (await bed.ended())["hibernated"] is False
+    assert metadata(bed.find(*service) or {})["uid"] != before
+
+
+async def test_extensions_see_the_status_of_this_operation(bed: Bed) -> None:
+    """Not the one before, that it failed: they leave alone what has."""
+    async with bed.gardenlet():
+        bed.hibernate(enabled=True)
+        await bed.ended()
+    failed = {"type": "Reconcile", "state": "Failed", "progress": 50, "description": "failed"}
+    operation = {**failed, "lastUpdateTime": format_time(utc_now())}
+    status = {"status": {"lastOperation": operation}}
+    bed.place.garden.patch(SHOOTS, bed.name, status, namespace=NAMESPACE, status=True)
+    async with bed.gardenlet():
+        bed.player.ignored.add(("DNSRecord", f"{bed.name}-internal"))
+        bed.hibernate(enabled=False)
+        await bed.waits("internal-name", "DNSRecord")
+        seen = bed.place.garden.get(CLUSTERS, bed.technical_id)["spec"]["shoot"]["status"]["lastOperation"]
+        assert (seen["type"], seen["state"]) == ("Reconcile", "Processing")
+        bed.player.ignored.clear()
+        await bed.ended()
