@@ -1,6 +1,7 @@
 """Types of conditions, and what is said in them by more than one program."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -46,8 +47,12 @@ SHOOT_CONDITIONS = (
 )
 """The gardenlet writes them. Of workerless Shoots all but `EVERY_NODE_READY`."""
 HIBERNATION_POSSIBLE = "HibernationPossible"
-"""A constraint, as the next one is."""
+"""A constraint, as the next ones are."""
 MAINTENANCE_PRECONDITIONS_SATISFIED = "MaintenancePreconditionsSatisfied"
+CA_CERTIFICATE_VALIDITIES_ACCEPTABLE = "CACertificateValiditiesAcceptable"
+CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS = "CRDsWithProblematicConversionWebhooks"
+OPTIONAL_CONSTRAINTS = (CA_CERTIFICATE_VALIDITIES_ACCEPTABLE, CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS)
+"""Shown only if they are not True, but of Shoots that sleep."""
 
 # --- of ControllerInstallations
 VALID = "Valid"
@@ -105,7 +110,7 @@ def failed(
             case "False":
                 if old.get("reason") != found.reason or _has_just_succeeded(last_operation, threshold, now):
                     status = IN_PROGRESS
-    return Condition(found.type, status, found.reason, found.message)
+    return replace(found, status=status)
 
 
 def _has_just_succeeded(operation: Mapping[str, Any] | None, threshold: float, now: datetime) -> bool:
@@ -138,7 +143,7 @@ def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:
     is_coming_or_going = operation.get("type") in {"Create", "Delete"} and operation.get("state") != "Succeeded"
     is_worked_on = operation.get("state") == "Processing" and not mappings(status.get("lastErrors"))
     if found.status == "False" and (not operation or is_coming_or_going or is_worked_on):
-        return Condition(found.type, IN_PROGRESS, found.reason, found.message)
+        return replace(found, status=IN_PROGRESS)
     return found
 
 

@@ -16,12 +16,16 @@ from kube.objects import Object
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a controller says; an empty reason or message is filled in."""
+    """What a controller says; an empty reason or message is filled in.
+
+    Args: codes: of APIs whose conditions have some.
+    """
 
     type: str
     status: str
     reason: str
     message: str
+    codes: tuple[str, ...] = ()
 
 
 def conditions_of(obj: Mapping[str, Any]) -> list[Object]:
@@ -42,9 +46,11 @@ def with_conditions(present: Sequence[Object], wanted: Iterable[Condition], *, n
 
 
 def _following(old: Mapping[str, Any], wanted: Condition, *, now: datetime) -> Object:
-    said = {"reason": wanted.reason or "Unspecified", "message": wanted.message or "No message given."}
+    said: Object = {"reason": wanted.reason or "Unspecified", "message": wanted.message or "No message given."}
+    if wanted.codes:
+        said["codes"] = list(wanted.codes)
     kept_status = old.get("status") == wanted.status
-    kept_words = all(old.get(name) == value for name, value in said.items()) and not old.get("codes")
+    kept_words = all(old.get(name) == said.get(name) for name in ("reason", "message", "codes"))
     moment = format_time(now)
     return {
         "type": wanted.type,

@@ -22,6 +22,7 @@ from agent.gardenlet.identity import gardener
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
 from agent.gardenlet.previews import Previews
+from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.table import Declare
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -104,13 +105,13 @@ class Gardenlet:
             seed_name=self._config.seed_name,
             seed=clusters["seed"],
             garden=garden,
-            clusters=clusters,
             api=await self.access.pace.patiently("recognize the garden", lambda: recognized(garden.client)),
             seed_recorder=clusters.recorder("seed"),
             garden_recorder=clusters.recorder(GARDEN),
             gardener=self._gardener,
             garden_identity=await self._garden_identity(),
             health=self._health,
+            shoot_clusters=ShootClusters(clusters["seed"].client, clusters, self._config.shoot_client_connection),
             metrics=self._metrics,
             flows=self.flows,
             previews=self.previews,

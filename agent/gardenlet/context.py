@@ -10,6 +10,7 @@ from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
 from agent.gardenlet.previews import Previews
+from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from kube.clock import utc_now
@@ -17,7 +18,7 @@ from kube.objects import Object
 from kube.runtime.cache import Store
 from kube.runtime.events import EventRecorder
 from kube.runtime.status import StatusWriter
-from process.clusters import Cluster, Clusters
+from process.clusters import Cluster
 
 
 class StatusWriters:
@@ -36,13 +37,13 @@ class Context:
 
     Attributes:
         seed_name: of the own Seed.
-        clusters: to open and close connections to Shoots.
         api: how the garden differs from others.
         gardener: id, name and version of this gardenlet, for `status.gardener`.
         garden_identity: of the garden cluster.
         certificate_expires: when the client certificate for the garden does; None: there is none.
         flows: what is remembered of the flows of this process.
         previews: where controllers offer to say what they would change.
+        shoot_clusters: the clusters of the Shoots of this seed; a controller that uses them closes them with itself.
         writes: which ManagedResources this process has written last, of all controllers.
     """
 
@@ -50,13 +51,13 @@ class Context:
     seed_name: str
     seed: Cluster
     garden: Cluster
-    clusters: Clusters
     api: GardenApi
     seed_recorder: EventRecorder
     garden_recorder: EventRecorder
     gardener: Object
     garden_identity: str
     health: HealthState
+    shoot_clusters: ShootClusters
     writes: ManagedResourceWrites
     statuses: StatusWriters = field(default_factory=StatusWriters)
     metrics: Collectors = field(default_factory=Collectors)

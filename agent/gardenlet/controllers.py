@@ -17,7 +17,11 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
         "seed.main.controller": lambda config: config.controllers.seed.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
+        "shoot.care.controller": lambda config: config.controllers.shoot_care.enabled,
         "shoot.main.controller": lambda config: config.controllers.shoot.enabled,
+        "shoot.state.controller": lambda config: (
+            config.controllers.shoot_state.enabled and config.controllers.shoot_state.concurrent_syncs > 0
+        ),
         "token_requestor": lambda config: config.controllers.token_requestor.enabled,
         "vpa_eviction_requirements.controller": lambda config: config.controllers.vpa_eviction_requirements.enabled,
         "workload_identity_tokens.controller": lambda config: (

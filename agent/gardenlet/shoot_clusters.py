@@ -10,13 +10,14 @@ Of a Shoot nothing is watched, and nothing is kept but what is in use.
 
 import asyncio
 import base64
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from config.blocks import ClientConnection
-from kube.errors import NotFound
+from kube.errors import KubeError, NotFound
 from kube.objects import string_map
 from kube.resources import SECRETS
 from kube.runtime.client import Client
@@ -29,6 +30,14 @@ from process.clusters import Cluster, Clusters, Endpoint
 IDLE_SECONDS = 300.0
 _CHECK_SECONDS = 5.0
 _EXTERNAL, _INTERNAL = "gardener", "gardener-internal"
+
+
+async def _resolves(name: str) -> bool:
+    try:
+        await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return True
 
 
 class NoConnectionError(ReconcileError):
@@ -63,7 +72,7 @@ class ShootClusters:
         clusters: Clusters,
         settings: ClientConnection,
         *,
-        resolves: Callable[[str], Awaitable[bool]],
+        resolves: Callable[[str], Awaitable[bool]] = _resolves,
         now: Callable[[], float] = time.monotonic,
         idle: float = IDLE_SECONDS,
     ) -> None:
@@ -73,22 +82,28 @@ class ShootClusters:
         self._locks: dict[str, asyncio.Lock] = {}
 
     @asynccontextmanager
-    async def use(self, namespace: str, *, version: str = "") -> AsyncIterator[Cluster]:
+    async def use(
+        self, namespace: str, *, version: str = "", checked_within: float = _CHECK_SECONDS
+    ) -> AsyncIterator[Cluster]:
         """The cluster of a Shoot.
 
         Args:
             namespace: of the Shoot in the seed.
             version: of Kubernetes that it is to have; empty: any.
+            checked_within: seconds for which a kubeconfig that works is not read again.
 
         Raises: NoConnectionError, KubeError.
         """
         async with self._locks.setdefault(namespace, asyncio.Lock()):
-            opened = await self._opened(namespace)
+            opened = await self._opened(namespace, checked_within)
         opened.users += 1
         try:
             if version:
                 await self._demand(namespace, opened, version)
             yield opened.cluster
+        except KubeError:
+            opened.checked = float("-inf")  # it may be the kubeconfig
+            raise
         finally:
             opened.users -= 1
             if not opened.users and self._open.get(namespace) is opened:
@@ -112,13 +127,13 @@ class ShootClusters:
         if not opened.users and self._open.get(namespace) is opened:
             await self.drop(namespace)
 
-    async def _opened(self, namespace: str) -> _Open:
+    async def _opened(self, namespace: str, checked_within: float) -> _Open:
         """The connection, with the kubeconfig as it is now."""
         opened = self._open.get(namespace)
         if opened is not None and opened.closing is not None:
             opened.closing.cancel()
             opened.closing = None
-        if opened is not None and self._now() - opened.checked < _CHECK_SECONDS:
+        if opened is not None and self._now() - opened.checked < checked_within:
             return opened
         kubeconfig, connection = await self._current(namespace)
         checked = self._now()

@@ -15,6 +15,19 @@ class Extension(NamedTuple):
         return f"{self.kind}/{self.type}"
 
 
+_NAMESPACE_PREFIX = "extension-"
+
+
+def namespace_of_installation(name: str) -> str:
+    """The namespace in the seed of what a ControllerInstallation installs."""
+    return f"{_NAMESPACE_PREFIX}{name}"
+
+
+def installation_of(namespace: str) -> str:
+    """The name of the installation whose namespace it is or would be."""
+    return namespace.removeprefix(_NAMESPACE_PREFIX)
+
+
 def needed_by_seed(seed: Object) -> Iterator[Extension]:
     """Without any Shoot on it. A type that the Seed leaves out is empty."""
     yield Extension("DNSRecord", text(at(seed, "spec", "dns", "provider", "type")))

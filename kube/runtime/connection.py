@@ -307,7 +307,9 @@ def _chosen(
     document: Mapping[str, Any], path: Path, context: str | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Cluster and user of a context."""
-    chosen = _named(document, "contexts", context or document.get("current-context") or "", "context", path)
+    if not (name := context or document.get("current-context") or ""):
+        raise ConfigurationError(f"the kubeconfig {path} says not which context to use; set current-context in it")
+    chosen = _named(document, "contexts", name, "context", path)
     cluster = _named(document, "clusters", chosen.get("cluster") or "", "cluster", path)
     user = _named(document, "users", chosen["user"], "user", path) if chosen.get("user") else {}
     for field, found in (("contexts", chosen), ("clusters", cluster), ("users", user)):

@@ -34,6 +34,20 @@ _EXTENSIONS = {
     *("infrastructures", "networks", "operatingsystemconfigs", "workers"),
 }
 _INSTALLATIONS = {"controllerinstallations", "controllerregistrations"}
+_CARE = {
+    *("backupentries", "containerruntimes", "controlplanes", "extensions", "infrastructures", "networks"),
+    *(
+        "operatingsystemconfigs",
+        "workers",
+        "clusters",
+        "deployments",
+        "statefulsets",
+        "etcds",
+        "leases",
+        "managedresources",
+    ),
+    *("pods", "secrets", "shoots"),
+} | _INSTALLATIONS
 EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "backupBucket": ({"backupbucket"}, {"backupbuckets", "backupentries"}),
     "backupEntry": ({"backupentry"}, {"backupbuckets", "backupentries", "clusters"}),
@@ -45,6 +59,8 @@ EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "seed": ({"seed", "seed-lease"}, {"seeds", *_INSTALLATIONS}),
     "seedCare": ({"seed-care"}, {"managedresources", "seeds"}),
     "shoot": ({"shoot"}, {"controllerregistrations", "seeds", "shoots"}),
+    "shootCare": ({"shoot-care"}, _CARE),
+    "shootState": ({"shoot-state"}, {"shoots"}),
     "tokenRequestor": ({"token-requestor"}, {"secrets"}),
     "tokenRequestorWorkloadIdentity": ({"token-requestor-workload-identity"}, {"secrets"}),
     "vpaEvictionRequirements": ({"vpa-eviction-requirements"}, {"verticalpodautoscalers"}),

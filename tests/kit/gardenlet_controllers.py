@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from agent.gardenlet.context import Context
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -69,13 +70,17 @@ async def gardenlet_context(
         seed_name=config.seed_name,
         seed=cluster_of(seed, *namespaces, timings=timings),
         garden=cluster_of(garden, timings=timings),
-        clusters=Clusters(user_agent="test", component="gardenlet") if clusters is None else clusters,
         # A process that does not know ends, and is started again.
         api=await soon(partial(recognized, garden), "a garden", passing=(KubeError,)),
         seed_recorder=EventRecorder(seed, component="test"),
         garden_recorder=EventRecorder(garden, component="test"),
         gardener=GARDENER,
         garden_identity="test",
+        shoot_clusters=ShootClusters(
+            seed,
+            Clusters(user_agent="test", component="gardenlet") if clusters is None else clusters,
+            config.shoot_client_connection,
+        ),
         health=HealthState(config.controllers.seed.patience),
         writes=ManagedResourceWrites(),
         clock=clock,

@@ -17,6 +17,7 @@ from typing import Any
 
 from agent.gardenlet.components import ingress_gateway
 from agent.gardenlet.context import Context
+from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import Images
 from devcluster.cluster import Cluster
@@ -147,8 +148,8 @@ class PlayedPlace:
         async with connected(self.cluster, "gardenlet/test") as client:
             config = gardenlet_config(SEED, controllers=controllers, images=_IMAGES)
             context = await gardenlet_context(garden=client, seed=client, config=config)
-            clusters = ShootsAt(shoots)
-            async with gardenlet_at_work(replace(context, clusters=clusters), *declared):
+            shoot_clusters = ShootClusters(client, ShootsAt(shoots), config.shoot_client_connection)
+            async with gardenlet_at_work(replace(context, shoot_clusters=shoot_clusters), *declared):
                 yield context
 
 

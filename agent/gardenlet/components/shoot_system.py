@@ -62,7 +62,7 @@ def namespaces(namespace: str, *, zones: str = "") -> list[Object]:
     system = made(
         NAMESPACES,
         KUBE_SYSTEM,
-        labels={"gardener.cloud/purpose": KUBE_SYSTEM, keys.HIGH_AVAILABILITY_CONSIDER: "true"},
+        labels={keys.NAMESPACE_PURPOSE: KUBE_SYSTEM, keys.HIGH_AVAILABILITY_CONSIDER: "true"},
         annotations={keys.HIGH_AVAILABILITY_ZONES: zones},
     )
     return in_shoot(NAMESPACES_NAME, [system], namespace=namespace, keep_objects=True)

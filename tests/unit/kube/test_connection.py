@@ -215,7 +215,7 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> No
     [
         *((text, "is no mapping") for text in ("", "[]")),
         *((text, "cannot read the kubeconfig") for text in ("a: [", "a: 2001-99-01")),
-        ("{}", "has no entry '' in contexts"),
+        ("{}", "says not which context to use; set current-context in it"),
         *((f"contexts: {each}\ncurrent-context: x", "has no entry 'x' in contexts") for each in ("5", "[5, null]")),
         (document() | {"current-context": "y"}, "has no entry 'y' in contexts"),
         (document() | {"clusters": None}, "has no entry 'c' in clusters"),

@@ -28,13 +28,12 @@ _EXTENSION_KINDS = (
     "worker",
 )
 _WRITES = ("CREATE", "UPDATE")
-_PURPOSE = "gardener.cloud/purpose"
 _INVALIDATE_TOKENS = "/webhooks/invalidate-service-account-token-secret"
 _WITH_TOKENS = {"matchLabels": {keys.PURPOSE: keys.PURPOSE_TOKEN_INVALIDATOR}}
 _OWN_APP = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-manager"]}
 _OF_GARDENER = ["kube-system", "kubernetes-dashboard"]
 """Purposes of namespaces in Shoots."""
-_NOT_IN_SHOOTS = {"key": _PURPOSE, "operator": "NotIn", "values": _OF_GARDENER}
+_NOT_IN_SHOOTS = {"key": keys.NAMESPACE_PURPOSE, "operator": "NotIn", "values": _OF_GARDENER}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def of_shoot(name: str, client: Client, *, labels: Mapping[str, str]) -> Object:
         client.at(_INVALIDATE_TOKENS),
         [_rule(_WRITES, "", ["v1"], ["secrets"])],
         selects=_WITH_TOKENS,
-        considers={"matchExpressions": [{"key": _PURPOSE, "operator": "In", "values": _OF_GARDENER}]},
+        considers={"matchExpressions": [{"key": keys.NAMESPACE_PURPOSE, "operator": "In", "values": _OF_GARDENER}]},
     )
     return made(MUTATING_WEBHOOKS, name, labels=labels, webhooks=[webhook])
 

@@ -15,10 +15,10 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.controller_installation.install.charts import Charts
 from agent.gardenlet.controller_installation.install.deployments import Deployments
 from agent.gardenlet.controller_installation.install.reconcile import Reconciler
-from agent.gardenlet.controller_installation.install.rules import access
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
 from gardener import keys
 from gardener.api.garden import CONTROLLER_INSTALLATIONS
+from gardener.garden.extensions import installation_of
 from kube.objects import Key, Object, is_deleting, key, text, uid
 from kube.paths import at
 from kube.resources import NAMESPACES
@@ -33,7 +33,7 @@ _NAMESPACES_VIEW = View(NAMESPACES, uid, form=Form.METADATA, label_selector=f"{k
 
 
 def _installation_in(change: Change[Any]) -> list[Key]:
-    return [Key("", access.installation_of(change.key.name))]
+    return [Key("", installation_of(change.key.name))]
 
 
 def declare(context: Context) -> ControlLoop:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agent.gardenlet.controller_installation.install.rules import access
 from gardener import keys
+from gardener.garden.extensions import namespace_of_installation
 from kube.apply.shared_objects import missing_metadata
 from kube.objects import Object, annotations, key, labels
 from kube.resources import NAMESPACES
@@ -23,7 +23,7 @@ def desired(installation: Object, *, registration: str, zones: Sequence[str], is
     if is_garden:
         own[keys.ACCESS_TARGET_API_SERVER] = "allowed"
     notes = {keys.HIGH_AVAILABILITY_ZONES: ",".join(zones)}
-    name = access.namespace(key(installation).name)
+    name = namespace_of_installation(key(installation).name)
     return {**NAMESPACES.type_meta, "metadata": {"name": name, "labels": own, "annotations": notes}}
 
 

@@ -29,6 +29,7 @@ from agent.gardenlet.controller_installation.install.rules.values import Surroun
 from config.gardenlet.schema import FEATURES
 from gardener import conditions, keys
 from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.garden.extensions import namespace_of_installation
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KindNotServed, KubeError, NotFound
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, text, texts
@@ -169,7 +170,7 @@ class Reconciler:
         client, name = self.context.seed.client, key(installation).name
         secret = access.access_secret(name, registration=key(registration).name, seed=self.context.seed_name)
         await writes.write_access(client, secret)
-        kubeconfig = access.kubeconfig_secret(self._server(), namespace=access.namespace(name))
+        kubeconfig = access.kubeconfig_secret(self._server(), namespace=namespace_of_installation(name))
         await writes.write_immutable(client, kubeconfig)
         return key(kubeconfig).name
 
@@ -185,7 +186,7 @@ class Reconciler:
         source = await self.charts.fixed(source_of(deployment))
         release = Release(
             name=name,
-            namespace=access.namespace(name),
+            namespace=namespace_of_installation(name),
             values=self._values(source, seed, kubeconfig),
             kubernetes=await self._kubernetes(seed),
         )
@@ -221,7 +222,7 @@ class Reconciler:
         more = f" and {len(workloads) - _MOST_NAMED} more" if len(workloads) > _MOST_NAMED else ""
         message = (
             f"Without access to the garden, since their manifests do not name the namespace "
-            f"{access.namespace(key(installation).name)}: {', '.join(workloads[:_MOST_NAMED])}{more}"
+            f"{namespace_of_installation(key(installation).name)}: {', '.join(workloads[:_MOST_NAMED])}{more}"
         )
         self.context.garden_recorder.event(installation, "Warning", "WorkloadsWithoutGardenAccess", message)
 

@@ -4,6 +4,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.controller_installation.install.rules import access
 from agent.gardenlet.controller_installation.install.rules.manifests import NAMESPACE
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.garden.extensions import namespace_of_installation
 from gardener.garden.seeds import namespace_of
 from kube.errors import KindNotServed, KubeError, NotFound
 from kube.objects import is_deleting, uid
@@ -23,7 +24,7 @@ class DeletionError(KubeError):
 async def remove(name: str, *, context: Context) -> None:
     """Returns when nothing is left. Args: name: of the installation. Raises: DeletionPending; DeletionError."""
     await _gone(context.seed, MANAGED_RESOURCES, name, namespace=NAMESPACE)
-    await _gone(context.seed, NAMESPACES, access.namespace(name))
+    await _gone(context.seed, NAMESPACES, namespace_of_installation(name))
     # With its namespace the Secret has gone for which it was made, so that it is not made again.
     account, namespace = access.service_account(name), namespace_of(context.seed_name)
     await _gone(context.garden, SERVICE_ACCOUNTS, account, namespace=namespace)

@@ -5,9 +5,6 @@ Shoots  of the own Seed: that come, at a time that spreads them; that are asked 
 Seeds   the own one, once it is ready: Shoots whose operations wait for that
 """
 
-import asyncio
-import socket
-
 import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
@@ -20,7 +17,6 @@ from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
-from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
 from gardener.api.garden import SHOOTS
@@ -56,8 +52,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
     seeds = loop.watch(garden.caches, SEEDS_VIEW, released(held, context.seed_name, context.gardener))
     registrations = loop.watch(garden.caches, CONTROLLER_REGISTRATIONS_VIEW)
     objects = ComponentObjects(seed, scope="shoot", writes=context.writes)
-    clusters = ShootClusters(seed.client, context.clusters, context.config.shoot_client_connection, resolves=_resolves)
-    loop.on_close(objects.close, clusters.close)
+    loop.on_close(objects.close, context.shoot_clusters.close)
     reconciler = Reconciler(
         config=context.config,
         seed_name=context.seed_name,
@@ -73,7 +68,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
         objects=objects,
         waiting=NotedWaiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
         garden_waiting=NotedWaiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
-        shoot_clusters=clusters,
+        shoot_clusters=context.shoot_clusters,
         timing=timing,
         held=held,
         flows=FLOWS,
@@ -121,11 +116,3 @@ def released(held: set[Key], seed_name: str, gardener: Object) -> EventHandler[O
             held.clear()
 
     return handle
-
-
-async def _resolves(name: str) -> bool:
-    try:
-        await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return False
-    return True

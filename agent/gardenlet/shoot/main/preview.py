@@ -6,6 +6,7 @@ The operation is the one that a pass would make now, with all that writes replac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agent.gardenlet.dry_run.client import ReadingClient, RecordingClient
 from agent.gardenlet.dry_run.compare import Components, recorded
@@ -119,7 +120,7 @@ class _ReadOnly(ShootClusters):
         self._real = real
 
     @asynccontextmanager
-    async def use(self, namespace: str, *, version: str = "") -> AsyncIterator[Cluster]:  # noqa: ARG002 - it may not run yet
+    async def use(self, namespace: str, **options: Any) -> AsyncIterator[Cluster]:  # noqa: ARG002 - it may not run yet
         async with self._real.use(namespace) as cluster:
             yield replace(cluster, client=ReadingClient(cluster.client))
 

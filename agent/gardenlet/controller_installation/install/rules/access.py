@@ -7,6 +7,7 @@ import orjson
 import yaml
 
 from gardener import keys
+from gardener.garden.extensions import namespace_of_installation
 from gardener.garden.seeds import namespace_of
 from gardener.references import make_unique
 from kube.objects import Object
@@ -19,7 +20,6 @@ TOKEN = "token"
 _KUBECONFIG_SECRET = "generic-garden-kubeconfig"
 _CLUSTER = "garden"
 _USER = "extension"
-_PREFIX = "extension-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,8 @@ class Server:
     authority: bytes
 
 
-def namespace(installation: str) -> str:
-    return f"{_PREFIX}{installation}"
-
-
-def installation_of(namespace: str) -> str:
-    """The name of the installation whose namespace it is or would be."""
-    return namespace.removeprefix(_PREFIX)
-
-
 def service_account(installation: str) -> str:
-    return f"{_PREFIX}{installation}"
+    return namespace_of_installation(installation)  # they are called alike
 
 
 def kubeconfig_secret(server: Server, *, namespace: str) -> Object:
@@ -78,7 +69,7 @@ def access_secret(installation: str, *, registration: str, seed: str) -> Object:
         **SECRETS.type_meta,
         "metadata": {
             "name": ACCESS_SECRET,
-            "namespace": namespace(installation),
+            "namespace": namespace_of_installation(installation),
             "labels": labels,
             "annotations": annotations,
         },

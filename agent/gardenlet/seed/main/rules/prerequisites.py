@@ -18,7 +18,6 @@ _ISSUER = "shoot-service-account-issuer"
 _CONTROL_PLANE_CERTIFICATE = "controlplane-cert"
 _AT_MOST_ONE = (ROLE_GLOBAL_MONITORING, _ALERTING, _ISSUER)
 OLDEST_KUBERNETES = (1, 28)
-_PURPOSE = "gardener.cloud/purpose"
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 _READY = {INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
 
@@ -59,7 +58,7 @@ def monitoring_copy(secret: Object) -> Object:
     meta = {
         "name": f"seed-{key(secret).name}",
         "namespace": "garden",
-        "labels": {_PURPOSE: "global-monitoring-secret-replica"},
+        "labels": {keys.NAMESPACE_PURPOSE: "global-monitoring-secret-replica"},
     }
     return {
         **SECRETS.type_meta,

@@ -1,0 +1,71 @@
+"""The controller `shoot-care`: conditions and constraints of the Shoots of this seed.
+
+Shoots         that come, at a time that spreads them; when an operation has succeeded, or a control plane was placed
+the seed       when something changes of what is checked: see `stores`
+a timer        of `syncPeriod`
+
+A check costs one request to the Shoot's API server, and now and then a few lists. All else comes from caches.
+"""
+
+import random
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.shoot.care.inside import Inspection
+from agent.gardenlet.shoot.care.reconcile import Reconciler
+from agent.gardenlet.shoot.care.stores import Stores
+from agent.gardenlet.views import shoots_view
+from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import is_current, last_operation
+from kube.objects import Key, Object
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, EventHandler, Queue
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, now
+from kube.runtime.queue import CHANGE, RESYNC
+
+NAME = "shoot-care"
+_LONGEST_SECONDS = 120.0
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.shoot_care, context.garden
+    loop = ControlLoop(NAME, kind=SHOOTS, workers=settings.concurrent_syncs, time_limit=_LONGEST_SECONDS)
+    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), _spread(settings.sync_period))
+    names: dict[str, Key] = {}
+    loop.on_close(context.shoot_clusters.close)
+    return loop.reconciled_by(
+        Reconciler(
+            settings=settings,
+            seed_name=context.seed_name,
+            seed=context.seed.client,
+            shoots=shoots,
+            statuses=context.statuses.of(garden, shoots),
+            stores=Stores(loop, context, shoot_of=names.get),
+            clusters=context.shoot_clusters,
+            inspection=Inspection(
+                clusters=context.shoot_clusters,
+                remediates=settings.webhook_remediator_enabled,
+                recorder=context.garden_recorder,
+                clock=context.clock,
+            ),
+            is_monitored=context.config.monitoring.shoot.enabled,
+            names=names,
+            clock=context.clock,
+        )
+    )
+
+
+def _spread(period: float) -> EventHandler[Object]:
+    """First checks are spread; an operation that has just succeeded, or a new place, leads to one at once."""
+    is_new: Predicate[Object] = changed("metadata.uid", "status.technicalID", "status.seedName", "spec.seedName")
+    has_succeeded: Predicate[Object] = all_of(
+        now(lambda shoot: last_operation(shoot).get("state") == "Succeeded"), changed("status.lastOperation")
+    )
+    is_of_interest = any_of(is_new, has_succeeded)
+
+    def handle(queue: Queue, change: Change[Object]) -> None:
+        if change.new is not None and change.old is None and is_current(change.new):
+            queue.add_after(change.key, random.uniform(0, period), RESYNC)  # noqa: S311 - only spreads
+        elif is_of_interest(change):
+            queue.add(change.key, CHANGE)
+
+    return handle

@@ -1,0 +1,179 @@
+"""One check of a Shoot: what is watched of the seed, one question to the Shoot's API server, and a status.
+
+What is seen is taken once, in the first part of the pass, and handed to pure rules. In the Shoot is listed only now and
+then, and when an operation has just succeeded. A failure on this side leaves conditions as they are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from agent.gardenlet.shoot.care.inside import Inspection, probe, remove
+from agent.gardenlet.shoot.care.rules import conditions, status
+from agent.gardenlet.shoot.care.rules.constraints import constraints
+from agent.gardenlet.shoot.care.rules.garbage import is_overdue
+from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Observed, Part, Probe
+from agent.gardenlet.shoot.care.stores import Stores
+from agent.gardenlet.shoot_clusters import ShootClusters
+from config.gardenlet.controllers import ShootCare
+from gardener.garden.shoots import last_operation, responsible_seed
+from kube.conditions import Condition
+from kube.errors import NotFound
+from kube.objects import Key, Object, key, text
+from kube.paths import at
+from kube.resources import DEPLOYMENTS, PODS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.status import StatusWriter
+
+_SOON = 0.5
+"""Seconds until lists that have begun are complete."""
+_INSPECTED = 5
+"""Checks from one look into a Shoot to the next one."""
+
+
+@dataclass(slots=True)
+class _Inspected:
+    inside: Inside
+    when: datetime
+    operation: str
+    """When the last operation before it ended."""
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Reconciler:
+    """Args:
+    is_monitored: whether Shoots are, by the configuration.
+    names: the Shoots that were checked, by namespace in the seed.
+    """
+
+    settings: ShootCare
+    seed_name: str
+    seed: Client
+    shoots: Store[Object]
+    statuses: StatusWriter
+    stores: Stores
+    clusters: ShootClusters
+    inspection: Inspection
+    is_monitored: bool
+    names: dict[str, Key]
+    clock: Callable[[], datetime]
+    _inspected: dict[str, _Inspected] = field(default_factory=dict)
+
+    async def reconcile(self, name: Key) -> Result:
+        shoot = self.shoots.get(name)
+        if shoot is None or responsible_seed(shoot) != self.seed_name:
+            self._forget(name)
+            return Done()
+        namespace = text(at(shoot, "status", "technicalID"))
+        if not namespace:
+            return Done()  # nothing was made of it yet; it comes again when that is so
+        self.names[namespace] = name
+        if not self.stores.are_listed or (rolled_out := self.stores.rolled_out(namespace)) is None:
+            return RequeueAfter(_SOON)
+        await self._check(namespace, shoot, rolled_out)
+        await self._collect(namespace)
+        return RequeueAfter(self.settings.sync_period)
+
+    def _forget(self, name: Key) -> None:
+        for namespace in [each for each, shoot in self.names.items() if shoot == name]:
+            del self.names[namespace]
+            self._inspected.pop(namespace, None)
+            self.inspection.forget(namespace)
+
+    # --- the check
+
+    async def _check(self, namespace: str, shoot: Object, rolled_out: Object) -> None:
+        found, found_constraints = await self._found(namespace, shoot, rolled_out)
+        thresholds = {each.type: each.duration for each in self.settings.condition_thresholds}
+
+        def compute(present: Object) -> Object:
+            return status.with_checks(
+                present, found, found_constraints, shoot=shoot, thresholds=thresholds, now=self.clock()
+            )
+
+        try:
+            await self.statuses.update(shoot, compute)
+        except NotFound:
+            return
+
+    async def _found(
+        self, namespace: str, shoot: Object, rolled_out: Object
+    ) -> tuple[list[Condition], list[Condition]]:
+        if not last_operation(rolled_out):
+            return status.not_initialized(shoot)
+        if status.is_asleep(shoot):
+            self._inspected.pop(namespace, None)
+            return self._asleep(namespace, shoot, rolled_out)
+        observed = await self._observe(namespace, shoot, rolled_out)
+        found = conditions.conditions(observed, self.settings, is_monitored=self.is_monitored)
+        return found, constraints(observed)
+
+    def _asleep(self, namespace: str, shoot: Object, rolled_out: Object) -> tuple[list[Condition], list[Condition]]:
+        found, found_constraints = status.asleep(shoot)
+        if at(shoot, "status", "hibernated") is True:
+            observed = self._observed(namespace, shoot, rolled_out, Probe(ApiServer.NOT_RUNNING), None)
+            if (wrong := conditions.scaled_while_asleep(observed)) is not None:
+                found = [wrong if each.type == wrong.type else each for each in found]
+        return found, found_constraints
+
+    async def _observe(self, namespace: str, shoot: Object, rolled_out: Object) -> Observed:
+        parts = self.stores.parts_in(namespace)
+        if not _runs(parts):
+            self._inspected.pop(namespace, None)
+            return self._observed(namespace, shoot, rolled_out, Probe(ApiServer.NOT_RUNNING), None)
+        found = await probe(self.clusters, namespace, key(shoot))
+        inside = await self._inside(namespace, shoot, rolled_out) if found.api_server is ApiServer.HEALTHY else None
+        return self._observed(namespace, shoot, rolled_out, found, inside)
+
+    async def _inside(self, namespace: str, shoot: Object, rolled_out: Object) -> Inside:
+        now, known = self.clock(), self._inspected.get(namespace)
+        operation = last_operation(shoot)
+        ended = text(operation.get("lastUpdateTime")) if operation.get("state") == "Succeeded" else ""
+        period = timedelta(seconds=_INSPECTED * self.settings.sync_period)
+        is_known = known is not None and not known.inside.problem and now - known.when < period
+        if known is not None and is_known and ended in {"", known.operation}:
+            return known.inside
+        inside = await self.inspection.inspect(namespace, rolled_out, shoot)
+        self._inspected[namespace] = _Inspected(inside, now, ended)
+        return inside
+
+    def _observed(
+        self, namespace: str, shoot: Object, rolled_out: Object, probed: Probe, inside: Inside | None
+    ) -> Observed:
+        reports = self.stores.reports_in(namespace)
+        if not conditions.has_workers(rolled_out):
+            reports = [each for each in reports if each.kind in _WITHOUT_WORKERS]
+        return Observed(
+            shoot=shoot,
+            rolled_out=rolled_out,
+            parts=self.stores.parts_in(namespace),
+            managed_resources=self.stores.managed_resources_in(namespace),
+            reports=reports,
+            heartbeats=self.stores.heartbeats_of(reports),
+            authorities=self.stores.authorities_in(namespace),
+            probe=probed,
+            inside=inside,
+            now=self.clock(),
+        )
+
+    # --- what is of no use in the seed
+
+    async def _collect(self, namespace: str) -> None:
+        now = self.clock()
+        for each in self.stores.stale_pods(namespace):
+            if each.leaving_since is None:
+                await remove(self.seed, PODS, each.name, each.uid)
+            elif is_overdue(each.leaving_since, now=now):
+                await remove(self.seed, PODS, each.name, each.uid, grace_seconds=0)
+
+
+_WITHOUT_WORKERS = frozenset({"Extension"})
+
+
+def _runs(parts: list[Part]) -> bool:
+    """Whether the API server does, as far as the seed knows."""
+    found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, conditions.API_SERVER))
+    api_server = next(found, None)
+    return api_server is not None and not api_server.is_deleting and api_server.replicas > 0

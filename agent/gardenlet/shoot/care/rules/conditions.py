@@ -1,0 +1,263 @@
+"""The conditions of a Shoot: one function each, from what was observed to what the check says.
+
+Of several problems the first is named. The best informed come first: what an extension says about the condition; then
+what is missing, then what is not healthy, by name; then ManagedResources.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from agent.gardenlet.shoot.care.rules.nodes import node_problem
+from agent.gardenlet.shoot.care.rules.observed import (
+    CONTROL_PLANE,
+    MONITORING,
+    ApiServer,
+    Observed,
+    Part,
+    Report,
+)
+from config.gardenlet.controllers import ShootCare
+from gardener import keys
+from gardener.api.druid import ETCDS
+from gardener.conditions import (
+    API_SERVER_AVAILABLE,
+    CONTROL_PLANE_HEALTHY,
+    EVERY_NODE_READY,
+    IN_PROGRESS,
+    OBSERVABILITY_COMPONENTS_HEALTHY,
+    SYSTEM_COMPONENTS_HEALTHY,
+    not_checked,
+)
+from gardener.garden.shoots import last_operation, workers
+from gardener.managed_resource.care import problem_of
+from kube.clock import format_duration, format_time
+from kube.conditions import Condition
+from kube.objects import Object, integer, key, labels, spec, text, texts
+from kube.paths import at
+from kube.resources import DEPLOYMENTS, STATEFUL_SETS
+
+API_SERVER = "kube-apiserver"
+_ALWAYS = ("gardener-resource-manager", API_SERVER, "kube-controller-manager")
+_WITH_WORKERS = ("kube-scheduler", "machine-controller-manager")
+_VERTICAL_AUTOSCALER = ("vpa-admission-controller", "vpa-recommender", "vpa-updater")
+_MONITORING_WITH_WORKERS = ("kube-state-metrics",)
+_ETCDS = ("etcd-events", "etcd-main")
+_TYPES = {CONTROL_PLANE_HEALTHY, OBSERVABILITY_COMPONENTS_HEALTHY, SYSTEM_COMPONENTS_HEALTHY}
+
+
+def has_workers(shoot: Object) -> bool:
+    return bool(workers(spec(shoot)))
+
+
+def not_running(observed: Observed) -> str:
+    """Why there is no API server that could be asked."""
+    operation = last_operation(observed.rolled_out)
+    if operation.get("type") == "Create":
+        return "Shoot control plane has not been fully created yet."
+    if operation.get("type") == "Delete":
+        return "Shoot control plane has already been or is about to be deleted."
+    return "Shoot control plane is not running at the moment."
+
+
+# --- each condition
+
+
+def api_server_available(observed: Observed) -> Condition:
+    match observed.probe.api_server:
+        case ApiServer.HEALTHY:
+            message = "API server /healthz endpoint responded with success status code."
+            return Condition(API_SERVER_AVAILABLE, "True", "HealthzRequestSucceeded", message)
+        case ApiServer.UNHEALTHY:
+            return Condition(API_SERVER_AVAILABLE, "False", "HealthzRequestFailed", observed.probe.message)
+        case ApiServer.NO_ANSWER:
+            return Condition(API_SERVER_AVAILABLE, "False", "HealthzRequestError", observed.probe.message)
+        case ApiServer.NOT_RUNNING | ApiServer.UNREACHABLE:
+            message = "Could not reach API server during client initialization."
+            return Condition(API_SERVER_AVAILABLE, "False", "APIServerDown", message)
+
+
+def control_plane_healthy(observed: Observed, settings: ShootCare) -> Condition:
+    of_type = CONTROL_PLANE_HEALTHY
+    return (
+        _by_extensions(observed, of_type, settings)
+        or _by_parts(
+            observed, of_type, CONTROL_PLANE, {DEPLOYMENTS.kind: _required(observed.rolled_out), ETCDS.kind: _ETCDS}
+        )
+        or _by_managed_resources(observed, of_type, settings)
+        or Condition(of_type, "True", "ControlPlaneRunning", "All control plane components are healthy.")
+    )
+
+
+def observability_components_healthy(observed: Observed, settings: ShootCare, *, is_monitored: bool) -> Condition:
+    """Args: is_monitored: whether Shoots are, by the configuration."""
+    of_type = OBSERVABILITY_COMPONENTS_HEALTHY
+    found = _by_extensions(observed, of_type, settings)
+    if found is None and is_monitored and spec(observed.rolled_out).get("purpose") != "testing":
+        required = _MONITORING_WITH_WORKERS if has_workers(observed.rolled_out) else ()
+        found = _by_parts(observed, of_type, MONITORING, {DEPLOYMENTS.kind: required, STATEFUL_SETS.kind: ()})
+    return (
+        found
+        or _by_managed_resources(observed, of_type, settings)
+        or Condition(of_type, "True", "ObservabilityComponentsRunning", "All observability components are healthy.")
+    )
+
+
+def system_components_healthy(observed: Observed, settings: ShootCare) -> Condition:
+    of_type = SYSTEM_COMPONENTS_HEALTHY
+    if (unknown := _not_reached(observed, of_type)) is not None:
+        return unknown
+    return (
+        _by_extensions(observed, of_type, settings)
+        or _by_managed_resources(observed, of_type, settings)
+        or _by_tunnel(observed)
+        or Condition(of_type, "True", "SystemComponentsRunning", "All system components are healthy.")
+    )
+
+
+def every_node_ready(observed: Observed, settings: ShootCare) -> Condition:
+    of_type = EVERY_NODE_READY
+    if (unknown := _not_reached(observed, of_type)) is not None:
+        return unknown
+    if (found := _by_extensions(observed, of_type, settings)) is not None:
+        return found
+    if observed.inside is None or observed.inside.problem:
+        return not_checked(of_type, observed.inside.problem if observed.inside else "the Nodes are not listed yet")
+    if (problem := node_problem(observed.rolled_out, observed.inside.nodes)) is not None:
+        return Condition(of_type, "False", problem.reason, problem.message, problem.codes)
+    return Condition(of_type, "True", "EveryNodeReady", "All nodes are ready.")
+
+
+def conditions(observed: Observed, settings: ShootCare, *, is_monitored: bool) -> list[Condition]:
+    """All that a Shoot of this kind has, in the order in which they are shown."""
+    found = [
+        api_server_available(observed),
+        control_plane_healthy(observed, settings),
+        observability_components_healthy(observed, settings, is_monitored=is_monitored),
+    ]
+    if has_workers(observed.rolled_out):
+        found.append(every_node_ready(observed, settings))
+    return [*found, system_components_healthy(observed, settings)]
+
+
+def scaled_while_asleep(observed: Observed) -> Condition | None:
+    """What runs of a control plane that sleeps, while nothing is done to it."""
+    if last_operation(observed.shoot).get("state") == "Processing":
+        return None
+    for each in _sorted(observed.parts):
+        if each.role == CONTROL_PLANE and each.replicas and each.kind in {DEPLOYMENTS.kind, ETCDS.kind}:
+            message = f'{each.kind} "{each.name.name}" has {each.replicas} replicas though the Shoot is hibernated'
+            return Condition(CONTROL_PLANE_HEALTHY, "False", "HibernatedControlPlaneScaled", message)
+    return None
+
+
+# --- what they are made of
+
+
+def _required(shoot: Object) -> list[str]:
+    names = list(_ALWAYS)
+    if has_workers(shoot):
+        names += _WITH_WORKERS
+        if any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(shoot))):
+            names.append("cluster-autoscaler")
+        if at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") is True:
+            names += _VERTICAL_AUTOSCALER
+    return sorted(names)
+
+
+def _not_reached(observed: Observed, of_type: str) -> Condition | None:
+    match observed.probe.api_server:
+        case ApiServer.NOT_RUNNING:
+            return not_checked(of_type, not_running(observed))
+        case ApiServer.UNREACHABLE:
+            message = f"Could not initialize Shoot client for health check: {observed.probe.message}"
+            return not_checked(of_type, message)
+    return None
+
+
+def _by_parts(observed: Observed, of_type: str, role: str, required: dict[str, Sequence[str]]) -> Condition | None:
+    """Args: required: names by kind; all others with the role count, too, if they are there."""
+    having = [each for each in _sorted(observed.parts) if each.role == role]
+    for kind, names in required.items():
+        present = {each.name.name for each in having if each.kind == kind}
+        if missing := sorted(set(names) - present):
+            plural = f"{kind.lower()}s" if kind != STATEFUL_SETS.kind else "stateful sets"
+            message = f"Missing required {plural}: [{' '.join(missing)}]"
+            return Condition(of_type, "False", f"{kind}Missing", message)
+    for kind in required:
+        for each in having:
+            if each.kind == kind and each.problem:
+                return Condition(of_type, "False", f"{kind}Unhealthy", _unhealthy(each), each.codes)
+    return None
+
+
+def _unhealthy(part: Part) -> str:
+    what = f"{part.kind} extension resource" if part.kind == ETCDS.kind else part.kind
+    return f'{what} "{part.name.name}" is unhealthy: {part.problem}'
+
+
+def _by_managed_resources(observed: Observed, of_type: str, settings: ShootCare) -> Condition | None:
+    for each in sorted(observed.managed_resources, key=key):
+        if of_type in _counted_in(each):
+            threshold = settings.managed_resource_progressing_threshold
+            problem = problem_of(each, progressing_threshold=threshold, now=observed.now)
+            if problem is not None:
+                return Condition(of_type, "False", problem.reason, problem.message)
+    return None
+
+
+def _counted_in(managed_resource: Object) -> set[str]:
+    """The conditions in which a ManagedResource counts: without a class it is for the Shoot's own cluster."""
+    labelled = labels(managed_resource).get(keys.CARE_CONDITION, "")
+    if not spec(managed_resource).get("class"):
+        return {SYSTEM_COMPONENTS_HEALTHY} | ({labelled} & {OBSERVABILITY_COMPONENTS_HEALTHY})
+    return {labelled or CONTROL_PLANE_HEALTHY} & _TYPES
+
+
+def _by_tunnel(observed: Observed) -> Condition | None:
+    """With workers, whether the API server reaches them."""
+    if not has_workers(observed.rolled_out) or observed.inside is None or observed.inside.problem:
+        return None
+    if observed.inside.tunnels == 0:
+        message = "no tunnels are currently deployed to perform health-check on"
+        return Condition(SYSTEM_COMPONENTS_HEALTHY, "False", "NoTunnelDeployed", message)
+    return None
+
+
+def _by_extensions(observed: Observed, of_type: str, settings: ShootCare) -> Condition | None:
+    stale = settings.stale_extension_health_checks
+    for each in sorted(observed.reports, key=lambda each: (each.kind, each.name)):
+        said = each.condition(of_type)
+        if said is None:
+            continue
+        if stale.enabled and (outdated := _outdated(observed, each, stale.threshold)):
+            message = f"{_named(each)} reports an outdated health status (last updated: {outdated})."
+            return Condition(of_type, "Unknown", f"{each.kind}OutdatedHealthCheckReport", message)
+        match said.get("status"):
+            case "True":
+                continue
+            case "Progressing":
+                return Condition(of_type, IN_PROGRESS, each.kind + text(said.get("reason")), text(said.get("message")))
+            case status:
+                message = f"{_named(each)} reports failing health check: {text(said.get('message'))}"
+                worst = "Unknown" if status == "Unknown" else "False"
+                codes = tuple(texts(said.get("codes")))
+                return Condition(of_type, worst, f"{each.kind}UnhealthyReport", message, codes)
+    return None
+
+
+def _named(report: Report) -> str:
+    return f"{report.kind} extension ({report.name})"
+
+
+def _outdated(observed: Observed, report: Report, threshold: float) -> str:
+    """When an extension was seen last, if that is too long ago; empty: it is not, or that is not known."""
+    heartbeat = observed.heartbeats.get((report.kind, report.type))
+    if heartbeat is None:
+        return ""
+    if heartbeat.renewed is None:
+        return "never"
+    age = (observed.now - heartbeat.renewed).total_seconds()
+    return f"{format_duration(round(age))} ago at {format_time(heartbeat.renewed)}" if age > threshold else ""
+
+
+def _sorted(parts: Iterable[Part]) -> list[Part]:
+    return sorted(parts, key=lambda each: (each.kind, each.name))

@@ -1,0 +1,30 @@
+"""Pods and Leases of no use any more."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from kube.clock import time_or_none
+from kube.objects import Object, key, mapping, mappings, metadata, text
+
+_PATIENCE = timedelta(minutes=5)
+
+
+def is_stale(pod: Object) -> bool:
+    """Whether a pod that has failed is of no use: it was evicted, or never fit on its Node."""
+    reason = text(mapping(pod.get("status")).get("reason"))
+    return "Evicted" in reason or reason.startswith("OutOf") or "NodeAffinity" in reason
+
+
+def leaving_since(pod: Object) -> datetime | None:
+    """When its deletion began; None: it has not."""
+    return time_or_none(metadata(pod).get("deletionTimestamp"))
+
+
+def is_overdue(since: datetime | None, *, now: datetime) -> bool:
+    """Whether a deletion takes too long: the Node of the pod is gone, perhaps."""
+    return since is not None and now - since > _PATIENCE
+
+
+def is_left(lease: Object, nodes: Collection[str]) -> bool:
+    """Whether the Lease of a Node has outlived it."""
+    return not mappings(metadata(lease).get("ownerReferences")) and key(lease).name not in nodes

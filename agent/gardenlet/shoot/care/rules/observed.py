@@ -1,0 +1,177 @@
+"""What one check of a Shoot has found out, once, for all conditions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from gardener import keys
+from gardener.api.druid import ETCDS
+from gardener.error_codes import codes_in
+from gardener.extension_contract import observed_generation
+from gardener.health.checks import deployment, stateful_set
+from gardener.health.checks.rule import CheckError, Rule, outdated_generation
+from kube.objects import Key, Object, annotations, integer, is_deleting, key, labels, mapping, spec, text
+from kube.resources import DEPLOYMENTS, STATEFUL_SETS
+
+CONTROL_PLANE, MONITORING = "controlplane", "monitoring"
+"""Values of the label `gardener.cloud/role`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A Deployment, StatefulSet or Etcd of a control plane.
+
+    Attributes:
+        role: by its label.
+        problem: why it is not healthy; empty: it is.
+        codes: of what went wrong.
+    """
+
+    kind: str
+    name: Key
+    role: str
+    replicas: int
+    is_deleting: bool
+    problem: str
+    codes: tuple[str, ...] = ()
+
+
+def part_of(obj: Object) -> Part:
+    """A projection: what is kept of an object."""
+    return Part(
+        kind=obj["kind"],
+        name=key(obj),
+        role=labels(obj).get(keys.ROLE, ""),
+        replicas=integer(spec(obj).get("replicas", 1)),
+        is_deleting=is_deleting(obj),
+        problem=_PROBLEMS[obj["kind"]](obj),
+        codes=tuple(codes_in(text(mapping(obj.get("status")).get("lastError")))),
+    )
+
+
+def _by_rule(rule: Rule) -> Callable[[Object], str]:
+    def problem(obj: Object) -> str:
+        try:
+            return rule.health(obj) or ""
+        except CheckError as error:
+            return str(error)
+
+    return problem
+
+
+def _of_etcd(etcd: Object) -> str:
+    status, name = mapping(etcd.get("status")), key(etcd).name
+    if is_deleting(etcd):
+        return "it is being deleted"
+    if outdated := outdated_generation(etcd, observed_generation(etcd)):
+        return outdated
+    if operation := annotations(etcd).get(keys.OPERATION):
+        return f'gardener operation "{operation}" is not yet picked up by etcd-druid'
+    if status.get("ready") is True:
+        return ""
+    said = text(status.get("lastError"))
+    return f'etcd "{name}" is not ready yet' + (f" ({said})" if said else "")
+
+
+_PROBLEMS = {
+    DEPLOYMENTS.kind: _by_rule(deployment.RULE),
+    STATEFUL_SETS.kind: _by_rule(stateful_set.RULE),
+    ETCDS.kind: _of_etcd,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an extension says about a Shoot.
+
+    Attributes:
+        conditions: as they are in its status.
+    """
+
+    kind: str
+    name: Key
+    type: str
+    conditions: Sequence[Object]
+
+    def condition(self, of_type: str) -> Object | None:
+        return next((each for each in self.conditions if each.get("type") == of_type), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Of an extension. Attributes: renewed: when it was seen last; None: never."""
+
+    renewed: datetime | None
+
+
+class ApiServer(Enum):
+    NOT_RUNNING = "not running"
+    UNREACHABLE = "unreachable"
+    """There is no way to connect."""
+    NO_ANSWER = "no answer"
+    UNHEALTHY = "unhealthy"
+    HEALTHY = "healthy"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Of the Shoot's API server. Attributes: message: what went wrong."""
+
+    api_server: ApiServer
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookFinding:
+    """A webhook configuration that may keep the Shoot from working, or was corrected."""
+
+    kind: str
+    name: str
+    problem: str
+    is_remediated: bool
+    note: str = ""
+    """Why it is not corrected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """What was listed in the Shoot, which may be some periods old.
+
+    Attributes:
+        problem: why it could not be listed; empty: it was.
+        converted: definitions with several stored versions and a webhook that converts.
+        nodes: of Shoots with workers, reduced to what is checked.
+        tunnels: pods through which the API server of a Shoot with workers reaches them.
+    """
+
+    problem: str = ""
+    webhooks: Sequence[WebhookFinding] = ()
+    converted: Sequence[str] = ()
+    nodes: Sequence[Object] = ()
+    tunnels: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """Attributes:
+    shoot: as the garden has it.
+    rolled_out: as it is in the seed: what extensions see, and what is rolled out.
+    heartbeats: of the extension of an object, by kind and type; without an entry it is not known.
+    authorities: when the certificate of each authority ends, None if that can't be read, by name.
+    inside: None: not listed yet.
+    """
+
+    shoot: Object
+    rolled_out: Object
+    parts: Sequence[Part]
+    managed_resources: Sequence[Object]
+    reports: Sequence[Report]
+    heartbeats: Mapping[tuple[str, str], Heartbeat]
+    authorities: Mapping[str, datetime | None]
+    probe: Probe
+    inside: Inside | None
+    now: datetime
+
+    def part(self, kind: str, name: str) -> Part | None:
+        return next((each for each in self.parts if each.kind == kind and each.name.name == name), None)

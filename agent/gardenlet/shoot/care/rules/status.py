@@ -1,0 +1,88 @@
+"""From what a check says to the status of a Shoot: patience, pardon, and what is shown of it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from agent.gardenlet.shoot.care.rules.conditions import has_workers
+from agent.gardenlet.shoot.care.rules.constraints import NOT_CHECKED
+from gardener import conditions
+from gardener.conditions import OPTIONAL_CONSTRAINTS, failed, pardoned
+from gardener.garden.shoots import last_operation
+from kube.conditions import Condition, with_conditions
+from kube.objects import Object, mappings
+from kube.paths import at
+
+_CONSTRAINTS = (
+    *OPTIONAL_CONSTRAINTS,
+    conditions.HIBERNATION_POSSIBLE,
+    conditions.MAINTENANCE_PRECONDITIONS_SATISFIED,
+)
+_ASLEEP = "Shoot cluster has been hibernated."
+NOT_INITIALIZED = "Precondition failed: operation could not be initialized"
+
+
+def is_asleep(shoot: Object) -> bool:
+    """Or about to be."""
+    return at(shoot, "spec", "hibernation", "enabled") is True or at(shoot, "status", "hibernated") is True
+
+
+def types(shoot: Object) -> list[str]:
+    """Of the conditions of a Shoot of this kind."""
+    of_nodes = conditions.EVERY_NODE_READY
+    return [each for each in conditions.SHOOT_CONDITIONS if each != of_nodes or has_workers(shoot)]
+
+
+def asleep(shoot: Object) -> tuple[list[Condition], list[Condition]]:
+    """Conditions and constraints."""
+    return (
+        [Condition(each, "True", "ConditionNotChecked", _ASLEEP) for each in types(shoot)],
+        [Condition(each, "True", NOT_CHECKED, _ASLEEP) for each in _CONSTRAINTS],
+    )
+
+
+def not_initialized(shoot: Object) -> tuple[list[Condition], list[Condition]]:
+    """Nothing was begun for it, as far as the seed knows."""
+    return (
+        [conditions.not_checked(each, NOT_INITIALIZED) for each in types(shoot)],
+        [conditions.not_checked(each, NOT_INITIALIZED) for each in _CONSTRAINTS],
+    )
+
+
+def with_checks(
+    status: Object,
+    found: Iterable[Condition],
+    found_constraints: Sequence[Condition],
+    *,
+    shoot: Object,
+    thresholds: Mapping[str, float],
+    now: datetime,
+) -> Object:
+    """The status of a Shoot that says what a check has found; what others say in it stays.
+
+    Args: thresholds: seconds, by type.
+    """
+    checked = {each.type for each in found_constraints}
+
+    def said(having: list[Object], checks: Iterable[Condition]) -> list[Object]:
+        by_type = {each.get("type"): each for each in having}
+        wanted = []
+        for each in checks:
+            if each.status == "False":
+                patience = thresholds.get(each.type)
+                operation = last_operation({"status": status})
+                each = pardoned(  # noqa: PLW2901 - the same, as it is said
+                    failed(by_type.get(each.type), each, threshold=patience, last_operation=operation, now=now), status
+                )
+            wanted.append(each)
+        return with_conditions(having, wanted, now=now)
+
+    constraints = said(mappings(status.get("constraints")), found_constraints)
+    if not is_asleep({**shoot, "status": status}):
+        constraints = [each for each in constraints if not _is_hidden(each, checked)]
+    return {**status, "conditions": said(mappings(status.get("conditions")), found), "constraints": constraints}
+
+
+def _is_hidden(constraint: Object, checked: Collection[str]) -> bool:
+    """Optional constraints are shown if there is something to say now."""
+    of_type = constraint.get("type")
+    return of_type in OPTIONAL_CONSTRAINTS and (constraint.get("status") == "True" or of_type not in checked)

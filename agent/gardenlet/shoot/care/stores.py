@@ -1,0 +1,280 @@
+"""What is watched of the seed for all Shoots: parts of control planes, ManagedResources, what extensions report.
+
+Of each object only what is checked is kept. A change leads to a check of the Shoot whose namespace it is in; that of a
+heartbeat does not, since the next check is soon enough.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.shoot.care.rules.conditions import API_SERVER
+from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
+from agent.gardenlet.shoot.care.rules.observed import CONTROL_PLANE, MONITORING, Heartbeat, Part, Report, part_of
+from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
+from gardener import keys
+from gardener.api import extensions
+from gardener.api.druid import ETCDS
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.conditions import RESOURCES_GOOD, SHOOT_CONDITIONS
+from gardener.garden.extensions import namespace_of_installation, provided
+from kube.clock import time_or_none
+from kube.objects import Key, Object, condition, key, labels, mapping, metadata, spec, text, uid
+from kube.paths import at, mapping_at
+from kube.resources import DEPLOYMENTS, LEASES, PODS, SECRETS, STATEFUL_SETS
+from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Form
+from kube.runtime.loop import ControlLoop, EventHandler, Queue
+from kube.runtime.predicates import Predicate, changed
+from kube.runtime.queue import CHANGE
+
+_BY_NAMESPACE = "namespace"
+_TOGETHER_SECONDS = 1.0
+"""What changes together is looked at together."""
+_HEARTBEAT = "gardener-extension-heartbeat"
+_REPORTING = (
+    extensions.BACKUP_ENTRIES,
+    extensions.CONTAINER_RUNTIMES,
+    extensions.CONTROL_PLANES,
+    extensions.EXTENSIONS,
+    extensions.INFRASTRUCTURES,
+    extensions.NETWORKS,
+    extensions.OPERATING_SYSTEM_CONFIGS,
+    extensions.WORKERS,
+)
+_ROLES = f"{keys.ROLE} in ({CONTROL_PLANE},{MONITORING})"
+
+
+_NAMED = ("namespace", "name", "uid")
+_DIGITS = 11
+"""Of the seconds since 1970: what a date can be."""
+
+# --- what is kept
+
+
+def _namespace_of_part(part: Part) -> tuple[str]:
+    return (part.name.namespace,)
+
+
+def _namespace_of(obj: Object) -> tuple[str]:
+    return (key(obj).namespace,)
+
+
+def _managed_resource(obj: Object) -> Object:
+    meta, status = metadata(obj), mapping(obj.get("status"))
+    kept = {name: meta[name] for name in ("namespace", "name", "generation") if name in meta}
+    return {
+        "metadata": {**kept, "labels": {keys.CARE_CONDITION: labels(obj).get(keys.CARE_CONDITION, "")}},
+        "spec": {"class": spec(obj).get("class")},
+        "status": {
+            "observedGeneration": status.get("observedGeneration"),
+            "conditions": [found for type_ in RESOURCES_GOOD if (found := condition(obj, type_))],
+        },
+    }
+
+
+def _report(obj: Object) -> Report:
+    found = tuple(each for type_ in SHOOT_CONDITIONS if (each := condition(obj, type_)))
+    return Report(kind=obj["kind"], name=key(obj), type=text(spec(obj).get("type")), conditions=found)
+
+
+def _namespace_of_report(report: Report) -> tuple[str]:
+    """Those of the whole seed are called as the namespace, and the uid of the Shoot."""
+    return (report.name.namespace or report.name.name.rpartition("--")[0],)
+
+
+def _rolled_out(cluster: Object) -> Object:
+    """What is checked of a Shoot as extensions see it."""
+    shoot = mapping_at(cluster, "spec", "shoot")
+    wanted, reported = spec(shoot), mapping(shoot.get("status"))
+    return {
+        "metadata": {name: value for name, value in metadata(shoot).items() if name in _NAMED},
+        "spec": {name: wanted[name] for name in ("kubernetes", "provider", "purpose") if name in wanted},
+        "status": {name: reported[name] for name in ("lastOperation", "technicalID") if name in reported},
+    }
+
+
+def _namespace_of_rolled_out(shoot: Object) -> tuple[str]:
+    return (text(at(shoot, "status", "technicalID")),)
+
+
+def _renewed(lease: Object) -> datetime | None:
+    return time_or_none(at(lease, "spec", "renewTime"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    """A Secret with the certificate of an authority. Attributes: until: None: it is not known."""
+
+    namespace: str
+    name: str
+    until: datetime | None
+
+
+def _authority(secret: Object) -> _Authority | None:
+    name, written = labels(secret).get("name", ""), labels(secret).get("valid-until-time", "")
+    if name != "ca" and not name.startswith("ca-"):
+        return None
+    readable = written.isascii() and written.isdecimal() and len(written) <= _DIGITS
+    until = datetime.fromtimestamp(int(written), UTC) if readable else None
+    return _Authority(key(secret).namespace, name, until)
+
+
+def _namespace_of_authority(authority: _Authority | None) -> Sequence[str]:
+    return () if authority is None else (authority.namespace,)
+
+
+@dataclass(frozen=True, slots=True)
+class StalePod:
+    """A pod that may be of no use. Attributes: leaving_since: when its deletion began; None: it has failed."""
+
+    name: Key
+    uid: str
+    leaving_since: datetime | None
+
+
+def _stale_pod(pod: Object) -> StalePod | None:
+    return StalePod(key(pod), uid(pod), None) if is_stale(pod) else None
+
+
+def _leaving_pod(pod: Object) -> StalePod | None:
+    since = leaving_since(pod)
+    return None if since is None else StalePod(key(pod), uid(pod), since)
+
+
+def _namespace_of_pod(pod: StalePod | None) -> Sequence[str]:
+    return () if pod is None else (pod.name.namespace,)
+
+
+def _index(of: Callable[[Any], Iterable[str]]) -> tuple[tuple[str, Callable[[Any], Iterable[str]]], ...]:
+    return ((_BY_NAMESPACE, of),)
+
+
+CLUSTERS_VIEW = View(extensions.CLUSTERS, _rolled_out)
+DEPLOYMENTS_VIEW, STATEFUL_SETS_VIEW, ETCDS_VIEW = (
+    View(each, part_of, label_selector=_ROLES, indexes=_index(_namespace_of_part))
+    for each in (DEPLOYMENTS, STATEFUL_SETS, ETCDS)
+)
+MANAGED_RESOURCES_VIEW = View(MANAGED_RESOURCES, _managed_resource, indexes=_index(_namespace_of))
+AUTHORITIES_VIEW = View(
+    SECRETS,
+    _authority,
+    form=Form.METADATA,
+    label_selector="managed-by=secrets-manager,manager-identity=gardenlet,persist=true",
+    indexes=_index(_namespace_of_authority),
+)
+HEARTBEATS_VIEW = View(LEASES, _renewed, field_selector=f"metadata.name={_HEARTBEAT}")
+STALE_PODS_VIEWS = (
+    View(PODS, _stale_pod, field_selector="status.phase=Failed", indexes=_index(_namespace_of_pod)),
+    View(PODS, _leaving_pod, form=Form.METADATA, indexes=_index(_namespace_of_pod)),
+)
+REPORTS_VIEWS = {each: View(each, _report, indexes=_index(_namespace_of_report)) for each in _REPORTING}
+
+
+# --- the stores
+
+
+class Stores:
+    """Args: shoot_of: the Shoot of a namespace; None: none that was checked yet."""
+
+    def __init__(self, loop: ControlLoop, context: Context, *, shoot_of: Callable[[str], Key | None]) -> None:
+        self._loop, self._caches, self._shoot_of = loop, context.seed.caches, shoot_of
+        garden = context.garden.caches
+        self._installations = loop.watch(garden, controller_installations_view(context.seed_name))
+        self._registrations = loop.watch(garden, CONTROLLER_REGISTRATIONS_VIEW)
+        self._heartbeats = loop.watch(self._caches, HEARTBEATS_VIEW)
+        self._authorities = loop.watch(self._caches, AUTHORITIES_VIEW)
+        self._pods: list[Store[StalePod | None]] = [loop.watch(self._caches, each) for each in STALE_PODS_VIEWS]
+        self._parts: list[Store[Part]] = []
+        self._managed: list[Store[Object]] = []
+        self._reports: list[Store[Report]] = []
+        self._clusters: list[Store[Object]] = []
+        for view in (DEPLOYMENTS_VIEW, STATEFUL_SETS_VIEW):
+            self._follow(self._parts, view, _namespace_of_part)
+        discovery = context.seed.discovery
+        loop.when_served(discovery, [ETCDS], partial(self._follow, self._parts, ETCDS_VIEW, _namespace_of_part))
+        loop.when_served(
+            discovery,
+            [MANAGED_RESOURCES],
+            partial(self._follow, self._managed, MANAGED_RESOURCES_VIEW, _namespace_of),
+        )
+        loop.when_served(
+            discovery,
+            [extensions.CLUSTERS],
+            partial(self._follow, self._clusters, CLUSTERS_VIEW, _namespace_of_rolled_out),
+        )
+        for kind, reports in REPORTS_VIEWS.items():
+            follow = partial(self._follow, self._reports, reports, _namespace_of_report)
+            loop.when_served(discovery, [kind], follow)
+
+    def _follow(self, stores: list[Any], view: View[Any], namespace_of: Callable[[Any], Iterable[str]]) -> None:
+        stores.append(self._loop.watch(self._caches, view, _leading(self._shoot_of, namespace_of)))
+
+    @property
+    def are_listed(self) -> bool:
+        """Whether the first lists are complete, of what is served."""
+        late: list[Store[Any]] = [*self._parts, *self._managed, *self._reports, *self._clusters]
+        return all(each.synced.is_set() for each in late)
+
+    def rolled_out(self, namespace: str) -> Object | None:
+        """The Shoot of a namespace as extensions see it."""
+        found = (store.get(Key("", namespace)) for store in self._clusters)
+        return next((each for each in found if each is not None), None)
+
+    def parts_in(self, namespace: str) -> list[Part]:
+        return [each for store in self._parts for each in store.values_by_index(_BY_NAMESPACE, namespace)]
+
+    def managed_resources_in(self, namespace: str) -> list[Object]:
+        return [each for store in self._managed for each in store.values_by_index(_BY_NAMESPACE, namespace)]
+
+    def reports_in(self, namespace: str) -> list[Report]:
+        return [each for store in self._reports for each in store.values_by_index(_BY_NAMESPACE, namespace)]
+
+    def authorities_in(self, namespace: str) -> dict[str, datetime | None]:
+        found = self._authorities.values_by_index(_BY_NAMESPACE, namespace)
+        return {each.name: each.until for each in found if each is not None}
+
+    def stale_pods(self, namespace: str) -> list[StalePod]:
+        found = (each for store in self._pods for each in store.values_by_index(_BY_NAMESPACE, namespace))
+        return [each for each in found if each is not None]
+
+    def heartbeats_of(self, reports: Iterable[Report]) -> dict[tuple[str, str], Heartbeat]:
+        """Of the extensions of these, by kind and type; those whose installation is not known are left out."""
+        wanted = {(each.kind, each.type) for each in reports}
+        registered = {
+            (each.kind, each.type): key(registration).name
+            for registration in self._registrations.values()
+            for each in provided(registration)
+            if tuple(each) in wanted
+        }
+        installed = {
+            text(at(each, "spec", "registrationRef", "name")): namespace_of_installation(key(each).name)
+            for each in self._installations.values()
+        }
+        return {
+            each: Heartbeat(self._heartbeats.get(Key(installed[name], _HEARTBEAT)))
+            for each, name in registered.items()
+            if name in installed
+        }
+
+
+def _leading(shoot_of: Callable[[str], Key | None], namespace_of: Callable[[Any], Iterable[str]]) -> EventHandler[Any]:
+    """A change of what is checked leads to a check; what comes with the first list does not."""
+    is_changed: Predicate[Any] = changed()
+
+    def handle(queue: Queue, change: Change[Any]) -> None:
+        kept = change.new if change.new is not None else change.old
+        if change.initial or kept is None or not is_changed(change):
+            return
+        for namespace in namespace_of(kept):
+            if (shoot := shoot_of(namespace)) is not None:
+                queue.add_after(shoot, 0.0 if _is_api_server(kept) else _TOGETHER_SECONDS, CHANGE)
+
+    return handle
+
+
+def _is_api_server(kept: object) -> bool:
+    return isinstance(kept, Part) and kept.name.name == API_SERVER

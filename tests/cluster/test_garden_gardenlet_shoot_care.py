@@ -1,0 +1,229 @@
+"""Conditions of Shoots, and their saved state. The API server of the tests is garden, seed and the cluster of the Shoot.
+
+The Deployments of its control plane have no pods, and are available without any.
+"""
+
+import base64
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.shoot.care import controller as care
+from agent.gardenlet.shoot.state import controller as saver
+from config.gardenlet.controllers import Controllers, ShootCare
+from devcluster.proxy import FaultProxy
+from gardener.api.druid import ETCDS
+from gardener.api.extensions import CLUSTERS, NETWORKS
+from gardener.api.garden import SHOOT_STATES, SHOOTS
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.gardenlet_mirrors import MirrorPlace
+from kit.proxied import proxy_to
+from kube.clock import format_time, utc_now
+from kube.objects import Object, annotations, condition, mappings, metadata
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, VALIDATING_WEBHOOKS, Resource
+
+pytestmark = pytest.mark.timeout(600)
+
+PARTS = ("gardener-resource-manager", "kube-apiserver", "kube-controller-manager")
+ROLE = {"gardener.cloud/role": "controlplane"}
+WEBHOOKS = VALIDATING_WEBHOOKS.path()
+_PERIOD = 0.2
+RARELY = 3600.0
+"""Seconds: no check comes but for what changes."""
+
+
+class CarePlace(MirrorPlace):
+    def __init__(self, garden: Garden) -> None:
+        super().__init__(garden)
+        self.operation: Object = {"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "done"}
+        self.operation["lastUpdateTime"] = format_time(utc_now())
+        shoot = self.place.shoot("s", seedName=self.name)
+        status = {"technicalID": self.technical_id, "seedName": self.name, "lastOperation": self.operation}
+        status["observedGeneration"] = metadata(shoot)["generation"]
+        shoot = self.place.patch(SHOOTS, "s", {"status": status}, status=True)
+        # What is rolled out has no workers, so less is to be played.
+        rolled_out = {**shoot, "spec": {"provider": {"type": self.place.name}}}
+        self.create(CLUSTERS, self.technical_id, spec={"cloudProfile": {}, "seed": {}, "shoot": rolled_out})
+        for name in PARTS:
+            labels = {"app": name}
+            pod = {"containers": [{"name": "a", "image": "i"}]}
+            template = {"metadata": {"labels": labels}, "spec": pod}
+            self.part(DEPLOYMENTS, name, selector={"matchLabels": labels}, template=template, strategy=strategy("100%"))
+        for name in ("etcd-main", "etcd-events"):
+            etcd = {
+                "backup": {},
+                "etcd": {},
+                "labels": {"a": "b"},
+                "selector": {"matchLabels": {"a": "b"}},
+                "replicas": 1,
+            }
+            made = self.part(ETCDS, name, **etcd)
+            self.says(ETCDS, name, observedGeneration=metadata(made)["generation"], ready=True)
+
+    def part(self, resource: Resource, name: str, **spec: Any) -> Object:
+        meta = {"labels": ROLE}
+        return self.create(resource, name, namespace=self.technical_id, metadata=meta, spec=spec)
+
+    def says(self, resource: Resource, name: str, **status: Any) -> None:
+        self.garden.patch(resource, name, {"status": status}, namespace=self.technical_id, status=True)
+
+    def needs_pods(self, name: str, *, needs: bool) -> None:
+        """Whether a Deployment is available without any: there are no Nodes here."""
+        body = {"spec": {"strategy": strategy("0%" if needs else "100%")}}
+        self.garden.patch(DEPLOYMENTS, name, body, namespace=self.technical_id)
+
+    def kubeconfig(self, path: Path) -> None:
+        """That of the Shoot's cluster."""
+        data = {"kubeconfig": base64.b64encode(path.read_bytes()).decode()}
+        if self.find(SECRETS, "gardener", namespace=self.technical_id) is None:
+            self.create(SECRETS, "gardener", namespace=self.technical_id, data=data)
+        else:
+            self.garden.patch(SECRETS, "gardener", {"data": data}, namespace=self.technical_id)
+
+    def shoot(self) -> Object:
+        return self.garden.get(SHOOTS, "s", namespace=self.place.namespace)
+
+    async def until(self, of_type: str, status: str, reason: str) -> Object:
+        def found() -> Object | None:
+            shoot = self.shoot()
+            listed = mappings(shoot["status"].get("constraints"))
+            said = condition(shoot, of_type) or next((each for each in listed if each["type"] == of_type), {})
+            return said if (said.get("status"), said.get("reason")) == (status, reason) else None
+
+        return await soon(found, f"{of_type} to be {status}: {reason}", state=self.shoot)  # type: ignore[no-any-return]
+
+    async def healthy(self) -> None:
+        await self.until("APIServerAvailable", "True", "HealthzRequestSucceeded")
+        await self.until("ControlPlaneHealthy", "True", "ControlPlaneRunning")
+        await self.until("SystemComponentsHealthy", "True", "SystemComponentsRunning")
+
+    @asynccontextmanager
+    async def checked(self, *, every: float, **settings: Any) -> AsyncIterator[None]:
+        controllers = Controllers(shoot_care=ShootCare(sync_period=every, **settings))
+        async with self.gardenlet(care.declare, controllers=controllers):
+            yield
+
+
+def strategy(unavailable: str) -> Object:
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable, "maxSurge": 1}}
+
+
+@pytest.fixture
+def place(garden: Garden) -> Iterator[CarePlace]:
+    place = CarePlace(garden)
+    yield place
+    place.remove()
+    place.place.remove()
+
+
+async def test_what_changes_in_the_seed_is_reported_at_once(place: CarePlace) -> None:
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    # An operation that has just succeeded leads to a check.
+    async with place.checked(every=RARELY):
+        place.place.patch(SHOOTS, "s", {"status": {"lastOperation": place.operation | {"progress": 99}}}, status=True)
+        await place.healthy()
+        place.needs_pods("kube-controller-manager", needs=True)
+        wrong = await place.until("ControlPlaneHealthy", "False", "DeploymentUnhealthy")
+        assert '"kube-controller-manager" is unhealthy' in wrong["message"]
+        place.needs_pods("kube-controller-manager", needs=False)
+        await place.healthy()
+        place.garden.patch(DEPLOYMENTS, "kube-apiserver", {"spec": {"replicas": 0}}, namespace=place.technical_id)
+        await place.until("APIServerAvailable", "False", "APIServerDown")
+        await place.until("HibernationPossible", "False", "ConstraintNotChecked")
+
+
+async def test_in_steady_state_each_check_is_one_request(place: CarePlace) -> None:
+    async with proxy_to(place.garden.cluster) as proxy:
+        place.kubeconfig(place.garden.cluster.kubeconfig_through(proxy.url))
+        async with place.checked(every=_PERIOD):
+            await place.healthy()
+            await soon(lambda: asked(proxy, "/healthz") > 2, "checks")
+            audit = place.garden.cluster.audit()
+            mark, before, lists = audit.mark(), asked(proxy, "/healthz"), asked(proxy, WEBHOOKS)
+            began = time.monotonic()
+            await soon(lambda: asked(proxy, "/healthz") > before + 20, "checks")
+            # Lists are five periods apart at least.
+            assert asked(proxy, WEBHOOKS) - lists <= 1 + (time.monotonic() - began) / (5 * _PERIOD)
+            assert place.calls(audit, mark) == []
+            audit.close()
+
+
+def asked(proxy: FaultProxy, path: str) -> int:
+    return sum(each.request.path == path for each in proxy.log)
+
+
+async def test_an_api_server_that_goes_and_comes_back(place: CarePlace) -> None:
+    async with place.checked(every=0.5):
+        await place.until("APIServerAvailable", "False", "APIServerDown")  # there is no kubeconfig
+        await place.until("SystemComponentsHealthy", "Unknown", "ConditionCheckError")
+        async with proxy_to(place.garden.cluster) as proxy:
+            place.kubeconfig(place.garden.cluster.kubeconfig_through(proxy.url))
+            await place.healthy()
+        await place.until("APIServerAvailable", "False", "HealthzRequestError")
+        # Another address in its kubeconfig: it is read again.
+        place.kubeconfig(place.garden.cluster.kubeconfig)
+        await place.healthy()
+
+
+async def test_a_shoot_that_sleeps(place: CarePlace) -> None:
+    async with place.checked(every=0.5):
+        await place.until("ControlPlaneHealthy", "True", "ControlPlaneRunning")
+        place.place.patch(SHOOTS, "s", {"status": {"hibernated": True}}, status=True)
+        await place.until("APIServerAvailable", "True", "ConditionNotChecked")
+        await place.until("HibernationPossible", "True", "ConstraintNotChecked")
+        # It is not all well while something runs.
+        await place.until("ControlPlaneHealthy", "False", "HibernatedControlPlaneScaled")
+        for name in PARTS:
+            place.garden.patch(DEPLOYMENTS, name, {"spec": {"replicas": 0}}, namespace=place.technical_id)
+        for name in ("etcd-main", "etcd-events"):
+            place.garden.patch(ETCDS, name, {"spec": {"replicas": 0}}, namespace=place.technical_id)
+        await place.until("ControlPlaneHealthy", "True", "ConditionNotChecked")
+
+
+async def test_pods_of_no_use_go(place: CarePlace) -> None:
+    pod: Object = {
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "a", "image": "i"}],
+        "nodeName": "none",
+    }
+    for name, reason in (("evicted", "Evicted"), ("failed", "Error")):
+        place.create(PODS, name, namespace=place.technical_id, spec=pod)
+        place.says(PODS, name, phase="Failed", reason=reason)
+    async with place.checked(every=0.5):
+        await soon(lambda: place.find(PODS, "evicted", namespace=place.technical_id) is None, "a pod to go")
+    assert place.find(PODS, "failed", namespace=place.technical_id) is not None
+
+
+# --- the saved state
+
+
+async def test_the_state_of_a_shoot_is_saved_in_the_garden(place: CarePlace) -> None:
+    secrets = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "persist": "true"}
+    namespace = place.technical_id
+    place.create(SECRETS, "ca", namespace=namespace, metadata={"labels": secrets}, stringData={"k": "v"})
+    place.create(CONFIG_MAPS, "of-network", namespace=namespace, data={"a": "b"})
+    network = {"type": place.name, "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"}
+    place.create(NETWORKS, "n", namespace=namespace, spec=network)
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "of-network"}
+    place.says(NETWORKS, "n", state={"n": 1}, resources=[{"name": "x", "resourceRef": reference}])
+
+    async def saved() -> Object:
+        def found() -> Object | None:
+            return place.find(SHOOT_STATES, "s", namespace=place.place.namespace)
+
+        return await soon(found, "a saved state")  # type: ignore[no-any-return]
+
+    async with place.gardenlet(saver.declare):
+        state = await saved()
+    assert annotations(state)["gardener.cloud/timestamp"]
+    assert [(each["name"], each["type"]) for each in state["spec"]["gardener"]] == [
+        ("ca", "secret"),
+        ("machine-state", "machine-state"),
+    ]
+    assert state["spec"]["extensions"][0]["state"] == {"n": 1}
+    assert state["spec"]["resources"][0]["data"]["data"] == {"a": "b"}
