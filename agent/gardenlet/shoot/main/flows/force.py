@@ -4,7 +4,7 @@ Its cluster is neither woken nor cleaned, and what extensions can't remove is le
 """
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
-from agent.gardenlet.shoot.main.tasks import force
+from agent.gardenlet.shoot.main.tasks import destruction, force
 from agent.gardenlet.shoot.main.tasks.force import Removal
 
 FORCE: Graph[Removal] = Graph(
@@ -29,14 +29,14 @@ FORCE: Graph[Removal] = Graph(
         Task("cluster", "Deleting Cluster", force.delete_cluster, after=["managed-resources"]),
         Task("etcd", "Destroying main and events etcd", force.delete_etcds, after=["cluster"], retry=ONCE),
         Task("others", "Deleting Kubernetes resources", force.delete_others, after=["etcd"], retry=ONCE),
-        Task("namespace", "Deleting shoot namespace in Seed", force.delete_namespace, after=["others"]),
+        Task("namespace", "Deleting shoot namespace in Seed", destruction.namespace, after=["others"]),
         Task(
             "namespace-gone",
             "Waiting until shoot namespace in Seed has been deleted",
-            force.wait_for_namespace,
+            destruction.wait_for_namespace,
             after=["namespace"],
             retry=ONCE,
         ),
-        Task("state", "Deleting Shoot State", force.delete_state, after=["namespace-gone"]),
+        Task("state", "Deleting Shoot State", destruction.shoot_state, after=["namespace-gone"]),
     ],
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 from agent.gardenlet.components import kube_apiserver, referenced_resources
 from agent.gardenlet.flow.run import waits_for
@@ -12,6 +13,8 @@ from kube.errors import KindNotServed, NotFound
 from kube.objects import Key, Object, is_deleting, key, spec, uid
 from kube.resources import NAMESPACES, SECRETS, SERVICES
 from kube.runtime.client import Selection
+from kube.runtime.waiting import Waiting
+from process.clusters import Cluster
 
 _MANAGED_SECONDS, _NAMESPACE_SECONDS, _GONE_SECONDS = 600.0, 900.0, 300.0
 _OF_GARDENER = "origin=gardener"
@@ -68,21 +71,39 @@ async def service(operation: ShootOperation) -> None:
     await operation.destroy(f"{kube_apiserver.NAME}-service", [SERVICES.type_meta], seconds=_GONE_SECONDS)
 
 
-async def namespace(operation: ShootOperation) -> None:
+# --- the end, of both kinds of deletion
+
+
+class Leaving(Protocol):
+    """A Shoot of which nothing but its namespace is left."""
+
+    @property
+    def name(self) -> Key: ...
+    @property
+    def technical_id(self) -> str: ...
+    @property
+    def seed(self) -> Cluster: ...
+    @property
+    def garden(self) -> Cluster: ...
+    @property
+    def waiting(self) -> Waiting: ...
+
+
+async def namespace(shoot: Leaving) -> None:
     """Raises KubeError."""
     with suppress(NotFound):
-        await operation.seed.client.delete(NAMESPACES, operation.technical_id)
+        await shoot.seed.client.delete(NAMESPACES, shoot.technical_id)
 
 
-async def wait_for_namespace(operation: ShootOperation) -> None:
+async def wait_for_namespace(shoot: Leaving) -> None:
     """Raises NotInTimeError, KubeError."""
-    name = Key("", operation.technical_id)
-    await operation.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
+    name = Key("", shoot.technical_id)
+    await shoot.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
 
 
-async def shoot_state(operation: ShootOperation) -> None:
+async def shoot_state(shoot: Leaving) -> None:
     """What was saved of it in the garden. Raises KubeError."""
-    name = operation.name
-    if await operation.garden.client.find(SHOOT_STATES, name.name, namespace=name.namespace) is not None:
+    name = shoot.name
+    if await shoot.garden.client.find(SHOOT_STATES, name.name, namespace=name.namespace) is not None:
         with suppress(NotFound):
-            await operation.garden.client.delete(SHOOT_STATES, name.name, namespace=name.namespace)
+            await shoot.garden.client.delete(SHOOT_STATES, name.name, namespace=name.namespace)

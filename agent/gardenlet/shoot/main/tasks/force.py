@@ -18,7 +18,6 @@ from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import ALL_EXTENSIONS, BACKUP_BUCKETS, BACKUP_ENTRIES
-from gardener.api.garden import SHOOT_STATES
 from gardener.api.kinds import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
@@ -37,7 +36,6 @@ from kube.resources import (
     DEPLOYMENTS,
     INGRESSES,
     JOBS,
-    NAMESPACES,
     PODS,
     SECRETS,
     SERVICES,
@@ -66,7 +64,6 @@ _TIMES = {
 _MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
 _WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
 _OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
-_NAMESPACE_SECONDS = 900.0
 _MOST_REMEMBERED = 50
 
 
@@ -171,26 +168,6 @@ async def delete_others(removal: Removal) -> None:
             await _delete(removal, resource, each)
     for resource in (*_WORKLOADS, *_OTHERS):
         await _remove(removal, resource, seconds=removal.patience.objects)
-
-
-async def delete_namespace(removal: Removal) -> None:
-    """Raises KubeError."""
-    with suppress(NotFound):
-        await removal.seed.client.delete(NAMESPACES, removal.technical_id)
-
-
-async def wait_for_namespace(removal: Removal) -> None:
-    """Raises NotInTimeError, KubeError."""
-    name = Key("", removal.technical_id)
-    await removal.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
-
-
-async def delete_state(removal: Removal) -> None:
-    """What was saved of it in the garden. Raises KubeError."""
-    name = removal.name
-    if await removal.garden.client.find(SHOOT_STATES, name.name, namespace=name.namespace) is not None:
-        with suppress(NotFound):
-            await removal.garden.client.delete(SHOOT_STATES, name.name, namespace=name.namespace)
 
 
 # --- objects of one kind
