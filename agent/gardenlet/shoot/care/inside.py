@@ -4,6 +4,7 @@ Nothing is watched there and nothing kept but what the check came to: lists are 
 is removed on the way.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,7 +35,7 @@ from kube.resources import (
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.events import EventRecorder
 
-_PROBE_SECONDS = 10.0
+_PROBE_SECONDS, _INSPECTION_SECONDS = 10.0, 60.0
 KUBECONFIG_SECONDS = 3600.0
 """For which a kubeconfig that works is not read again."""
 _PAGE = 100
@@ -74,7 +75,10 @@ class Inspection:
     async def inspect(self, namespace: str, rolled_out: Object, shoot: Object) -> Inside:
         """What can't be listed is said in the result."""
         try:
-            async with self.clusters.use(namespace, checked_within=KUBECONFIG_SECONDS) as cluster:
+            async with (
+                asyncio.timeout(_INSPECTION_SECONDS),
+                self.clusters.use(namespace, checked_within=KUBECONFIG_SECONDS) as cluster,
+            ):
                 client = cluster.client
                 webhooks = [each async for each in self._webhooks(client, namespace, shoot)]
                 converted = [each async for each in _converted(client)]
@@ -83,6 +87,8 @@ class Inspection:
                 await self._collect(client, shoot, nodes)
         except (NoConnectionError, KubeError) as error:
             return Inside(problem=str(error))
+        except TimeoutError:
+            return Inside(problem=f"its objects were not listed within {_INSPECTION_SECONDS:g} s")
         return Inside(webhooks=webhooks, converted=converted, nodes=nodes, tunnels=tunnels)
 
     def forget(self, namespace: str) -> None:
