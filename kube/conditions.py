@@ -50,7 +50,7 @@ def _following(old: Mapping[str, Any], wanted: Condition, *, now: datetime) -> O
     if wanted.codes:
         said["codes"] = list(wanted.codes)
     kept_status = old.get("status") == wanted.status
-    kept_words = all(old.get(name) == said.get(name) for name in ("reason", "message", "codes"))
+    kept_words = all((old.get(name) or None) == said.get(name) for name in ("reason", "message", "codes"))
     moment = format_time(now)
     return {
         "type": wanted.type,

@@ -270,9 +270,8 @@ class Images:
         str, setting("Image of the resource manager of the seed; needed where it is deployed.")
     ] = ""
     kubernetes: Annotated[
-        str,
-        setting("Where the images of Kubernetes are: in front of `/kube-apiserver` and the like.", zero_is_unset=True),
-    ] = "registry.k8s.io"
+        str, setting("Where the images of Kubernetes are: before `/kube-apiserver` and the like; needed for Shoots.")
+    ] = ""
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
     etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
     ingress_default_backend: Annotated[

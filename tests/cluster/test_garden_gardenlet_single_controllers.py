@@ -36,18 +36,10 @@ _EXTENSIONS = {
 _INSTALLATIONS = {"controllerinstallations", "controllerregistrations"}
 _CARE = {
     *("backupentries", "containerruntimes", "controlplanes", "extensions", "infrastructures", "networks"),
-    *(
-        "operatingsystemconfigs",
-        "workers",
-        "clusters",
-        "deployments",
-        "statefulsets",
-        "etcds",
-        "leases",
-        "managedresources",
-    ),
+    *("operatingsystemconfigs", "workers", "clusters", "deployments", "statefulsets", "etcds", "managedresources"),
     *("pods", "secrets", "shoots"),
 } | _INSTALLATIONS
+"""Beside Leases, which the audit leaves out."""
 EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "backupBucket": ({"backupbucket"}, {"backupbuckets", "backupentries"}),
     "backupEntry": ({"backupentry"}, {"backupbuckets", "backupentries", "clusters"}),

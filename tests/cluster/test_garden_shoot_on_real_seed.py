@@ -155,7 +155,8 @@ class RealSeed:
     async def gardenlet(self, detours: ShootsAt) -> AsyncIterator[Context]:
         account = account_of(self.cluster, GARDENLET_ACCOUNT)
         of_garden = self.seeds.garden.gardenlet_kubeconfig(self.seeds.name)
-        config = gardenlet_config(self.seeds.name, images=Images(resource_manager="registry.example.com/rm:v1"))
+        images = Images(resource_manager="registry.example.com/rm:v1", kubernetes="registry.example.com/k8s")
+        config = gardenlet_config(self.seeds.name, images=images)
         async with connected(of_garden) as garden, connected(account) as client:
             context = await gardenlet_context(garden=garden, seed=client, config=config, clusters=detours)
             async with gardenlet_at_work(context, declare):

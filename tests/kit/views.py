@@ -66,6 +66,9 @@ metadata:
     worker.gardener.cloud/gardener-node-agent-secret-name: agent
     resources.gardener.cloud/history-of: name
     security.gardener.cloud/purpose: workload-identity-token-requestor
+    care.gardener.cloud/condition-type: ControlPlaneHealthy
+    name: ca
+    valid-until-time: '1800000000'
   annotations:
     gardener.cloud/description: Allows traffic.
     resources.gardener.cloud/origin: cluster:ns/name
@@ -155,6 +158,7 @@ spec:
   shootRef: {name: shoot}
   class: seed
   shoot:
+    metadata: {name: shoot, namespace: ns, uid: uid}
     spec: {networking: {nodes: 10.0.0.0/16, pods: 10.1.0.0/16, services: 10.2.0.0/16, ipFamilies: [IPv4]}}
     status: {networking: {nodes: [10.0.0.0/16], pods: [10.1.0.0/16], services: [10.2.0.0/16]}}
   seedName: seed
@@ -187,6 +191,7 @@ status:
   seedName: seed
   phase: Running
   reason: NodeLost
+  lastError: no backup
   conditions:
   - {type: Ready, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
   - {type: Complete, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}

@@ -20,7 +20,7 @@ from agent.gardenlet.shoot.care.rules.observed import (
     Probe,
     Report,
     WebhookFinding,
-    part_of,
+    of_etcd,
 )
 from config.gardenlet.controllers import ShootCare, StaleExtensionHealthChecks
 from kube.clock import format_time
@@ -349,5 +349,5 @@ def vars_of(condition: Condition) -> Object:
 )
 def test_etcds(status_: Object, problem: str) -> None:
     meta = {"namespace": NAMESPACE, "name": "main", "generation": 2, "labels": {"gardener.cloud/role": "controlplane"}}
-    kept = part_of({"kind": "Etcd", "metadata": meta, "spec": {"replicas": 3}, "status": status_})
+    kept = of_etcd({"metadata": meta, "spec": {"replicas": 3}, "status": status_})
     assert (kept.role, kept.replicas, kept.problem) == ("controlplane", 3, problem)

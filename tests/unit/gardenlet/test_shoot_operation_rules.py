@@ -92,7 +92,7 @@ def test_operation(shoot: Object, expected: str) -> None:
     ],
 )
 def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, said: str) -> None:
-    config = GardenletConfiguration(images=Images(resource_manager="image"))
+    config = GardenletConfiguration(images=Images(resource_manager="image", kubernetes="k8s"))
     found = unsupported(config, _shoot(provider={"type": "local", "workers": workers}), kind)
     assert found.startswith(said) if said else not found
 

@@ -22,7 +22,8 @@ HEALTHY = Condition("ResourcesHealthy", "True", "ResourcesHealthy", "All resourc
 
 def stored(condition: Condition, *, since: str = THEN) -> Object:
     times = {"lastTransitionTime": since, "lastUpdateTime": since}
-    return {"status": {"conditions": [APPLIED, {**asdict(condition), **times}]}}
+    said = {name: value for name, value in asdict(condition).items() if value}
+    return {"status": {"conditions": [APPLIED, {**said, **times}]}}
 
 
 def service(message: str) -> Condition:

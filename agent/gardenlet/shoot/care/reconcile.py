@@ -124,7 +124,11 @@ class Reconciler:
             self._inspected.pop(namespace, None)
             return self._observed(namespace, shoot, rolled_out, Probe(ApiServer.NOT_RUNNING), None)
         found = await probe(self.clusters, namespace, key(shoot))
-        inside = await self._inside(namespace, shoot, rolled_out) if found.api_server is ApiServer.HEALTHY else None
+        if found.api_server is ApiServer.HEALTHY:
+            inside: Inside | None = await self._inside(namespace, shoot, rolled_out)
+        else:  # what was there before is still there
+            known = self._inspected.get(namespace)
+            inside = None if known is None else known.inside
         return self._observed(namespace, shoot, rolled_out, found, inside)
 
     async def _inside(self, namespace: str, shoot: Object, rolled_out: Object) -> Inside:

@@ -13,7 +13,16 @@ from typing import Any
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.care.rules.conditions import API_SERVER
 from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
-from agent.gardenlet.shoot.care.rules.observed import CONTROL_PLANE, MONITORING, Heartbeat, Part, Report, part_of
+from agent.gardenlet.shoot.care.rules.observed import (
+    CONTROL_PLANE,
+    MONITORING,
+    Heartbeat,
+    Part,
+    Report,
+    of_deployment,
+    of_etcd,
+    of_stateful_set,
+)
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
 from gardener import keys
 from gardener.api import extensions
@@ -155,8 +164,8 @@ def _index(of: Callable[[Any], Iterable[str]]) -> tuple[tuple[str, Callable[[Any
 
 CLUSTERS_VIEW = View(extensions.CLUSTERS, _rolled_out)
 DEPLOYMENTS_VIEW, STATEFUL_SETS_VIEW, ETCDS_VIEW = (
-    View(each, part_of, label_selector=_ROLES, indexes=_index(_namespace_of_part))
-    for each in (DEPLOYMENTS, STATEFUL_SETS, ETCDS)
+    View(each, project, label_selector=_ROLES, indexes=_index(_namespace_of_part))
+    for each, project in ((DEPLOYMENTS, of_deployment), (STATEFUL_SETS, of_stateful_set), (ETCDS, of_etcd))
 )
 MANAGED_RESOURCES_VIEW = View(MANAGED_RESOURCES, _managed_resource, indexes=_index(_namespace_of))
 AUTHORITIES_VIEW = View(

@@ -141,7 +141,8 @@ class ShootOperation:
 
     def image_of_kubernetes(self, program: str) -> str:
         """Of one of its own programs, in the Shoot's version."""
-        return f"{self.config.images.kubernetes}/{program}:v{self.version}"
+        where = self.config.images.kubernetes
+        return f"{where}/{program}:v{self.version}" if where else f"{program}:v{self.version}"
 
     # --- tasks that an annotation of the Shoot asks for
 

@@ -23,18 +23,14 @@ NOT_CHECKED = "ConstraintNotChecked"
 
 def constraints(observed: Observed) -> list[Condition]:
     """All of them; those that are shown only if there is something to say are among them."""
-    authorities = _authorities(observed)
-    match observed.probe.api_server:
-        case ApiServer.NOT_RUNNING:
-            found = [Condition(each, "False", NOT_CHECKED, _NOT_RUNNING) for each in _OF_WEBHOOKS]
-            return [authorities, *found]
-        case ApiServer.HEALTHY if observed.inside is not None and not observed.inside.problem:
-            inside = observed.inside
-            found = [_webhooks(each, inside.webhooks) for each in _OF_WEBHOOKS]
-            return [authorities, _converted(inside.converted), *found]
-    message = observed.probe.message or (observed.inside.problem if observed.inside else "nothing is listed yet")
-    unknown = f"Could not initialize Shoot client for constraints check: {message}"
-    return [authorities, *(not_checked(each, unknown) for each in _OF_WEBHOOKS)]
+    authorities, inside = _authorities(observed), observed.inside
+    if observed.probe.api_server is ApiServer.NOT_RUNNING:
+        return [authorities, *(Condition(each, "False", NOT_CHECKED, _NOT_RUNNING) for each in _OF_WEBHOOKS)]
+    if inside is None or inside.problem:
+        problem = observed.probe.message or (inside.problem if inside else "nothing is listed yet")
+        unknown = f"Could not initialize Shoot client for constraints check: {problem}"
+        return [authorities, *(not_checked(each, unknown) for each in _OF_WEBHOOKS)]
+    return [authorities, _converted(inside.converted), *(_webhooks(each, inside.webhooks) for each in _OF_WEBHOOKS)]
 
 
 def _webhooks(of_type: str, found: Iterable[WebhookFinding]) -> Condition:

@@ -10,12 +10,14 @@ from gardener.api.druid import ETCDS
 from gardener.error_codes import codes_in
 from gardener.extension_contract import observed_generation
 from gardener.health.checks import deployment, stateful_set
-from gardener.health.checks.rule import CheckError, Rule, outdated_generation
+from gardener.health.checks.rule import CheckError, outdated_generation
 from kube.objects import Key, Object, annotations, integer, is_deleting, key, labels, mapping, spec, text
 from kube.resources import DEPLOYMENTS, STATEFUL_SETS
 
 CONTROL_PLANE, MONITORING = "controlplane", "monitoring"
 """Values of the label `gardener.cloud/role`."""
+_LONGEST_PROBLEM = 1000
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,27 +39,28 @@ class Part:
     codes: tuple[str, ...] = ()
 
 
-def part_of(obj: Object) -> Part:
-    """A projection: what is kept of an object."""
-    return Part(
-        kind=obj["kind"],
-        name=key(obj),
-        role=labels(obj).get(keys.ROLE, ""),
-        replicas=integer(spec(obj).get("replicas", 1)),
-        is_deleting=is_deleting(obj),
-        problem=_PROBLEMS[obj["kind"]](obj),
-        codes=tuple(codes_in(text(mapping(obj.get("status")).get("lastError")))),
-    )
+def _projection(kind: str, problem_of: Callable[[Object], str | None]) -> Callable[[Object], Part]:
+    """What is kept of the objects of a kind."""
+
+    def project(obj: Object) -> Part:
+        return Part(
+            kind=kind,
+            name=key(obj),
+            role=labels(obj).get(keys.ROLE, ""),
+            replicas=integer(spec(obj).get("replicas", 1)),
+            is_deleting=is_deleting(obj),
+            problem=_checked(problem_of, obj)[:_LONGEST_PROBLEM],
+            codes=tuple(codes_in(text(mapping(obj.get("status")).get("lastError")))),
+        )
+
+    return project
 
 
-def _by_rule(rule: Rule) -> Callable[[Object], str]:
-    def problem(obj: Object) -> str:
-        try:
-            return rule.health(obj) or ""
-        except CheckError as error:
-            return str(error)
-
-    return problem
+def _checked(problem_of: Callable[[Object], str | None], obj: Object) -> str:
+    try:
+        return problem_of(obj) or ""
+    except CheckError as error:
+        return str(error)
 
 
 def _of_etcd(etcd: Object) -> str:
@@ -74,11 +77,9 @@ def _of_etcd(etcd: Object) -> str:
     return f'etcd "{name}" is not ready yet' + (f" ({said})" if said else "")
 
 
-_PROBLEMS = {
-    DEPLOYMENTS.kind: _by_rule(deployment.RULE),
-    STATEFUL_SETS.kind: _by_rule(stateful_set.RULE),
-    ETCDS.kind: _of_etcd,
-}
+of_deployment = _projection(DEPLOYMENTS.kind, deployment.health)
+of_stateful_set = _projection(STATEFUL_SETS.kind, stateful_set.health)
+of_etcd = _projection(ETCDS.kind, _of_etcd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,13 @@ from kube.objects import Object, spec
 
 def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str:
     """Why an operation can't be carried out; empty: it can. Args: kind: of operation."""
-    if not config.images.resource_manager and config.local_profile is None and kind != DELETE:
-        return "images.resourceManager is not set in the configuration of the gardenlet; set it"
+    if config.local_profile is None and kind != DELETE:
+        for field, image in (
+            ("resourceManager", config.images.resource_manager),
+            ("kubernetes", config.images.kubernetes),
+        ):
+            if not image:
+                return f"images.{field} is not set in the configuration of the gardenlet; set it"
     if kind in {MIGRATE, RESTORE}:
         return "Shoots can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
     if workers(spec(shoot)):
