@@ -35,6 +35,10 @@ def selector(identity: str) -> str:
     return f"{MANAGED_BY}={SECRETS_MANAGER},{IDENTITY}={identity}"
 
 
+PERSISTED = f"{selector(GARDENLET)},{PERSIST}=true"
+"""Selects the Secrets that move together with a Shoot."""
+
+
 def checksum_of_config(described: Mapping[str, Any]) -> str:
     """Of its JSON, without what is empty: a field that a later release adds changes no name."""
     text = json.dumps(_without_empty(described), sort_keys=True, separators=(",", ":"))

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from agent.gardenlet.context import Context
+from agent.gardenlet.secrets_manager.rules import labels as names
 from agent.gardenlet.shoot.care.rules.conditions import API_SERVER
 from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
 from agent.gardenlet.shoot.care.rules.observed import (
@@ -124,7 +125,7 @@ class _Authority:
 
 
 def _authority(secret: Object) -> _Authority | None:
-    name, written = labels(secret).get("name", ""), labels(secret).get("valid-until-time", "")
+    name, written = (labels(secret).get(each, "") for each in (names.NAME, names.VALID_UNTIL))
     if name != "ca" and not name.startswith("ca-"):
         return None
     readable = written.isascii() and written.isdecimal() and len(written) <= _DIGITS
@@ -172,7 +173,7 @@ AUTHORITIES_VIEW = View(
     SECRETS,
     _authority,
     form=Form.METADATA,
-    label_selector="managed-by=secrets-manager,manager-identity=gardenlet,persist=true",
+    label_selector=names.PERSISTED,
     indexes=_index(_namespace_of_authority),
 )
 HEARTBEATS_VIEW = View(LEASES, _renewed, field_selector=f"metadata.name={_HEARTBEAT}")

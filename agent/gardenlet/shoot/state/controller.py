@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.context import Context
+from agent.gardenlet.secrets_manager.rules.labels import PERSISTED
 from agent.gardenlet.shoot.state import rules
 from agent.gardenlet.views import shoots_view
 from gardener.api import extensions
@@ -34,7 +35,6 @@ NAME = "shoot-state"
 _NOT_YET_SECONDS = 600.0
 _EARLIER, _SPREAD = 900.0, 1800.0
 """Seconds by which the next time is earlier than the period says, and over which it is spread from there."""
-_PERSISTED = "managed-by=secrets-manager,manager-identity=gardenlet,persist=true"
 _KINDS = (
     extensions.CONTAINER_RUNTIMES,
     extensions.CONTROL_PLANES,
@@ -105,7 +105,7 @@ class Reconciler:
         await self.garden.create(SHOOT_STATES, {**SHOOT_STATES.type_meta, "metadata": meta, "spec": wanted})
 
     async def _state(self, shoot: Object, namespace: str) -> Object:
-        secrets = await self.seed.list(SECRETS, Selection(namespace=namespace, label_selector=_PERSISTED))
+        secrets = await self.seed.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
         found = [each for kind in _KINDS for each in await self._all(kind, namespace)]
         data = {}
         for extension in found:

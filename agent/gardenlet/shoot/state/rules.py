@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from agent.gardenlet.secrets_manager.rules import persisted
 from gardener.garden.shoots import last_operation, operation_of
 from gardener.keys import TIMESTAMP
 from gardener.operations import CREATE, MIGRATE, RESTORE
@@ -53,7 +54,7 @@ def state(
 
     Raises: TooLarge.
     """
-    gardener = [_secret(each) for each in sorted(secrets, key=key)]
+    gardener = persisted.entries(secrets)
     if machines is not None:
         gardener.append({"name": "machine-state", "type": "machine-state", "data": _packed(machines)})
     found: Object = {"gardener": gardener, "extensions": [], "resources": []}
@@ -94,10 +95,6 @@ def machines(deployments: Sequence[Object], sets: Sequence[Object], all_machines
 
 def _owner(obj: Object) -> str:
     return next((text(each.get("name")) for each in mappings(metadata(obj).get("ownerReferences"))), "")
-
-
-def _secret(secret: Object) -> Object:
-    return {"name": key(secret).name, "type": "secret", "labels": labels(secret), "data": mapping(secret.get("data"))}
 
 
 def _extension(obj: Object) -> Object | None:
