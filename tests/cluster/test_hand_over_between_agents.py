@@ -308,28 +308,42 @@ def test_an_object_that_is_no_longer_about_to_be_claimed_is_deleted(pair: Pair) 
 
 
 def looks(pair: Pair, audit: Audit, *, since: int) -> list[tuple[str, int]]:
-    """The lists of all namespaces by which the giver looks at ManagedResources and Secrets that it does not watch."""
+    """The lists of all namespaces by which the giver looks at ManagedResources and Secrets that it does not watch.
+
+    Without further pages, of which there are as many as other tests have made objects.
+    """
     return [
         (call.resource, call.status)
         for call in audit.calls(since=since, namespace="", verbs=("list",))
-        if call.user == pair.users[0] and call.resource in {"managedresources", "secrets"}
+        if call.user == pair.users[0]
+        and call.resource in {"managedresources", "secrets"}
+        and "continue=" not in call.uri
     ]
 
 
-_LOOK = [("managedresources", 200), ("secrets", 200)]
-_REFUSED = [("managedresources", 403)]
+_LOOK = {("managedresources", 200), ("secrets", 200)}
+_REFUSED = {("managedresources", 403)}
 
 
 @pytest.mark.parametrize(
-    ("pair", "expected"),
-    [(by_class.__name__, []), (by_namespace.__name__, [*_LOOK, *_LOOK]), (by_namespace_blindly.__name__, _REFUSED)],
+    ("pair", "expected", "most"),
+    [
+        (by_class.__name__, set(), 0),
+        # One for each of both passes, and more while ManagedResources of other tests are at work.
+        (by_namespace.__name__, _LOOK, 18),
+        (by_namespace_blindly.__name__, _REFUSED, 1),
+    ],
     indirect=["pair"],
 )
-def test_what_a_look_at_others_costs(pair: Pair, expected: list[tuple[str, int]], audit: Audit) -> None:
+def test_a_look_at_others_serves_all_that_is_removed(
+    pair: Pair, expected: set[tuple[str, int]], most: int, audit: Audit
+) -> None:
     names = [f"a-{number}" for number in range(20)]
     pair.giver.apply("from", *map(pair.obj, names))
     mark = audit.mark()
     for left in (names[:10], names[:1]):
         pair.giver.write_secret("from", *map(pair.obj, left))
         pair.giver.until(lambda left=left: pair.giver.listed("from") == set(left), "the others to go")  # type: ignore[misc]
-    pair.giver.until(lambda: looks(pair, audit, since=mark) == expected, "the looks in the audit log")
+    found = looks(pair, audit, since=mark)
+    assert set(found) == expected
+    assert len(found) <= most
