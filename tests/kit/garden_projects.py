@@ -17,7 +17,7 @@ import orjson
 
 from agent.controller_manager.project.lifecycle.reconcile import READY, TERMINATING
 from gardener.api.garden import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
-from gardener.keys import SECRET_BINDING_REFERENCE
+from gardener.keys import SECRET_BINDING_REFERENCE, SHOOT_STATUS
 from kit.crash.sweep import comparable
 from kit.eventually import no_problem
 from kit.garden import CONFIRMED, Garden
@@ -122,10 +122,9 @@ class Projects:
 
     async def _unnoticed(self) -> str:
         """Once a Project is to go, it is too late."""
-        project = self._garden.get(PROJECTS, self.place.name)
-        return (
-            "" if at(project, "status", "lastActivityTimestamp") else f"the Shoot of {self.place.name} is not noticed"
-        )
+        project, shoot = self._garden.get(PROJECTS, self.place.name), self.place.get(SHOOTS, "s")
+        is_noticed = at(project, "status", "lastActivityTimestamp") and SHOOT_STATUS in labels(shoot)
+        return "" if is_noticed else f"the Shoot of {self.place.name} is not noticed"
 
     async def until_filled(self) -> None:
         async def problem() -> str:

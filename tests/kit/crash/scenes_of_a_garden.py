@@ -146,6 +146,8 @@ class ObjectsGoWithTheirUsers(UseScene):
 class ExtensionScene(SharedScene):
     """A Seed needs the extension of the place, and another one that says so itself."""
 
+    spare = 2
+    """Each installation once more: who has not seen the registration without its finalizer takes it for another one."""
     declare = (
         declare_seed_secrets,
         declare_installations,
