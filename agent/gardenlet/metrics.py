@@ -9,6 +9,7 @@ from prometheus_client import Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from agent.gardenlet.shoot_metrics import ShootCollector
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.gardenlet import COMPONENT
 from kube.clock import utc_now
@@ -31,6 +32,12 @@ gardenlet_flow_task_duration_seconds = Histogram(
     "How long a task of a flow ran, whether it succeeded or failed, with its waits and pauses.",
     ("flow", "task"),
     buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800),
+)
+gardenlet_flow_duration_seconds = Histogram(
+    "gardenlet_flow_duration_seconds",
+    "How long a flow ran, with all waits of its tasks.",
+    ("flow", "result"),
+    buckets=(1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200),
 )
 gardenlet_chart_rendering_duration_seconds = Histogram(
     "gardenlet_chart_rendering_duration_seconds",
@@ -75,6 +82,7 @@ class Collectors:
 
     tokens: TokenCollector = field(default_factory=partial(TokenCollector, COMPONENT.metrics_prefix))
     identity_tokens: IdentityTokenCollector = field(default_factory=IdentityTokenCollector)
+    shoots: ShootCollector = field(default_factory=ShootCollector)
 
     def all(self) -> Sequence[Collector]:
-        return [self.tokens, self.identity_tokens]
+        return [self.tokens, self.identity_tokens, self.shoots]

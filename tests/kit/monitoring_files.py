@@ -44,6 +44,7 @@ TOKENS = TokenCollector(COMPONENT.metrics_prefix)
 TOKENS.follow(tuple)
 OF_GARDENLETS = gardenlet_metrics.Collectors()
 OF_GARDENLETS.tokens.follow(tuple)
+OF_GARDENLETS.shoots.follow(tuple)
 COMPUTED = (
     GardenCollector(tuple),
     ManagedResourceCollector(),

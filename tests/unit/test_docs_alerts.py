@@ -2,15 +2,24 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from kit.monitoring_files import rules_text
+from kit.monitoring_files import MONITORED, rules_text
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
-RULES = yaml.safe_load(rules_text())["groups"]
+MONITORING = (DOCS / "monitoring.md").read_text()
+ALL = [
+    (group["name"], rule)
+    for each in MONITORED
+    for group in yaml.safe_load(rules_text(each))["groups"]
+    for rule in group["rules"]
+]
+RULES = [rule for _, rule in ALL if f"#### {rule['alert']}\n" in MONITORING]
+"""Those that are explained by themselves."""
 
 
 def flat(text: str) -> str:
@@ -37,33 +46,40 @@ THRESHOLDS = {
     "ResourceManagerWebhookSlow": ("> 1", "One of a hundred requests takes more than a second"),
     "ResourceManagerCertificateNotRenewed": ("< 4 * 86400", "within four days"),
     "ResourceManagerCertificateExpiring": ("< 86400", "within a day"),
+    "GardenletShootOperationLong": ("> 7200", "more than two hours"),
 }
 """By alert: what its expression contains, and how the document says it."""
 
 
 @pytest.mark.parametrize("alert", THRESHOLDS)
 def test_the_threshold_of_an_alert_is_that_of_its_rule(alert: str) -> None:
-    (rule,) = (rule for group in RULES for rule in group["rules"] if rule["alert"] == alert)
+    (rule,) = (rule for rule in RULES if rule["alert"] == alert)
     expression, text = THRESHOLDS[alert]
     assert expression in flat(rule["expr"])
-    section = (DOCS / "monitoring.md").read_text().partition(f"#### {alert}\n")[2].partition("\n#")[0]
-    assert text in flat(section)
+    assert text in flat(section(alert))
 
 
-@pytest.mark.parametrize("group", RULES, ids=lambda group: group["name"])
-def test_the_severity_of_an_alert_is_that_of_its_rule(group: dict[str, list[dict[str, dict[str, str]]]]) -> None:
-    text = (DOCS / "monitoring.md").read_text()
-    for rule in group["rules"]:
-        assert f"#### {rule['alert']}\n\n*{rule['labels']['severity'].capitalize()}.*" in text
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_the_severity_of_an_alert_is_that_of_its_rule(rule: dict[str, Any]) -> None:
+    assert section(rule["alert"]).startswith(f"\n*{rule['labels']['severity'].capitalize()}.*")
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [rule for group in RULES for rule in group["rules"] if rule.get("for")],
-    ids=lambda rule: rule["alert"],
-)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.get("for")], ids=lambda rule: rule["alert"])
 def test_an_alert_fires_after_the_documented_time(rule: dict[str, str]) -> None:
-    section = (DOCS / "monitoring.md").read_text().partition(f"#### {rule['alert']}\n")[2].partition("\n#")[0]
-    times_in_text = re.findall(r"\bfor (\d+ minutes|half an hour|an hour)\b", flat(section), re.IGNORECASE)
+    times_in_text = re.findall(
+        r"\bfor (\d+ minutes|half an hour|an hour)\b", flat(section(rule["alert"])), re.IGNORECASE
+    )
     times = {"half an hour": "30m", "an hour": "1h"}
     assert {times.get(time) or time.replace(" minutes", "m") for time in times_in_text} <= {rule["for"]}
+
+
+@pytest.mark.parametrize(("group", "rule"), ALL, ids=lambda value: value if isinstance(value, str) else value["alert"])
+def test_the_runbook_of_an_alert_is_a_section_of_the_documentation(group: str, rule: dict[str, Any]) -> None:
+    url = rule["annotations"]["runbook_url"]
+    page, _, anchor = url.removeprefix("https://example.com/docs/").partition("#")
+    headings = re.findall(r"^#+ (.+)$", (DOCS / page).read_text(), re.MULTILINE)
+    assert anchor in {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def section(alert: str) -> str:
+    return MONITORING.partition(f"#### {alert}\n")[2].partition("\n#")[0]

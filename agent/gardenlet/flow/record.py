@@ -103,14 +103,15 @@ class Recording:
         entry.codes = tuple(_cut(each, _LONGEST_CODE) for each in islice(codes, _MOST_CODES))
         return entry.end - (entry.begin or 0.0)
 
-    def close(self, state: State) -> None:
-        """The flow has ended: what still ran is cancelled, and nothing else starts."""
+    def close(self, state: State) -> float:
+        """The flow has ended: what still ran is cancelled, and nothing else starts. Returns seconds that it took."""
         self._state, self._seconds = state, self._elapsed()
         for each in self._entries.values():
             if each.state is State.RUNNING:
                 each.state, each.end = State.CANCELED, self._seconds
             elif each.state is State.WAITING:
                 each.state = State.NOT_STARTED
+        return self._seconds
 
     # --- reading
 

@@ -23,7 +23,7 @@ import structlog
 
 from agent.gardenlet.flow.graph import Graph, O, Snapshot, Task, TaskFailure, Walk
 from agent.gardenlet.flow.record import FlowRecords, Recording, Subject
-from agent.gardenlet.metrics import gardenlet_flow_task_duration_seconds
+from agent.gardenlet.metrics import gardenlet_flow_duration_seconds, gardenlet_flow_task_duration_seconds
 from gardener.flow_reports import State
 from kube.clock import format_duration
 from kube.errors import KubeError, TimedOut
@@ -120,7 +120,9 @@ async def run(
             raise
         raise FlowCanceled(walk.snapshot(), limit=limit) from None
     finally:
-        recording.close(state)
+        seconds = recording.close(state)
+        if record is not None:  # else it is tried without writing
+            gardenlet_flow_duration_seconds.labels(flow=walk.flow, result=state.value).observe(seconds)
     if state is State.FAILED:
         raise FlowFailed(walk.snapshot())
 

@@ -344,6 +344,8 @@ async def test_a_run_is_recorded_with_what_tasks_wait_for_and_how_long_they_took
     assert (third.state, third.after) == (State.NOT_STARTED, ["Task b"])
     labels = {"flow": "Recorded", "task": "b"}
     assert REGISTRY.get_sample_value("gardenlet_flow_task_duration_seconds_count", labels) == 1
+    labels = {"flow": "Recorded", "result": "Failed"}
+    assert REGISTRY.get_sample_value("gardenlet_flow_duration_seconds_count", labels) == 1
 
 
 @given(_cases())

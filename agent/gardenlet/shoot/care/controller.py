@@ -8,6 +8,7 @@ A check costs one request to the Shoot's API server, and now and then a few list
 """
 
 import random
+from collections.abc import Awaitable, Callable
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.care.inside import Inspection
@@ -15,9 +16,9 @@ from agent.gardenlet.shoot.care.reconcile import Reconciler
 from agent.gardenlet.shoot.care.stores import Stores
 from agent.gardenlet.views import shoots_view
 from gardener.api.garden import SHOOTS
-from gardener.garden.shoots import is_current, last_operation
+from gardener.garden.shoots import is_current, last_operation, responsible_seed
 from kube.objects import Key, Object
-from kube.runtime.cache import Change
+from kube.runtime.cache import Change, Store
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, now
 from kube.runtime.queue import CHANGE, RESYNC
@@ -31,6 +32,7 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop(NAME, kind=SHOOTS, workers=settings.concurrent_syncs, time_limit=_LONGEST_SECONDS)
     shoots = loop.watch(garden.caches, shoots_view(context.seed_name), _spread(settings.sync_period))
     names: dict[str, Key] = {}
+    loop.on_start(_counted(loop, context, shoots))
     loop.on_close(context.shoot_clusters.close)
     return loop.reconciled_by(
         Reconciler(
@@ -52,6 +54,23 @@ def declare(context: Context) -> ControlLoop:
             clock=context.clock,
         )
     )
+
+
+def _counted(loop: ControlLoop, context: Context, shoots: Store[Object]) -> Callable[[], Awaitable[None]]:
+    """While the loop runs, Shoots are counted that are this seed's to report."""
+
+    async def follow() -> None:
+        own = context.seed_name
+        unfollow = context.metrics.shoots.follow(
+            lambda: (each for each in shoots.values() if responsible_seed(each) == own)
+        )
+
+        async def end() -> None:
+            unfollow()
+
+        loop.on_close(end)
+
+    return follow
 
 
 def _spread(period: float) -> EventHandler[Object]:
