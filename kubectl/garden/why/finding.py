@@ -1,6 +1,6 @@
 """One statement about an object, and the words that all kinds share."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -129,7 +129,7 @@ def conditions(
     *,
     now: datetime,
     about: str = CONDITION,
-    remedies: dict[str, str] | None = None,
+    remedy_of: Callable[[Object], str] = lambda _: "",
     good_if_false: Mapping[str, Level] = _NONE,
     of_no_interest: Container[str] = (),
 ) -> Iterator[Finding]:
@@ -140,7 +140,7 @@ def conditions(
         field: of its status.
         now: the time.
         about: what a finding is about.
-        remedies: by type.
+        remedy_of: what to do about one of them.
         good_if_false: types that are not good if True; how important they are then.
         of_no_interest: types that are good either way.
     """
@@ -155,7 +155,7 @@ def conditions(
             level=good_if_false.get(kind, Level.PROBLEM),
             about=about,
             text=message.rstrip(": "),
-            remedy=(remedies or {}).get(kind, ""),
+            remedy=remedy_of(each),
             at=time_or_none(changed),
         )
 

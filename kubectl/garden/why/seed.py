@@ -12,6 +12,7 @@ from kube.clock import time_or_none
 from kube.objects import Object, condition, finalizers, is_deleting, key, mappings, spec
 from kube.paths import at
 from kube.resources import Resource
+from kubectl.garden.why import checks
 from kubectl.garden.why.finding import (
     Finding,
     Level,
@@ -27,12 +28,6 @@ from kubectl.garden.why.finding import (
 
 LATE = timedelta(minutes=1)
 """Gardenlets renew their Leases every few seconds."""
-_REMEDIES = {
-    types.GARDENLET_READY: "see whether the gardenlet runs on the Seed, and reaches the garden",
-    types.EXTENSIONS_READY: "see what the ControllerInstallations of the Seed say: kubectl get controllerinstallations",
-    types.BACKUP_BUCKETS_READY: "see the last error of the BackupBucket: kubectl get backupbuckets",
-    types.SEED_SYSTEM_COMPONENTS_HEALTHY: "see the ManagedResources on the Seed: kubectl mr get -A",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +49,7 @@ def findings(seed: Object, around: Around, *, now: datetime) -> Iterator[Finding
     using = [each for each in around.users if each.keys]
     if is_deleting(seed):
         yield from _deletion(seed, using, now)
-    yield from conditions(seed, "conditions", now=now, remedies=_REMEDIES)
+    yield from conditions(seed, "conditions", now=now, remedy_of=checks.of_seed)
     if not mappings(at(seed, "status", "conditions")):
         message = "no conditions yet: neither the gardenlet nor the controller manager has reported on it"
         remedy = "install the gardenlet, and see whether it reaches the garden"
@@ -69,14 +64,14 @@ def _heartbeat(seed: Object, lease: Object | None, now: datetime) -> Finding:
     renewed = time_or_none(spec(lease or {}).get("renewTime"))
     if renewed is None:
         message = f"the gardenlet has never renewed the Lease {LEASE_NAMESPACE}/{key(seed).name}"
-        remedy = _REMEDIES[types.GARDENLET_READY]
+        remedy = checks.GARDENLET
         return Finding(level=Level.PROBLEM, about="heartbeat", text=message, remedy=remedy)
     is_late = now - renewed > LATE
     return Finding(
         level=Level.PROBLEM if is_late else Level.INFO,
         about="heartbeat",
         text=f"the gardenlet was heard of last at {when(renewed, now)}",
-        remedy=_REMEDIES[types.GARDENLET_READY] if is_late else "",
+        remedy=checks.GARDENLET if is_late else "",
         at=renewed,
     )
 
@@ -106,7 +101,7 @@ def _deletion(seed: Object, using: Sequence[Users], now: datetime) -> Iterator[F
     if not using and keys.GARDENER_FINALIZER in present:
         lost = ", which is lost" if is_lost(seed) else ""
         message = f"the deletion{asked} waits for the gardenlet{lost}: it removes what it has put on the Seed"
-        remedy = _REMEDIES[types.GARDENLET_READY] if lost else f"see Events: {command('describe', SEEDS, key(seed))}"
+        remedy = checks.GARDENLET if lost else f"see Events: {command('describe', SEEDS, key(seed))}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     known = {keys.GARDENER_FINALIZER, keys.REGISTRATION_FINALIZER}
     yield from other_finalizers(SEEDS, seed, (name for name in present if name not in known))

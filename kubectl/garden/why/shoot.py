@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from gardener import conditions as types
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.conditions import HIBERNATION_POSSIBLE, constraint
@@ -28,7 +27,7 @@ from kube.objects import (
     text,
 )
 from kube.paths import at, mapping_at
-from kubectl.garden.why import operation
+from kubectl.garden.why import checks, operation
 from kubectl.garden.why import seed as seeds
 from kubectl.garden.why.finding import (
     Finding,
@@ -51,18 +50,6 @@ _LATE = timedelta(minutes=5)
 _MADE_UP_FOR = timedelta(hours=2)
 """For how long the controller manager makes up for what was due, unless it is configured otherwise."""
 _MOST_SEEDS = 50
-_REMEDIES = {
-    types.API_SERVER_AVAILABLE: (
-        "look whether webhooks or clients overload it; if it does not answer at all, ask the operator of its Seed"
-    ),
-    types.CONTROL_PLANE_HEALTHY: "it is restored by itself; if it stays, ask the operator of its Seed",
-    types.OBSERVABILITY_COMPONENTS_HEALTHY: "only monitoring is affected; if it stays, ask the operator of its Seed",
-    types.EVERY_NODE_READY: "see the nodes that the message names: kubectl describe node",
-    types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe",
-    types.HIBERNATION_POSSIBLE: "correct or remove the webhook that the message names, in the Shoot",
-    types.MAINTENANCE_PRECONDITIONS_SATISFIED: "correct or remove the webhook that the message names, in the Shoot",
-}
-"""By type of condition or constraint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +75,9 @@ def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Findin
     yield from operation.silence(shoot, around.seed, around.lease, now)
     yield from operation.ignored(shoot)
     yield from _pending(shoot, now)
-    yield from conditions(shoot, "constraints", now=now, about="constraint", remedies=_REMEDIES)
-    yield from conditions(shoot, "conditions", now=now, remedies=_REMEDIES)
+    remedy_of = checks.of_shoot(shoot)
+    yield from conditions(shoot, "constraints", now=now, about="constraint", remedy_of=remedy_of)
+    yield from conditions(shoot, "conditions", now=now, remedy_of=remedy_of)
     if not is_deleting(shoot):
         yield from _expiration(shoot, around, now)
         yield from _maintenance(shoot, around, now)
