@@ -17,6 +17,7 @@ from kube.errors import KubeError
 from kube.names import dns_label_problems
 from kube.visible_text import LINES, printable
 from localprocesses import assets, helm_program, versions
+from localprocesses.etcdutl_program import ETCDUTL
 from localprocesses.local import LocalProcessError
 
 _EXAMPLES = """
@@ -140,6 +141,7 @@ def _build(options: argparse.Namespace) -> int:
     print(assets.find_or_build(options.kubernetes_version).apiserver.parent)
     if options.kubernetes_version is None and shutil.which("go"):
         helm_program.find_or_build()
+        ETCDUTL.find_or_build()
     return 0
 
 

@@ -17,7 +17,12 @@ def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
     config, seed = base.config, base.clusters["seed"]
     world = World(client=seed.client, state=State(Path(config.state_dir)))
 
-    runner = Runner(seed, Path(config.state_dir), seed_kubeconfig=Path(config.seed_client_connection.kubeconfig))
+    runner = Runner(
+        seed,
+        Path(config.state_dir),
+        seed_kubeconfig=Path(config.seed_client_connection.kubeconfig),
+        recorder=base.clusters.recorder("seed"),
+    )
 
     async def control_loops() -> Sequence[ControlLoop]:
         workers = config.controllers.concurrent_syncs

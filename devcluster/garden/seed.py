@@ -37,6 +37,8 @@ _API_SERVER: Object = {
 GARDENLET, RESOURCE_MANAGER = "gardenlet", "gardener-resource-manager"
 LOCAL_PROVIDER = "local-provider"
 CERTIFICATE_SECRET = "gardenlet-kubeconfig"
+_BACKUP_SECRET = "backup-local"
+"""With the credentials for buckets, of which directories need none."""
 _BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
 _BOOTSTRAPPERS = "system:bootstrappers:gardenlet"
 _READY_SECONDS = 180.0
@@ -82,6 +84,8 @@ class SeedBox:
         self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), _API_SERVER)
         if self.provider is not None:
             self._offer_version()
+            secret = {**SECRETS.type_meta, "metadata": {"name": _BACKUP_SECRET, "namespace": NAMESPACE}}
+            self._garden.api.apply(objects.path(secret), secret)
 
     def _offer_version(self) -> None:
         """Shoots can have the version whose programs are here."""
@@ -170,12 +174,14 @@ def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
         "controllers": {each: {"enabled": False} for each in off},
         "resources": {"capacity": {"shoots": "10"}},
         "localProfile": {},
-        "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible)},
+        "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible, backups=shoots)},
     }
 
 
-def _spec(name: str, *, visible: bool) -> Object:
+def _spec(name: str, *, visible: bool, backups: bool) -> Object:
+    backup = {"provider": "local", "region": "local", "secretRef": {"name": _BACKUP_SECRET, "namespace": NAMESPACE}}
     return {
+        **({"backup": backup} if backups else {}),
         "provider": {"type": "local", "region": "local", "zones": ["a"]},
         "networks": {
             "nodes": NODE_CIDR,

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import yaml
 
+from gardener import operations
 from gardener.api import extensions
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.extension_contract import last_operation
 from kube.errors import KindNotServed, NotFound
 from kube.objects import (
     Key,
@@ -40,6 +42,7 @@ _CLOUD_CONFIG = "cloud-provider-config"
 _NETWORKING = "extension-networking-local"
 _EXTENSION = "extension-local"
 _SOURCE = "source-"
+_ETCD_WITH_BACKUPS = "etcd-main"
 _LOOPBACK = "127.0.0.1"
 
 
@@ -217,7 +220,7 @@ def generated_name(bucket: str) -> str:
 
 async def _make_bucket(world: World, obj: Object) -> Object:
     name = key(obj).name
-    path = world.state.bucket(name)
+    path = world.state.bucket(name, is_new=_is_new(obj))
     if mapping(spec(obj).get("providerConfig")).get("generate") is not True:
         return {}
     data = {"hostPath": base64.b64encode(str(path).encode()).decode()}
@@ -232,6 +235,11 @@ async def _remove_bucket(world: World, obj: Object) -> None:
         await _delete(world, SECRETS, Key(GARDEN, generated_name(name)))
 
 
+def _is_new(obj: Object) -> bool:
+    """Whether it has never been made."""
+    return last_operation(obj).get("type") == operations.CREATE
+
+
 def etcd_backup(entry: str) -> Key:
     """The Secret from which etcd of the Shoot of an entry learns where its backups are."""
     namespace = entry.removeprefix(_SOURCE).rpartition("--")[0]
@@ -240,7 +248,11 @@ def etcd_backup(entry: str) -> Key:
 
 async def _make_entry(world: World, obj: Object) -> Object:
     name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
-    path, secret = world.state.entry(bucket, name), etcd_backup(name)
+    is_restored = last_operation(obj).get("type") == operations.RESTORE
+    path, secret = world.state.entry(bucket, name, is_new=_is_new(obj) or is_restored), etcd_backup(name)
+    if is_restored:
+        # Its etcd does not begin empty: snapshots are there, or will be.
+        (path / _ETCD_WITH_BACKUPS).mkdir(mode=0o700, exist_ok=True)
     namespace = await world.client.find(NAMESPACES, secret.namespace) if secret.namespace else None
     if namespace is None or is_deleting(namespace):
         return {}

@@ -45,7 +45,7 @@ from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 from localprovider.extensions.actuators import Actuator, World
 from localprovider.extensions.simulation import Simulation, simulation_of
-from localprovider.extensions.state import NoNetworkLeft
+from localprovider.extensions.state import BucketAway, NoNetworkLeft
 
 TYPE = "local"
 _SOON = 0.1
@@ -127,7 +127,7 @@ class Reconciler:
                 return Done()
             await self._simulate(obj, simulation)
             fields = await self._act(obj, operation)
-        except (KubeError, ReconcileError, NoNetworkLeft, ValueError, OSError) as error:
+        except (KubeError, ReconcileError, BucketAway, NoNetworkLeft, ValueError, OSError) as error:
             if is_conflict(error):
                 raise
             await self._fail(obj, operation, error)

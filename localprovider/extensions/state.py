@@ -14,6 +14,10 @@ class NoNetworkLeft(Exception):
     """All networks of this computer are taken; the text says what to do."""
 
 
+class BucketAway(Exception):
+    """What is in a bucket can't be reached; the text says what to do."""
+
+
 class State:
     """Args: directory: made when it is needed, readable for its owner alone."""
 
@@ -50,20 +54,29 @@ class State:
 
     # --- buckets
 
-    def bucket(self, name: str) -> Path:
-        """The directory of a bucket, which exists from now on."""
+    def bucket(self, name: str, *, is_new: bool) -> Path:
+        """The directory of a bucket. Raises BucketAway: it was there before."""
         path = self._buckets / name
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path
+        if is_new:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _there(path)
 
-    def entry(self, bucket: str, name: str) -> Path:
-        """The directory of an entry in a bucket, which exists from now on."""
-        path = self.bucket(bucket) / name
-        path.mkdir(mode=0o700, exist_ok=True)
-        return path
+    def entry(self, bucket: str, name: str, *, is_new: bool) -> Path:
+        """The directory of an entry in a bucket. Raises BucketAway: the bucket, or an entry that was there, is not."""
+        path = _there(self._buckets / bucket) / name
+        if is_new:
+            path.mkdir(mode=0o700, exist_ok=True)
+        return _there(path)
 
     def remove_bucket(self, name: str) -> None:
         shutil.rmtree(self._buckets / name, ignore_errors=True)
 
     def remove_entry(self, bucket: str, name: str) -> None:
         shutil.rmtree(self._buckets / bucket / name, ignore_errors=True)
+
+
+def _there(path: Path) -> Path:
+    """What would be made anew in its place would be empty."""
+    if not path.is_dir():
+        raise BucketAway(f"the backup bucket is away: directory {path} is missing; bring it back with what it had")
+    return path

@@ -3,8 +3,12 @@
 from kube.objects import Object
 from kube.objects import condition as found_condition
 
+GOOD = "its process is ready"
 
-def condition(obj: Object, of_type: str, *, is_true: bool, said: str, now: str, reason: str = "") -> Object:
+
+def condition(
+    obj: Object, of_type: str, *, is_true: bool, said: str, now: str, reason: str = "", good: str = GOOD
+) -> Object:
     """The condition; its time is that of before if its status is.
 
     Args:
@@ -14,11 +18,12 @@ def condition(obj: Object, of_type: str, *, is_true: bool, said: str, now: str, 
         said: why it is not true.
         now: RFC 3339.
         reason: empty: after the status.
+        good: what is said while it is true.
     """
     status = "True" if is_true else "False"
     before = found_condition(obj, of_type) or {}
     moment = before.get("lastTransitionTime") if before.get("status") == status else now
-    message = "its process is ready" if is_true else said
+    message = good if is_true else said
     return {
         "type": of_type,
         "status": status,

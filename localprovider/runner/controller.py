@@ -19,9 +19,11 @@ from kube.objects import Key, Object, key, resource_version
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Form
+from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
+from localprovider.runner.backups import ASKED, Backups
 from localprovider.runner.deployments import DeploymentReconciler
 from localprovider.runner.etcds import EtcdReconciler
 from localprovider.runner.namespaces import NamespaceReconciler
@@ -53,12 +55,13 @@ class Runner:
     Args:
         directory: for what is kept on this computer.
         seed_kubeconfig: by which programs talk to the seed.
+        recorder: of Events in the seed.
     """
 
     name = "runner"
 
-    def __init__(self, seed: Cluster, directory: Path, *, seed_kubeconfig: Path) -> None:
-        self._seed, self._seed_kubeconfig = seed, seed_kubeconfig
+    def __init__(self, seed: Cluster, directory: Path, *, seed_kubeconfig: Path, recorder: EventRecorder) -> None:
+        self._seed, self._seed_kubeconfig, self._recorder = seed, seed_kubeconfig, recorder
         self._places = Places(directory / "shoots")
         self._processes = Processes(directory / "run", now=time.monotonic)
         self._session: aiohttp.ClientSession | None = None
@@ -79,7 +82,7 @@ class Runner:
         """Only once it has started."""
         assert self._session is not None
         pods = Pods(self._places, self._processes, self._session)
-        return [self._services(), self._deployments(pods), self._etcds(pods), self._namespaces(pods)]
+        return [self._services(), self._deployments(pods), self._etcds(pods, self._backups()), self._namespaces(pods)]
 
     def _services(self) -> ControlLoop:
         loop, caches = ControlLoop("local-services", kind=SERVICES, workers=_WORKERS), self._seed.caches
@@ -112,18 +115,22 @@ class Runner:
             )
         )
 
-    def _etcds(self, pods: Pods) -> ControlLoop:
+    def _backups(self) -> Backups:
+        return Backups(recorder=self._recorder, clock=self._seed.clock)
+
+    def _etcds(self, pods: Pods, backups: Backups) -> ControlLoop:
         loop = ControlLoop("local-etcds", kind=ETCDS, workers=_WORKERS)
         reconciler = EtcdReconciler(
             client=self._seed.client,
             pods=pods,
             secrets=loop.watch(self._seed.caches, _SECRETS_VIEW),
+            backups=backups,
             is_of_shoot=self._shoots(loop),
             clock=self._seed.clock,
         )
 
         def follow() -> None:
-            asks = any_of(_ASKS, changed(annotation(keys.OPERATION)))
+            asks = any_of(_ASKS, changed(annotation(keys.OPERATION), annotation(ASKED)))
             reconciler.begin(loop.watch(self._seed.caches, View(ETCDS, without_managed_fields), enqueue(when=asks)))
 
         loop.when_served(self._seed.discovery, [ETCDS], follow)

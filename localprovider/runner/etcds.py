@@ -1,11 +1,11 @@
 """One pass over an Etcd: what its operator does, for one member, which is a process.
 
-The data stay when it sleeps, and go with the object. What is asked for is done by the same pass, whether the annotation
-that asks is there or not.
+The data stay when it sleeps, and go with the object; `backups` has what is done if they are lost. What is asked for is
+done by the same pass, whether the annotation that asks is there or not.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gardener import keys
@@ -20,11 +20,13 @@ from kube.objects import (
     is_deleting,
     key,
     mapping,
+    mappings,
     metadata,
     spec,
     string_map,
     text,
 )
+from kube.objects import condition as found_condition
 from kube.paths import mapping_at
 from kube.resources import SECRETS, SERVICES
 from kube.runtime.cache import Store
@@ -35,14 +37,16 @@ from kube.runtime.status import StatusWriter
 from localprocesses.local import HOST
 from localprovider.runner import conditions
 from localprovider.runner.addresses import Here
+from localprovider.runner.backups import ASKED, Backups, Place, has_store, said_of, secret_of
 from localprovider.runner.commands import etcd
+from localprovider.runner.etcd_client import EtcdClient
 from localprovider.runner.pods import Pod, Pods, Standing
 from localprovider.runner.probes import Probe
 from localprovider.runner.volumes import File, MissingSource, content_of
 
 FINALIZER = "druid.gardener.cloud/etcd-druid"
-_MISSING_SECONDS = 1.0
-_READY, _NOT_READY = ("Ready", "AllMembersReady"), "NotReady"
+_MISSING_SECONDS, _LOST_SECONDS = 1.0, 2.0
+_READY, _BACKUP = ("Ready", "AllMembersReady"), "BackupReady"
 _CERTIFICATES = "/certificates"
 _PORTS = (("client", 2379), ("server", 2380), ("backuprestore", 8080))
 
@@ -52,6 +56,7 @@ class EtcdReconciler:
     client: Client
     pods: Pods
     secrets: Store[Object]
+    backups: Backups
     is_of_shoot: Callable[[str], bool]
     """Whether a namespace is."""
     clock: Callable[[], datetime]
@@ -78,18 +83,48 @@ class EtcdReconciler:
             await self.pods.stop(name.namespace, name.name)
             await self._report(found, Standing("", 0.0))
             return Done()
+        lost = await self._prepare(found)
+        if lost:
+            await self._report(found, Standing(lost, _LOST_SECONDS), error=lost)
+            return RequeueAfter(_LOST_SECONDS)
         try:
             standing = await self.pods.run(self._pod(found))
         except MissingSource as error:
             standing = Standing(str(error), _MISSING_SECONDS)
-        await self._report(found, standing)
+        backup = "" if standing.problem else await self._keep(found)
+        await self._report(found, standing, backup=backup)
         return RequeueAfter(standing.wait)
+
+    async def _prepare(self, found: Object) -> str:
+        """Why it may not run; empty: it may."""
+        name, places = key(found), self.pods.places
+        place = Place(own=places.of_pod(name.namespace, name.name), peers=_url("http", self._port(name, "peer")))
+        return await self.backups.prepare(
+            found, place, self.secrets.get(secret_of(found)), lambda: self.pods.stop(name.namespace, name.name)
+        )
+
+    async def _keep(self, found: Object) -> str:
+        """Have snapshots of it. Returns what is wrong."""
+        name, is_asked = key(found), ASKED in annotations(found)
+        certificates = self._here(name).path(_CERTIFICATES)
+        client = EtcdClient(self.pods.session, _url("https", self._port(name, "client")), certificates)
+        problem = await self.backups.keep(found, client, self.secrets.get(secret_of(found)), is_asked=is_asked)
+        if is_asked and not problem:
+            await self._without(found, ASKED)
+        return problem
+
+    def _port(self, name: Key, server: str) -> int:
+        return self.pods.places.port(name.namespace, f"{name.name}-{server}")
+
+    def _here(self, name: Key) -> Here:
+        return Here(self.pods.places.of_pod(name.namespace, name.name) / "root", (), name.namespace, {})
 
     async def _taken_up(self, found: Object) -> Object:
         """Without the annotation that asks for what is done now."""
-        if keys.OPERATION not in annotations(found):
-            return found
-        name, meta = key(found), {"annotations": {keys.OPERATION: None}}
+        return await self._without(found, keys.OPERATION) if keys.OPERATION in annotations(found) else found
+
+    async def _without(self, found: Object, annotation: str) -> Object:
+        name, meta = key(found), {"annotations": {annotation: None}}
         meta["resourceVersion"] = metadata(found)["resourceVersion"]
         written = await self.client.patch(ETCDS, name.name, {"metadata": meta}, namespace=name.namespace)
         self.etcds.observe(written)
@@ -97,19 +132,22 @@ class EtcdReconciler:
 
     def _pod(self, found: Object) -> Pod:
         """Raises MissingSource, LocalProcessError."""
-        name, places = key(found), self.pods.places
-        clients, peers, metrics = (
-            places.port(name.namespace, f"{name.name}-{each}") for each in ("client", "peer", "metrics")
-        )
-        own = places.of_pod(name.namespace, name.name)
-        here = Here(own / "root", (), name.namespace, {})
+        name = key(found)
+        clients, peers, metrics = (self._port(name, each) for each in ("client", "peer", "metrics"))
+        own, here = self.pods.places.of_pod(name.namespace, name.name), self._here(name)
         tls = mapping_at(spec(found), "etcd", "clientUrlTls")
-        authority, server = mapping(tls.get("tlsCASecretRef")), mapping(tls.get("serverTLSSecretRef"))
+        authority, server, client = (
+            mapping(tls.get(each)) for each in ("tlsCASecretRef", "serverTLSSecretRef", "clientTLSSecretRef")
+        )
         files = [
             self._file(name.namespace, authority, text(authority.get("dataKey")) or "ca.crt", "ca/bundle.crt"),
             self._file(name.namespace, server, "tls.crt", "server/tls.crt"),
             self._file(name.namespace, server, "tls.key", "server/tls.key"),
         ]
+        if client:
+            # Of whoever makes snapshots: etcd itself does not read them.
+            paths = ((each, f"client/{each}") for each in ("tls.crt", "tls.key"))
+            files += (replace(self._file(name.namespace, client, *each), is_fixed=False) for each in paths)
         return Pod(
             namespace=name.namespace,
             name=name.name,
@@ -128,9 +166,19 @@ class EtcdReconciler:
             raise MissingSource(f"Secret {name} is not there yet")
         return File(f"{_CERTIFICATES}/{path}", content_of(SECRETS, secret)[field], is_fixed=True)
 
-    async def _report(self, found: Object, standing: Standing) -> None:
+    async def _report(self, found: Object, standing: Standing, *, error: str = "", backup: str = "") -> None:
+        """Args: error: why it may not run. backup: why there is no snapshot."""
         wanted = integer(spec(found).get("replicas"))
         ready, moment = 0 if standing.problem else wanted, format_time(self.clock())
+        said = [
+            conditions.condition(found, each, is_true=not standing.problem, said=standing.problem, now=moment)
+            for each in _READY
+        ]
+        if wanted and has_store(found) and not (standing.problem and not error):
+            problem, good = backup or error, said_of(found)
+            said.append(conditions.condition(found, _BACKUP, is_true=not problem, said=problem, now=moment, good=good))
+        else:
+            said += (each for each in [found_condition(found, _BACKUP)] if each)
         status: Object = {
             "observedGeneration": metadata(found)["generation"],
             "clusterSize": wanted,
@@ -140,13 +188,28 @@ class EtcdReconciler:
             "readyReplicas": ready,
             "ready": not standing.problem,
             "serviceName": _service_name(found),
-            "conditions": [
-                conditions.condition(found, each, is_true=not standing.problem, said=standing.problem, now=moment)
-                for each in _READY
-            ],
-            "lastError": None,
+            "conditions": said,
+            "lastError": error or None,
         }
+        if wanted:
+            status["members"] = _members(found, standing, moment)
         await self.statuses.write(found, status)
+
+
+def _members(found: Object, standing: Standing, moment: str) -> list[Object]:
+    """Once its member was ready, it is listed for ever: then it has data, or has lost them."""
+    before = mappings(mapping(found.get("status")).get("members"))
+    if standing.problem and not before:
+        return []
+    status = "NotReady" if standing.problem else "Ready"
+    is_same = bool(before) and before[0].get("status") == status
+    since = text(before[0].get("lastTransitionTime")) if is_same else moment
+    named = {"name": f"{key(found).name}-0", "role": "Leader"}
+    return [{**named, "status": status, "reason": f"Process{status}", "lastTransitionTime": since}]
+
+
+def _url(scheme: str, port: int) -> str:
+    return f"{scheme}://{HOST}:{port}"
 
 
 def _service_name(found: Object) -> str:

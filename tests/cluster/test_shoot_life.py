@@ -293,7 +293,11 @@ def test_it_goes_when_what_holds_it_is_gone(meadow: Recorded) -> None:
     meadow.remember(DELETE)
     assert meadow.seed.api.raw("GET", NAMESPACES.path(name=TECHNICAL_ID))[0] == 404
     assert meadow.processes() == []
-    assert meadow.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"] == []
+    eventually(
+        lambda: meadow.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"] == [],
+        "the backup entry to go with its owner",
+        seconds=SECONDS,
+    )
 
 
 @pytest.mark.parametrize("name", [CREATE, RECONCILE, HIBERNATE, WAKE, DELETE])

@@ -57,6 +57,7 @@ from localprocesses.versions import NEWEST
 from localprovider.extensions.actuators import ACTUATORS, World
 from localprovider.extensions.controller import declare
 from localprovider.extensions.state import State
+from localprovider.runner.backups import Backups
 from localprovider.runner.controller import Runner
 from localprovider.runner.places import Places
 from localprovider.runner.pods import Pod, Pods, Standing
@@ -236,6 +237,7 @@ class HoldUp:
 class PlayedPods:
     places: Places
     hold_up: HoldUp
+    session: None = None
 
     async def run(self, pod: Pod) -> Standing:
         return Standing("it is held up", 0.02) if pod.name in self.hold_up.held else Standing("", _LONG)
@@ -244,12 +246,22 @@ class PlayedPods:
         pass
 
 
+class PlayedBackups:
+    """Of etcds that have no data."""
+
+    async def prepare(self, *_: object) -> str:
+        return ""
+
+    async def keep(self, *_: object, is_asked: bool) -> str:
+        return ""
+
+
 class PlayedRunner(Runner):
     """Everything of it but the processes."""
 
     def played_control_loops(self, hold_up: HoldUp) -> list[ControlLoop]:
         pods = cast("Pods", PlayedPods(self._places, hold_up))
-        return [self._services(), self._deployments(pods), self._etcds(pods)]
+        return [self._services(), self._deployments(pods), self._etcds(pods, cast("Backups", PlayedBackups()))]
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -392,7 +404,8 @@ async def played_provider(place: ShootsPlace, directory: Path, *, token: str) ->
     async with connected(place.cluster, "local-provider") as client:
         cluster = cluster_of(client)
         world = World(client=client, state=State(directory / "state"))
-        runner = PlayedRunner(cluster, directory, seed_kubeconfig=place.cluster.kubeconfig)
+        recorder = EventRecorder(client, component="local-provider")
+        runner = PlayedRunner(cluster, directory, seed_kubeconfig=place.cluster.kubeconfig, recorder=recorder)
         hold_up = HoldUp()
         loops = [
             *(declare(cluster, actuator, world, workers=5) for actuator in ACTUATORS),

@@ -156,7 +156,7 @@ OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
     "agent/gardenlet/charts/confined.py",  # why helm was not started, to whoever starts it
     "localprocesses/assets.py",  # how far it is
-    "localprocesses/helm_program.py",  # the same
+    "localprocesses/go_program.py",  # the same
     "kubectl/completion.py",  # for a shell
 }
 ESCAPES = re.compile(r"from kube\.visible_text import .*\bprintable\b")

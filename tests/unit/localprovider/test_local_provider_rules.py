@@ -10,7 +10,7 @@ from kube.objects import Key, Object
 from localprovider.extensions.actuators import etcd_backup, record_key
 from localprovider.extensions.reconcile import answer_time, is_to_be_left_alone, operation_on
 from localprovider.extensions.simulation import Simulation, simulation_of
-from localprovider.extensions.state import NoNetworkLeft, State
+from localprovider.extensions.state import BucketAway, NoNetworkLeft, State
 
 FAILED = {"observedGeneration": 2, "lastOperation": {"state": "Failed"}}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -107,13 +107,25 @@ def test_each_owner_has_one_network_until_it_is_freed(tmp_path: Path) -> None:
 
 def test_buckets_are_directories_of_the_owner_alone(tmp_path: Path) -> None:
     state = State(tmp_path)
-    entry = state.entry("b", "e")
+    state.bucket("b", is_new=True)
+    entry = state.entry("b", "e", is_new=True)
     assert entry.is_dir()
     assert entry.stat().st_mode & 0o077 == 0
     state.remove_entry("b", "e")
     assert not entry.exists()
     state.remove_bucket("b")
     assert not (tmp_path / "buckets" / "b").exists()
+
+
+def test_what_was_in_a_bucket_is_never_made_anew(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    with pytest.raises(BucketAway, match="bring it back"):
+        state.bucket("b", is_new=False)
+    with pytest.raises(BucketAway):
+        state.entry("b", "e", is_new=True)
+    state.bucket("b", is_new=True)
+    with pytest.raises(BucketAway, match="b/e is missing"):
+        state.entry("b", "e", is_new=False)
 
 
 def test_names_of_backups_and_records() -> None:

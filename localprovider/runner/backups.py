@@ -1,0 +1,254 @@
+"""Backups of an etcd: what it begins with, and snapshots while it runs.
+
+    has data           it runs with them
+    has lost them      they are made from the newest snapshot that is good; what was written after that is lost
+    snapshots away     it does not run, and the status says why, until they can be read
+    never had any      it begins empty
+
+A snapshot is made at once, then each `deltaSnapshotPeriod`, as the schedule says, and when the annotation asks for one:
+that goes when the snapshot is there. So at most what was written in the last period is lost with the data.
+
+A restored etcd has revisions far beyond those that the lost one can have given out. Whoever knew these reads all anew.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from gardener.garden.cron import parse_cron
+from kube.clock import format_duration, parse_duration
+from kube.objects import Key, Object, key, mapping, mappings, spec, string_map, text
+from kube.paths import at, mapping_at
+from kube.runtime.events import EventRecorder
+from localprocesses.components import ETCD
+from localprocesses.etcdutl_program import ETCDUTL
+from localprocesses.local import LocalProcessError
+from localprovider.runner.etcd_client import EtcdClient, EtcdRefuses
+from localprovider.runner.snapshots import (
+    AsItIs,
+    BucketAway,
+    Directory,
+    Empty,
+    From,
+    NotAtAll,
+    Snapshot,
+    Start,
+    is_due,
+    start_of,
+    unpacked,
+)
+
+ASKED = "local.provider/snapshot"
+"""Annotation of an Etcd that asks for a snapshot, and goes when it is there."""
+_DATABASE = "member/snap/db"
+_BUMP = 1_000_000_000
+_DEFAULT_PERIOD = "5m0s"
+_RESTORE_SECONDS = 300.0
+_MAIN = "main"
+"""Role of the etcd whose data can't be made anew."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an etcd is on this computer. Attributes: own: its directory; peers: URL of its server for members."""
+
+    own: Path
+    peers: str
+
+    @property
+    def data(self) -> Path:
+        return self.own / "data"
+
+    @property
+    def has_data(self) -> bool:
+        return (self.data / _DATABASE).is_file()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Backups:
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    _looked: dict[Key, datetime] = field(default_factory=dict)
+    """When there was nothing new to make a snapshot of."""
+
+    # --- before it runs
+
+    async def prepare(
+        self, etcd: Object, place: Place, secret: Object | None, stop: Callable[[], Awaitable[None]]
+    ) -> str:
+        """Have it find its data. Returns why it may not run; empty: it may.
+
+        Args:
+            etcd: the Etcd.
+            place: where it is.
+            secret: that says where its backups are.
+            stop: ends its process, to be awaited; what has no data any more may not go on.
+        """
+        start = await asyncio.to_thread(_start, etcd, place, secret)
+        match start:
+            case AsItIs():
+                return ""
+            case Empty(lost=lost):
+                if lost:
+                    said = "its data are lost, and it begins empty: it has no backups, as what it holds can be missed"
+                    self.recorder.event(etcd, "Warning", "DataLost", said)
+                return ""
+            case NotAtAll(reason=reason, lost=lost):
+                await stop()
+                if lost:
+                    self.recorder.event(etcd, "Warning", "DataLost", reason)
+                return reason
+            case From(snapshots=snapshots):
+                await stop()
+                return await self._restore(etcd, place, list(snapshots))
+
+    async def _restore(self, etcd: Object, place: Place, snapshots: list[Snapshot]) -> str:
+        """From the first that is good. Returns why that can't be; empty: it is done."""
+        try:
+            program = await asyncio.to_thread(ETCDUTL.find_or_build)
+        except LocalProcessError as error:
+            return f"its data are lost, and no snapshot can be unpacked: {error}"
+        unusable = list[str]()
+        for each in snapshots:
+            problem = await _made_from(each, place, program)
+            if not problem:
+                said = f"its data were lost, and come from {each}; what was written after that is lost"
+                self.recorder.event(etcd, "Warning", "Restored", ". ".join([said, *unusable]))
+                log.warning("Data of an etcd were restored", etcd=str(key(etcd)), snapshot=each.path.name)
+                return ""
+            unusable.append(f"{each} can't be used: {problem}")
+            log.warning("A snapshot can't be used", snapshot=str(each.path), error=problem)
+        remedy = f"put a good one into {snapshots[0].path.parent}, or delete the Shoot"
+        reason = f"its data are lost, and none of {len(snapshots)} snapshots can be used: {unusable[0]}; {remedy}"
+        self.recorder.event(etcd, "Warning", "DataLost", reason)
+        return reason
+
+    # --- while it runs
+
+    async def keep(self, etcd: Object, client: EtcdClient, secret: Object | None, *, is_asked: bool) -> str:
+        """Have a snapshot made if one is due, or asked for. Returns what is wrong; empty: nothing.
+
+        An etcd without a place for backups has none to be made.
+        """
+        try:
+            directory = _directory(etcd, secret)
+            if directory is not None:
+                await self._keep(etcd, client, directory, is_asked=is_asked)
+        except (BucketAway, EtcdRefuses, OSError, ValueError) as error:
+            return f"no snapshot is made: {error}"
+        return ""
+
+    async def _keep(self, etcd: Object, client: EtcdClient, directory: Directory, *, is_asked: bool) -> None:
+        now, name = self.clock(), key(etcd)
+        found = await asyncio.to_thread(directory.snapshots)
+        newest = found[0] if found else None
+        last = max(newest.moment, self._looked.get(name, newest.moment)) if newest else None
+        due = is_due(last=last, now=now, period=period_of(etcd), scheduled=_scheduled(etcd, last))
+        if not due and not is_asked:
+            return
+        revision = await client.revision()
+        if newest is not None and newest.revision == revision and not is_asked:
+            self._looked[name] = now
+            return
+        made = await asyncio.to_thread(directory.place, now, revision)
+        await client.snapshot(made.path)
+        await asyncio.to_thread(directory.prune, now)
+
+
+def has_store(etcd: Object) -> bool:
+    return bool(mapping_at(spec(etcd), "backup", "store"))
+
+
+def said_of(etcd: Object) -> str:
+    """What a condition says while there are backups."""
+    return f"what is lost with its data is at most what was written in {format_duration(period_of(etcd))}"
+
+
+def secret_of(etcd: Object) -> Key:
+    """That says where its backups are."""
+    return Key(key(etcd).namespace, text(at(spec(etcd), "backup", "store", "secretRef", "name")))
+
+
+def _start(etcd: Object, place: Place, secret: Object | None) -> Start:
+    return start_of(
+        has_data=place.has_data,
+        has_run=bool(mappings(mapping(etcd.get("status")).get("members"))),
+        is_needed=string_map(spec(etcd).get("labels")).get("role") == _MAIN,
+        directory=partial(_directory, etcd, secret),
+    )
+
+
+def _directory(etcd: Object, secret: Object | None) -> Directory | None:
+    """Raises BucketAway."""
+    store = mapping_at(spec(etcd), "backup", "store")
+    if not store:
+        return None
+    encoded = string_map(mapping((secret or {}).get("data"))).get("hostPath", "")
+    try:
+        path = base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        path = ""
+    if not path:
+        said = f"the backup bucket is away: Secret {secret_of(etcd)} is not there, or does not say its hostPath"
+        raise BucketAway(f"{said}; the extension object BackupEntry makes it")
+    return Directory(Path(path), text(store.get("prefix")).rpartition("/")[2])
+
+
+def period_of(etcd: Object) -> float:
+    """Seconds."""
+    return parse_duration(text(at(spec(etcd), "backup", "deltaSnapshotPeriod")) or _DEFAULT_PERIOD)
+
+
+def _scheduled(etcd: Object, last: datetime | None) -> datetime | None:
+    schedule = text(at(spec(etcd), "backup", "fullSnapshotSchedule"))
+    return parse_cron(schedule).next(last) if schedule and last is not None else None
+
+
+async def _made_from(snapshot: Snapshot, place: Place, program: Path) -> str:
+    """Data from a snapshot. Returns why there are none; empty: they are there, as a whole."""
+    scratch = place.own / "restoring"
+    await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
+    try:
+        database, made = scratch / "db", scratch / "data"
+        if problem := await asyncio.to_thread(unpacked, snapshot.path, database):
+            return problem
+        if problem := await _run(program, database, made, place.peers):
+            return problem
+        # What is left of the former data says nothing any more.
+        await asyncio.to_thread(shutil.rmtree, place.data, ignore_errors=True)
+        made.replace(place.data)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+    return ""
+
+
+async def _run(program: Path, database: Path, made: Path, peers: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        str(program),
+        *("snapshot", "restore", str(database), f"--data-dir={made}", f"--name={ETCD}"),
+        *(f"--initial-cluster={ETCD}={peers}", f"--initial-advertise-peer-urls={peers}"),
+        *(f"--bump-revision={_BUMP}", "--mark-compacted"),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_RESTORE_SECONDS):
+            _, said = await process.communicate()
+    except TimeoutError:
+        return f"etcdutl takes longer than {format_duration(_RESTORE_SECONDS)}"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    return "" if process.returncode == 0 else f"etcdutl: {said.decode(errors='replace').strip()[-300:]}"

@@ -1,0 +1,96 @@
+"""Requests to an etcd by its JSON gateway, as whoever makes its backups."""
+
+import asyncio
+import base64
+import binascii
+import gzip
+import json
+import os
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+from localprovider.runner.snapshots import unpacked
+
+_SECONDS = 5.0
+_SNAPSHOT_SECONDS = 120.0
+_BLOCK = 1 << 20
+_FAST = 1
+"""Of gzip."""
+
+
+class EtcdRefuses(Exception):
+    """It does not answer, or not as it should; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdClient:
+    """Args:
+    url: of its clients' server.
+    certificates: a directory with client/tls.crt, client/tls.key and ca/bundle.crt.
+    """
+
+    session: aiohttp.ClientSession
+    url: str
+    certificates: Path
+
+    async def revision(self) -> int:
+        """Of the last change. Raises EtcdRefuses."""
+        try:
+            async with self._post("/v3/maintenance/status", _SECONDS) as answer:
+                answer.raise_for_status()
+                return int((await answer.json())["header"]["revision"])
+        except (aiohttp.ClientError, OSError, TimeoutError, KeyError, ValueError) as error:
+            raise EtcdRefuses(f"{self.url} does not say its revision: {_said(error)}") from error
+
+    async def snapshot(self, target: Path) -> None:
+        """Write one, which is there as a whole or not at all. Raises EtcdRefuses, OSError."""
+        new = target.with_name(f".{target.name}.new")
+        try:
+            try:
+                async with self._post("/v3/maintenance/snapshot", _SNAPSHOT_SECONDS) as answer:
+                    answer.raise_for_status()
+                    await _write(answer.content, new)
+            except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
+                raise EtcdRefuses(f"{self.url} gives no snapshot: {_said(error)}") from error
+            if problem := await asyncio.to_thread(unpacked, new, Path(os.devnull)):
+                raise EtcdRefuses(f"{self.url} gives a snapshot that can't be used: {problem}")
+            new.replace(target)
+        finally:
+            new.unlink(missing_ok=True)
+
+    def _post(self, path: str, seconds: float) -> "aiohttp.client._RequestContextManager":
+        """Raises OSError."""
+        # An asleep etcd has none of these files.
+        context = ssl.create_default_context(cafile=str(self.certificates / "ca/bundle.crt"))
+        context.load_cert_chain(self.certificates / "client/tls.crt", self.certificates / "client/tls.key")
+        limit = aiohttp.ClientTimeout(total=seconds)
+        return self.session.post(f"{self.url}{path}", json={}, ssl=context, timeout=limit)
+
+
+async def _write(answer: aiohttp.StreamReader, path: Path) -> None:
+    """Raises OSError, KeyError, ValueError."""
+    with await asyncio.to_thread(gzip.open, path, "wb", _FAST) as file:
+        waiting = bytearray()
+        async for line in answer:
+            found = json.loads(line)
+            if error := found.get("error"):
+                raise ValueError(str(error.get("message")))
+            waiting += _decoded(found["result"].get("blob", ""))
+            if len(waiting) >= _BLOCK:
+                await asyncio.to_thread(file.write, bytes(waiting))
+                waiting.clear()
+        await asyncio.to_thread(file.write, bytes(waiting))
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"this is not base64: {error}") from error
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__

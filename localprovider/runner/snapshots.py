@@ -1,0 +1,222 @@
+"""Snapshots of an etcd: files in a directory of the bucket, and what may be done with them.
+
+    20260131T120000Z-0000000000001234.db.gz      when it was made, and the revision that it has
+
+Each is whole: what etcd hands out as a snapshot, with a checksum at its end. One that does not have the contents it was
+made with is found by that before it is used.
+
+A directory is made with its first snapshot. So one that is there and empty has lost what it had, and a directory of an
+entry that is not there is a bucket which is away.
+"""
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, cast
+
+_NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d{16})\.db\.gz")
+_TIME = "%Y%m%dT%H%M%SZ"
+_CHECKSUM = hashlib.sha256().digest_size
+_BLOCK = 1 << 20
+_KEPT = ((timedelta(hours=1), timedelta(0)), (timedelta(days=1), timedelta(hours=1)), (timedelta(7), timedelta(days=1)))
+"""Until which age one is kept of each span of time; of the first, all are."""
+
+
+class BucketAway(Exception):
+    """Snapshots can neither be read nor written; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    path: Path
+    moment: datetime
+    revision: int
+
+    def __str__(self) -> str:
+        return f"the snapshot of {self.moment:%Y-%m-%d %H:%M:%S} UTC (revision {self.revision})"
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Args:
+    entry: the directory of the backup entry, which its extension has made.
+    name: of the etcd.
+    """
+
+    entry: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return self.entry / self.name
+
+    def exists(self) -> bool:
+        """Whether there ever was a snapshot. Raises BucketAway."""
+        self._check()
+        return self.path.is_dir()
+
+    def snapshots(self) -> list[Snapshot]:
+        """The newest first. Raises BucketAway."""
+        if not self.exists():
+            return []
+        try:
+            names = [each.name for each in self.path.iterdir()]
+        except OSError as error:
+            raise self._away(error) from error
+        found = (self._snapshot(each) for each in names)
+        return sorted((each for each in found if each), key=lambda one: (one.moment, one.revision), reverse=True)
+
+    def _snapshot(self, name: str) -> Snapshot | None:
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return None
+        return Snapshot(self.path / name, datetime.strptime(match[1], _TIME).replace(tzinfo=UTC), int(match[2]))
+
+    def place(self, moment: datetime, revision: int) -> Snapshot:
+        """One that is still to be made; there is a directory for it. Raises BucketAway."""
+        self._check()
+        try:
+            self.path.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise self._away(error) from error
+        return Snapshot(self.path / f"{moment:{_TIME}}-{revision:016}.db.gz", moment.replace(microsecond=0), revision)
+
+    def prune(self, now: datetime) -> None:
+        """Raises BucketAway."""
+        for each in superfluous(self.snapshots(), now):
+            each.path.unlink(missing_ok=True)
+
+    def _check(self) -> None:
+        try:
+            next(self.entry.iterdir(), None)
+        except OSError as error:
+            raise self._away(error) from error
+
+    def _away(self, error: OSError) -> BucketAway:
+        return BucketAway(
+            f"the backup bucket is away: {self.path}: {error.strerror}; nothing is begun without it, bring it back"
+        )
+
+
+def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:
+    """What goes: the farther back, the fewer are kept. The newest one always is."""
+    kept, gone = set[tuple[timedelta, int]](), list[Snapshot]()
+    for number, each in enumerate(sorted(snapshots, key=lambda one: one.moment, reverse=True)):
+        age = now - each.moment
+        span = next((span for until, span in _KEPT if age <= until), None)
+        if number == 0 or span == timedelta(0):
+            continue
+        slot = (span, int(each.moment.timestamp() // span.total_seconds())) if span else None
+        if slot is None or slot in kept:
+            gone.append(each)
+        else:
+            kept.add(slot)
+    return gone
+
+
+def unpacked(path: Path, target: Path) -> str:
+    """Write what a snapshot has into a file. Returns what is wrong with it; empty: nothing."""
+    digest, end = hashlib.sha256(), b""
+    try:
+        with gzip.open(path) as packed, target.open("wb") as file:
+            for block in _blocks(cast("BinaryIO", packed)):
+                file.write(block)
+                whole = end + block
+                digest.update(whole[:-_CHECKSUM])
+                end = whole[-_CHECKSUM:]
+    except (OSError, EOFError, zlib.error) as error:
+        return str(error) or type(error).__name__
+    return "" if len(end) == _CHECKSUM and digest.digest() == end else "its checksum is wrong"
+
+
+def _blocks(file: BinaryIO) -> Iterable[bytes]:
+    return iter(lambda: file.read(_BLOCK), b"")
+
+
+# --- what an etcd begins with
+
+
+@dataclass(frozen=True, slots=True)
+class AsItIs:
+    """With the data that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Attributes: lost: whether it had data once, which can be done without."""
+
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """Attributes: snapshots: the newest first; the first good one counts."""
+
+    snapshots: Sequence[Snapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class NotAtAll:
+    """Attributes: lost: whether it had data once."""
+
+    reason: str
+    lost: bool = True
+
+
+Start = AsItIs | Empty | From | NotAtAll
+
+
+def start_of(*, has_data: bool, has_run: bool, is_needed: bool, directory: Callable[[], Directory | None]) -> Start:
+    """What an etcd begins with. What had data never begins empty, unless it can be done without them.
+
+    Args:
+        has_data: whether its data are there.
+        has_run: whether it had data once.
+        is_needed: whether its data can't be made anew from elsewhere.
+        directory: of its snapshots, None: it has no backups; may raise BucketAway.
+    """
+    if has_data:
+        return AsItIs()
+    try:
+        backups = directory()
+        if backups is None:
+            return _without_backups(has_run=has_run, is_needed=is_needed)
+        found, had_some = backups.snapshots(), backups.exists()
+    except BucketAway as error:
+        return NotAtAll(f"{'its data are lost' if has_run else 'it has no data yet'}, and {error}", lost=has_run)
+    if found:
+        return From(found)
+    if has_run or had_some:
+        return NotAtAll(
+            f"its data are lost, and there is no snapshot in {backups.path}; put one there from elsewhere, or delete "
+            "the Shoot"
+        )
+    return Empty()
+
+
+def _without_backups(*, has_run: bool, is_needed: bool) -> Start:
+    if has_run and is_needed:
+        return NotAtAll("its data are lost, and it has no backups; bring them back, or delete the Shoot")
+    return Empty(lost=has_run)
+
+
+# --- when one is made
+
+
+def is_due(*, last: datetime | None, now: datetime, period: float, scheduled: datetime | None) -> bool:
+    """Whether a snapshot is due.
+
+    Args:
+        last: when the newest was made; None: there is none.
+        now: the time.
+        period: seconds of changes that may be lost.
+        scheduled: when the schedule asked for one first after `last`.
+    """
+    if last is None or now - last >= timedelta(seconds=period):
+        return True
+    return scheduled is not None and scheduled <= now
