@@ -12,7 +12,7 @@ becomes a good one by waiting, so that ends it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 
 from kube.errors import KindGone, KindNotServed, KubeError, Untrusted
@@ -34,6 +34,11 @@ _LOOK_SECONDS = 5.0
 """Between two looks whether the watch fails."""
 _BEHIND_SECONDS = 1.0
 """Between two reads of an object that the watch says is gone, and the API server has."""
+
+
+def has_to_go(live: Object) -> str:
+    """What an object waits for that has to go."""
+    return held_by(live) if is_deleting(live) else _NOT_DELETED
 
 
 class NotInTimeError(ReconcileError):
@@ -136,7 +141,7 @@ class Waiting:
         selection: Selection,
         *,
         seconds: float,
-        counts: Callable[[Object], bool] = lambda _: True,
+        missing: Callable[[Object], str] = has_to_go,
         report: Report = _silent,
     ) -> None:
         """Return once the API server says that none of the selected objects is there, or that there is no such kind.
@@ -145,7 +150,7 @@ class Waiting:
             resource: their kind.
             selection: where they are, and their labels.
             seconds: how long to wait at most.
-            counts: whether an object has to go.
+            missing: says what an object waits for; empty: it may stay. It may raise, which ends the waiting.
             report: called with what is left, each time that it changes.
 
         Raises:
@@ -153,13 +158,16 @@ class Waiting:
             KubeError: the API server does not answer.
         """
 
-        async def missing(store: Store[Object]) -> str:
-            left = [each for each in store.values() if counts(each)]
-            left = left or [each for each in await self._list(resource, selection) if counts(each)]
-            return _named(left)
+        def named(objects: Iterable[Object]) -> str:
+            left = [(key(each), reason) for each in objects if (reason := missing(each))]
+            more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+            return ", ".join(f"{name} ({reason})" for name, reason in left[:_MOST_NAMED]) + more
+
+        async def reasons(store: Store[Object]) -> str:
+            return named(store.values()) or named(await self._list(resource, selection))
 
         what, view = f"what there is of {resource.kind}", _view(resource, selection)
-        await self._until(what, view, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+        await self._until(what, view, reasons, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
     async def _list(self, resource: Resource, selection: Selection) -> list[Object]:
         try:
@@ -257,13 +265,3 @@ def _view(resource: Resource, selection: Selection) -> View[Object]:
         namespace=selection.namespace,
         streams=True,
     )
-
-
-def _named(left: list[Object]) -> str:
-    """What each of the first ones waits for; empty: nothing is left."""
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    return ", ".join(f"{key(each)} ({_held(each)})" for each in left[:_MOST_NAMED]) + more
-
-
-def _held(obj: Object) -> str:
-    return held_by(obj) if is_deleting(obj) else _NOT_DELETED

@@ -30,18 +30,20 @@ from kube.errors import AlreadyExists, NotFound
 from kube.objects import Key, Object, metadata
 from kube.resources import DEPLOYMENTS, SECRETS, SERVICES, Resource
 from kube.runtime.connection import Connection, load_kubeconfig
+from localprocesses.components import Shape
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-sleep")]
 
 VERSION = Foreign(name="version", code=200, content_type="application/json", text='{"gitVersion": "v1.30.14"}')
 DEPLOYED = ("gardener-resource-manager", "kube-apiserver", "kube-controller-manager")
-SECONDS = 180.0
+SECONDS = 90.0
 BOOTSTRAP = "shoot-access-gardener-resource-manager-bootstrap"
 
 
 @pytest.fixture(scope="module")
 def place(devcluster_run: object) -> Iterator[PlayedPlace]:
-    with Cluster() as own:
+    # Deployments are played alone.
+    with Cluster(shape=Shape(played=("deployment",))) as own:
         yield PlayedPlace(own)
 
 
@@ -223,20 +225,45 @@ async def test_what_is_needed_and_still_goes_is_made_anew(bed: Bed) -> None:
     assert metadata(bed.find(*service) or {})["uid"] != before
 
 
-async def test_extensions_see_the_status_of_this_operation(bed: Bed) -> None:
-    """Not the one before, that it failed: they leave alone what has."""
+@pytest.mark.parametrize("times", [2, 6], ids=["now and then", "again and again"])
+async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, times: int) -> None:
+    """Who does not stop is left to people."""
+    manager = DEPLOYMENTS, "kube-controller-manager"
     async with bed.gardenlet():
-        bed.hibernate(enabled=True)
-        await bed.ended()
-    failed = {"type": "Reconcile", "state": "Failed", "progress": 50, "description": "failed"}
-    operation = {**failed, "lastUpdateTime": format_time(utc_now())}
-    status = {"status": {"lastOperation": operation}}
-    bed.place.garden.patch(SHOOTS, bed.name, status, namespace=NAMESPACE, status=True)
-    async with bed.gardenlet():
-        bed.player.ignored.add(("DNSRecord", f"{bed.name}-internal"))
         bed.hibernate(enabled=False)
+        await bed.ended()
+        bed.player.ignored.add((DEPLOYMENTS.kind, manager[1]))
+        bed.hibernate(enabled=True)
+        for time in range(times):
+            await soon(lambda: bed.replicas()[:3] == [0, 0, 0], "scaled down", state=bed.explain, seconds=SECONDS)
+            await bed.waits("sleep", f"{bed.technical_id}/{manager[1]} (")
+            bed.patch(*manager, {"spec": {"replicas": 1}})
+            assert time < 5 or "find out who scales them" in (await bed.ended("Error"))["lastErrors"][0]["description"]
+        bed.player.ignored.clear()
+        assert (await bed.ended())["hibernated"] is True
+    assert bed.replicas() == [0] * 5
+
+
+async def test_extensions_see_the_status_of_a_retry(bed: Bed) -> None:
+    """Not the one before, that it failed: they leave alone what has."""
+
+    def seen() -> tuple[str, str]:
+        shoot = bed.place.garden.get(CLUSTERS, bed.technical_id)["spec"]["shoot"]
+        return shoot["status"]["lastOperation"]["type"], shoot["status"]["lastOperation"]["state"]
+
+    failed = {"type": "Reconcile", "state": "Failed", "progress": 50, "description": "failed"}
+    bed.hibernate(enabled=False)
+    status = {
+        "lastOperation": {**failed, "lastUpdateTime": format_time(utc_now())},
+        "observedGeneration": metadata(bed.shoot())["generation"],
+    }
+    bed.place.garden.patch(SHOOTS, bed.name, {"status": status}, namespace=NAMESPACE, status=True)
+    bed.player.ignored.add(("DNSRecord", f"{bed.name}-internal"))
+    async with bed.gardenlet():
+        await soon(lambda: seen() == ("Reconcile", "Failed"), "extensions to see that", state=seen)
+        # As the webhook leaves it when it is annotated to be tried again.
+        bed.place.garden.patch(SHOOTS, bed.name, {"operation": {"sequence": 1}}, namespace=NAMESPACE)
         await bed.waits("internal-name", "DNSRecord")
-        seen = bed.place.garden.get(CLUSTERS, bed.technical_id)["spec"]["shoot"]["status"]["lastOperation"]
-        assert (seen["type"], seen["state"]) == ("Reconcile", "Processing")
+        assert seen() == ("Reconcile", "Processing")
         bed.player.ignored.clear()
         await bed.ended()

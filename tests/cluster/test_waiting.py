@@ -20,7 +20,7 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.discovery import Discovery
 from kube.runtime.transport import Transport
-from kube.runtime.waiting import NotInTimeError, Waiting
+from kube.runtime.waiting import NotInTimeError, Waiting, has_to_go
 from kube.x509 import make_ca, pem
 
 PATIENCE = 30.0
@@ -126,7 +126,7 @@ async def test_all_that_counts_is_waited_for(world: World, waiting: Waiting) -> 
             CONFIG_MAPS,
             selection,
             seconds=PATIENCE,
-            counts=lambda each: "kept" not in (each.get("data") or {}),
+            missing=lambda each: "" if "kept" in (each.get("data") or {}) else has_to_go(each),
             report=reported.put_nowait,
         )
     )

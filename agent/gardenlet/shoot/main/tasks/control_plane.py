@@ -18,7 +18,6 @@ from agent.gardenlet.shoot.main.rules.encryption import MARKS, POPULATED, encryp
 from agent.gardenlet.shoot.main.tasks import foundation
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
-from gardener.health.checks.rule import outdated
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Key, Object, annotations, integer, mapping, mappings, metadata, spec, string_map, text
 from kube.paths import at
@@ -289,28 +288,12 @@ async def wait_for_resource_manager(operation: ShootOperation) -> None:
 # --- sleep and end
 
 
-async def scale_down(operation: ShootOperation) -> None:
-    """All three, and return when none of their pods is left. Raises NotInTimeError, KubeError."""
+async def scale_down(operation: ShootOperation) -> list[str]:
+    """All three, and return their names. Raises ReconcileError, KubeError."""
     await operation.deploy(RESOURCE_MANAGER, _resource_manager_objects(operation))
     await operation.deploy(kube_controller_manager.NAME, await _controller_manager_objects(operation))
     await operation.deploy(kube_apiserver.NAME, await _api_server_objects(operation))
-    names = (RESOURCE_MANAGER, kube_controller_manager.NAME, kube_apiserver.NAME)
-    for name in names:
-        await operation.waiting.until_ready(
-            DEPLOYMENTS,
-            Key(operation.technical_id, name),
-            _still_runs,
-            seconds=_GONE_SECONDS,
-            report=waits_for,
-            or_gone=True,
-        )
-
-
-def _still_runs(live: Object | None) -> str:
-    if live is None:
-        return ""
-    left = integer(at(live, "status", "replicas"))
-    return outdated(live) or (f"{left} of its pods are still there" if left else "")
+    return [RESOURCE_MANAGER, kube_controller_manager.NAME, kube_apiserver.NAME]
 
 
 async def destroy_api_server(operation: ShootOperation) -> None:

@@ -13,7 +13,7 @@ from kube.errors import KindNotServed, NotFound
 from kube.objects import Key, Object, is_deleting, key, spec, uid
 from kube.resources import NAMESPACES, SECRETS, SERVICES
 from kube.runtime.client import Selection
-from kube.runtime.waiting import Waiting
+from kube.runtime.waiting import Waiting, has_to_go
 from process.clusters import Cluster
 
 _MANAGED_SECONDS, _NAMESPACE_SECONDS, _GONE_SECONDS = 600.0, 900.0, 300.0
@@ -41,7 +41,7 @@ async def wait_for_all_of_shoot(operation: ShootOperation) -> None:
 
     Raises: NotInTimeError, KubeError.
     """
-    await _wait(operation, "", counts=lambda each: not spec(each).get("class"))
+    await _wait(operation, "", missing=lambda each: "" if spec(each).get("class") else has_to_go(each))
 
 
 async def _managed(operation: ShootOperation, selector: str) -> list[Object]:
@@ -53,10 +53,10 @@ async def _managed(operation: ShootOperation, selector: str) -> list[Object]:
         return []
 
 
-async def _wait(operation: ShootOperation, selector: str, *, counts: Callable[[Object], bool] = lambda _: True) -> None:
+async def _wait(operation: ShootOperation, selector: str, *, missing: Callable[[Object], str] = has_to_go) -> None:
     selection = Selection(namespace=operation.technical_id, label_selector=selector)
     await operation.waiting.until_none(
-        MANAGED_RESOURCES, selection, seconds=_MANAGED_SECONDS, counts=counts, report=waits_for
+        MANAGED_RESOURCES, selection, seconds=_MANAGED_SECONDS, missing=missing, report=waits_for
     )
 
 

@@ -1,13 +1,93 @@
-"""A Shoot goes to sleep: nothing of it runs any more, its data and keys stay."""
+"""A Shoot goes to sleep: nothing of it runs any more, its data and keys stay.
 
+What others scale up meanwhile is scaled down again, a few times: who does it may not stop.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import control_plane, etcd, exposure
+from gardener.health.checks.rule import outdated
+from kube.errors import NotFound
+from kube.objects import Object, integer, is_deleting, key, resource_version, spec, uid
+from kube.paths import at
+from kube.resources import DEPLOYMENTS
+from kube.runtime.client import Selection
+from kube.runtime.controller import ReconcileError
+
+_GONE_SECONDS = 300.0
+_MOST_CORRECTIONS = 5
 
 
 async def sleep(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, ComponentError, ExtensionError, KubeError."""
+    """Raises ReconcileError, ExtensionError, KubeError."""
     await operation.shoots.drop(operation.technical_id)
-    await control_plane.scale_down(operation)
+    await _until_down(operation, _Descent(await control_plane.scale_down(operation)))
     if not operation.is_local:
         await exposure.remove_names_at_gateway(operation)
     await etcd.scale(operation, 0)
+
+
+class _ScaledUpError(ReconcileError):
+    """By others."""
+
+    def __init__(self, live: Object) -> None:
+        super().__init__(f"Deployment {key(live)} was scaled to {spec(live).get('replicas')} by others")
+        self.live = live
+
+
+@dataclass(slots=True)
+class _Descent:
+    """Attributes:
+    names: of Deployments that have been scaled down.
+    corrections: how often that was necessary again.
+    written: versions of those that were scaled down again; what is older is not looked at.
+    """
+
+    names: Collection[str]
+    corrections: int = 0
+    written: dict[str, int] = field(default_factory=dict)
+
+    def missing(self, live: Object) -> str:
+        """Raises _ScaledUpError."""
+        name = key(live).name
+        if name not in self.names:
+            return ""
+        if resource_version(live) < self.written.get(name, 0):
+            return "it was scaled down again just now"
+        if spec(live).get("replicas") and not is_deleting(live):
+            raise _ScaledUpError(live)
+        left = integer(at(live, "status", "replicas"))
+        return outdated(live) or (f"{left} of its pods are still there" if left else "")
+
+
+async def _until_down(operation: ShootOperation, descent: _Descent) -> None:
+    """Return when none of the pods is left. Raises ReconcileError, KubeError."""
+    place = Selection(namespace=operation.technical_id)
+    while True:
+        try:
+            await operation.waiting.until_none(
+                DEPLOYMENTS, place, seconds=_GONE_SECONDS, missing=descent.missing, report=waits_for
+            )
+        except _ScaledUpError as error:
+            await _correct(operation, descent, error)
+        else:
+            return
+
+
+async def _correct(operation: ShootOperation, descent: _Descent, found: _ScaledUpError) -> None:
+    descent.corrections += 1
+    if descent.corrections > _MOST_CORRECTIONS:
+        raise ReconcileError(
+            f"{found}, and Deployments of the control plane were scaled down {_MOST_CORRECTIONS} times again before:"
+            " find out who scales them, and stop that"
+        )
+    waits_for(f"{found}, and is scaled down again")
+    name, body = key(found.live), {"metadata": {"uid": uid(found.live)}, "spec": {"replicas": 0}}
+    try:
+        written = await operation.seed.client.patch(DEPLOYMENTS, name.name, body, namespace=name.namespace)
+    except NotFound:
+        return
+    descent.written[name.name] = resource_version(written)
