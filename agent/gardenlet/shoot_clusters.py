@@ -80,6 +80,7 @@ class ShootClusters:
         self._resolves, self._now, self._idle = resolves, now, idle
         self._open: dict[str, _Open] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._none_yet = set[str]()
 
     @asynccontextmanager
     async def use(
@@ -109,8 +110,16 @@ class ShootClusters:
             if not opened.users and self._open.get(namespace) is opened:
                 opened.closing = asyncio.create_task(self._close_idle(namespace, opened))
 
+    def expect_none(self, namespace: str) -> None:
+        """There is no kubeconfig, which need not be asked for, before there is to be one."""
+        self._none_yet.add(namespace)
+
+    def expect(self, namespace: str) -> None:
+        self._none_yet.discard(namespace)
+
     async def drop(self, namespace: str) -> None:
         """There is no such cluster any more, or it sleeps."""
+        self._none_yet.discard(namespace)
         self._locks.pop(namespace, None)
         if (opened := self._open.pop(namespace, None)) is not None:
             if opened.closing is not None:
@@ -151,6 +160,8 @@ class ShootClusters:
 
     async def _current(self, namespace: str) -> tuple[bytes, Connection]:
         """The kubeconfig as it is now. Raises NoConnectionError, KubeError."""
+        if namespace in self._none_yet:
+            raise NoConnectionError("there is no kubeconfig for the shoot yet: it is made with its control plane")
         name = _INTERNAL if await self._resolves(f"kube-apiserver.{namespace}.svc") else _EXTERNAL
         try:
             secret = await self._seed.get(SECRETS, name, namespace=namespace)

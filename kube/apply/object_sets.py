@@ -353,7 +353,8 @@ def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
         meta["ownerReferences"] = metadata(manifest)["ownerReferences"]
     body = {name: value for name, value in manifest.items() if name != "status"} | {"metadata": meta}
     body |= {"status": live["status"]} if "status" in live else {}
-    return with_kept_fields(body, live, MergeOptions(field_manager=field_manager))
+    options = MergeOptions(field_manager=field_manager, preserve_eviction_requirements=True)
+    return with_kept_fields(body, live, options)
 
 
 def _own_metadata(live: Object, field_manager: str) -> Mapping[str, Mapping[str, Any]]:

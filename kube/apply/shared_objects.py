@@ -20,13 +20,23 @@ def missing_metadata(manifest: Object, live: Object) -> Object | None:
     return {"metadata": wanted} if wanted else None
 
 
-async def share(client: Client, resource: Resource, manifest: Object, *, live: Object | None = None) -> Object:
+async def share(
+    client: Client, resource: Resource, manifest: Object, *, live: Object | None = None, is_absent: bool = False
+) -> Object:
     """The object, with the labels and annotations of the manifest.
 
-    Args: live: as it has just been read; None: it is read. Raises KubeError.
+    Args:
+        client: of the cluster.
+        resource: the kind.
+        manifest: what it has to have.
+        live: as it has just been read; None: it is read, unless `is_absent` is set.
+        is_absent: it has just been looked for, and is not there.
+
+    Raises: KubeError.
     """
     name = key(manifest)
-    live = live or await client.find(resource, name.name, namespace=name.namespace)
+    if live is None and not is_absent:
+        live = await client.find(resource, name.name, namespace=name.namespace)
     if live is None:
         try:
             return await client.create(resource, manifest)

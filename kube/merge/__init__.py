@@ -32,6 +32,7 @@ _KINDS: dict[tuple[str, str], Callable[[Object, Object, MergeOptions], Object]] 
     ("", "Endpoints"): filled_in.merge_endpoints,
     ("", "PersistentVolume"): filled_in.merge_persistent_volume,
     ("", "PersistentVolumeClaim"): filled_in.merge_persistent_volume_claim,
+    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): filled_in.merge_vertical_pod_autoscaler,
     ("coordination.k8s.io", "Lease"): filled_in.merge_lease,
     ("discovery.k8s.io", "EndpointSlice"): filled_in.merge_endpoint_slice,
     ("rbac.authorization.k8s.io", "Role"): filled_in.merge_role,

@@ -17,6 +17,12 @@ _OF_TOKENS = ("token", "ca.crt", "namespace")
 _CONTENT = ("data", "binaryData", "stringData")
 
 
+def merge_vertical_pod_autoscaler(result: Object, live: Object, options: MergeOptions) -> Object:
+    if not options.preserve_eviction_requirements:
+        return result
+    return kept_if_omitted(result, live, "spec", "updatePolicy", "evictionRequirements")
+
+
 def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
     """The result with the live value at a path where it has none of its own."""
     value = at(live, *path)

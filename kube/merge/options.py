@@ -17,3 +17,4 @@ class MergeOptions:
     """Who writes: what it has set once, and the manifest does not have any more, goes."""
     preserve_replicas: bool = False
     preserve_resources: bool = False
+    preserve_eviction_requirements: bool = False

@@ -5,14 +5,14 @@
     await waiting.until_gone(NAMESPACES, Key("", "shop"), seconds=600)
     await waiting.until_none(JOBS, Selection("shop"), seconds=600)
 
-The object is watched, alone, for as long as something waits for it. What is missing is a text, by which whoever waits
-can say for what (`report`). That an object is gone is asked of the API server: a watch may be behind. Where there is no
-such kind any more, all its objects are gone. While the watch fails, the object is read now and then: no certificate
-becomes a good one by waiting, so that ends it.
+The object is watched, mostly alone, for as long as something waits for it. What is missing is a text, by which whoever
+waits can say for what (`report`). That an object is gone is asked of the API server: a watch may be behind. Where there
+is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then: no
+certificate becomes a good one by waiting, so that ends it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 
 from kube.errors import KindGone, KindNotServed, KubeError, Untrusted
@@ -50,12 +50,18 @@ def _silent(_: str) -> None:
 
 
 class Waiting:
-    """Waits for objects of one cluster."""
+    """Waits for objects of one cluster.
 
-    def __init__(self, *, client: Client, caches: Caches, discovery: Discovery) -> None:
+    Args: together: kinds of which all objects of a namespace are watched by one watch, while any is waited for.
+    """
+
+    def __init__(
+        self, *, client: Client, caches: Caches, discovery: Discovery, together: Collection[Resource] = ()
+    ) -> None:
         self._client = client
         self._caches = caches
         self._discovery = discovery
+        self._together = frozenset(together)
 
     async def until_ready(
         self,
@@ -95,7 +101,7 @@ class Waiting:
                 return ""
             return unready(live) or ("it does not exist" if live is None else "")
 
-        what, view = f"{resource.kind} {wanted}", _view_of(resource, wanted)
+        what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
         await self._until(what, view, missing, seconds=seconds, report=report, aim="ready")
         return live or {}
 
@@ -132,7 +138,7 @@ class Waiting:
                 return ""
             return held(live) if is_deleting(live) else _NOT_DELETED
 
-        what, view = f"{resource.kind} {wanted}", _view_of(resource, wanted)
+        what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
         await self._until(what, view, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
     async def until_none(
@@ -187,6 +193,10 @@ class Waiting:
         except KindGone:
             return None
         return await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+
+    def _view_of(self, resource: Resource, wanted: Key) -> View[Object]:
+        its_name = "" if resource in self._together else f"metadata.name={wanted.name}"
+        return _view(resource, Selection(wanted.namespace, "", its_name))
 
     async def _until(
         self,
@@ -250,10 +260,6 @@ class Waiting:
             raise
         except KubeError:
             return  # the watch goes on trying
-
-
-def _view_of(resource: Resource, wanted: Key) -> View[Object]:
-    return _view(resource, Selection(wanted.namespace, "", f"metadata.name={wanted.name}"))
 
 
 def _view(resource: Resource, selection: Selection) -> View[Object]:

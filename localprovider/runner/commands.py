@@ -30,10 +30,12 @@ class Program:
     """Attributes:
     servers: names of its ports on this computer, the one that is probed first.
     call: its command line. Raises LocalProcessError.
+    is_called: whether other programs have its ports in their configuration.
     """
 
     servers: tuple[str, ...]
     call: Call
+    is_called: bool = False
 
 
 def _with(arguments: Sequence[str], **flags: str | None) -> list[str]:
@@ -87,7 +89,7 @@ def _resource_manager(container: Object, here: Here, _: Ports) -> list[str]:
 
 
 PROGRAMS: Mapping[str, Program] = {
-    APISERVER: Program((APISERVER,), _apiserver),
+    APISERVER: Program((APISERVER,), _apiserver, is_called=True),
     CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager),
     SCHEDULER: Program((SCHEDULER,), _scheduler),
     RESOURCE_MANAGER: Program(

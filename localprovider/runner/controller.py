@@ -8,6 +8,7 @@ Namespaces          of Shoots on this provider, and that they are gone
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -99,6 +100,7 @@ class Runner:
 
     def _deployments(self, pods: Pods) -> ControlLoop:
         loop, caches = ControlLoop("local-deployments", kind=DEPLOYMENTS, workers=_WORKERS), self._seed.caches
+        pods = replace(pods, ended=loop.queue.add)
         deployments = loop.watch(caches, _DEPLOYMENTS_VIEW, enqueue(when=_ASKS))
         of_namespace = partial(_in_namespace, deployments)
         return loop.reconciled_by(
@@ -120,6 +122,7 @@ class Runner:
 
     def _etcds(self, pods: Pods, backups: Backups) -> ControlLoop:
         loop = ControlLoop("local-etcds", kind=ETCDS, workers=_WORKERS)
+        pods = replace(pods, ended=loop.queue.add)
         reconciler = EtcdReconciler(
             client=self._seed.client,
             pods=pods,

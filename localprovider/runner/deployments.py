@@ -68,6 +68,9 @@ class DeploymentReconciler:
             raise ReconcileError(str(error)) from error
         standing = await self.pods.run(pod)
         await self._report(deployment, standing)
+        if standing.lacks_port and not program.is_called:
+            self.pods.places.forget_ports(name.namespace, *program.servers)
+            return RequeueAfter(0.0)
         return RequeueAfter(standing.wait)
 
     async def _simulate(self, deployment: Object) -> Result:

@@ -50,6 +50,10 @@ class Places:
             self._note(namespace, taken | {name: free_ports(1)[0]})
         return self.ports(namespace)[name]
 
+    def forget_ports(self, namespace: str, *names: str) -> None:
+        """Whoever has them needs others."""
+        self._note(namespace, {name: port for name, port in self.ports(namespace).items() if name not in names})
+
     def _note(self, namespace: str, ports: Mapping[str, int]) -> None:
         file = self._ports_file(namespace)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,11 +1,13 @@
 """A process that stands for the pod of an object: started from its files, started again when they change."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import aiohttp
 
+from kube.objects import Key
 from localprovider.runner.addresses import Here
 from localprovider.runner.places import Places
 from localprovider.runner.probes import Probe, problem
@@ -13,6 +15,8 @@ from localprovider.runner.processes import Processes, last_lines
 from localprovider.runner.volumes import File
 
 _READ_BY_OWNER = 0o600
+_TAKEN = "address already in use"
+"""What programs print whose port is another's."""
 _LOOK_SECONDS, _PERIOD_SECONDS = 0.5, 5.0
 """Until a process is looked at again that is not ready, and that is."""
 
@@ -49,17 +53,31 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a pod is. Attributes: problem: why it is not ready; empty: it is. wait: seconds until to look again."""
+    """How a pod is.
+
+    Attributes:
+        problem: why it is not ready; empty: it is.
+        wait: seconds until to look again.
+        lacks_port: whether it has ended because others have its port.
+    """
 
     problem: str
     wait: float
+    lacks_port: bool = False
+
+
+def _unheard(_: Key) -> None:
+    pass
 
 
 @dataclass(slots=True)
 class Pods:
+    """Attributes: ended: called when the process of a pod has ended."""
+
     places: Places
     processes: Processes
     session: aiohttp.ClientSession
+    ended: Callable[[Key], None] = _unheard
 
     async def run(self, pod: Pod) -> Standing:
         """Have it run as it is described. Raises LocalProcessError."""
@@ -68,14 +86,19 @@ class Pods:
         is_as_described = noted.exists() and noted.read_text() == pod.digest
         is_running = (await self.processes.running()).get(pod.process, False)
         if is_running and is_as_described:
+            await self._follow(pod)
             return await self._look(pod)
         if not is_as_described:
             self.processes.forget(pod.process)
             noted.write_text(pod.digest)
         if wait := await self.processes.start(pod.process, pod.command):
             said = last_lines(self.processes.log(pod.process))
-            return Standing(f"its process has ended and is started again: {said}", wait)
+            return Standing(f"its process has ended and is started again: {said}", wait, _TAKEN in said.lower())
+        await self._follow(pod)
         return Standing("its process was started just now", _LOOK_SECONDS)
+
+    async def _follow(self, pod: Pod) -> None:
+        await self.processes.follow(pod.process, partial(self.ended, Key(pod.namespace, pod.name)))
 
     async def _look(self, pod: Pod) -> Standing:
         reason = await problem(self.session, pod.probe)

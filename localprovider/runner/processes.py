@@ -1,6 +1,7 @@
 """Processes, by name, held by a supervisor that outlives a crash of this program.
 
 A process that ends is started again, the later the more often that has happened. What has run for a while begins anew.
+That it ends is reported at once where the kernel can say so (Linux); elsewhere, whoever looks next sees it.
 """
 
 import asyncio
@@ -25,6 +26,13 @@ class _Attempts:
     started: float = float("-inf")
 
 
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    pid: int
+    file: int
+    """That can be read when the process has ended."""
+
+
 @dataclass(slots=True)
 class Processes:
     """Args:
@@ -35,6 +43,7 @@ class Processes:
     directory: Path
     now: Callable[[], float]
     _attempts: dict[str, _Attempts] = field(default_factory=dict)
+    _followed: dict[str, _Followed] = field(default_factory=dict)
 
     async def begin(self) -> None:
         """Take up what runs, or start the supervisor. Raises LocalProcessError."""
@@ -47,6 +56,8 @@ class Processes:
 
     async def end(self) -> None:
         """With all processes."""
+        for name in [*self._followed]:
+            self._leave(name)
         await self._ask("shutdown")
 
     async def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
@@ -54,8 +65,38 @@ class Processes:
 
     async def running(self) -> dict[str, bool]:
         """Whether each process that was started, and not stopped, still runs."""
+        return {name: pid is not None for name, pid in (await self._pids()).items()}
+
+    async def _pids(self) -> dict[str, int | None]:
+        """None: it has ended."""
         components = (await self._ask("status"))["components"]
-        return {name: found["exit"] is None for name, found in components.items()}
+        return {name: found["pid"] if found["exit"] is None else None for name, found in components.items()}
+
+    async def follow(self, name: str, ended: Callable[[], None]) -> None:
+        """Have this called when the process of now has ended. Raises LocalProcessError."""
+        pid, known = (await self._pids()).get(name), self._followed.get(name)
+        if known is not None and known.pid == pid:
+            return
+        self._leave(name)
+        if pid is None or not hasattr(os, "pidfd_open"):
+            return
+        try:
+            file = os.pidfd_open(pid)
+        except ProcessLookupError:
+            ended()
+            return
+        self._followed[name] = _Followed(pid, file)
+
+        def report() -> None:
+            self._leave(name)
+            ended()
+
+        asyncio.get_running_loop().add_reader(file, report)
+
+    def _leave(self, name: str) -> None:
+        if (known := self._followed.pop(name, None)) is not None:
+            asyncio.get_running_loop().remove_reader(known.file)
+            os.close(known.file)
 
     async def start(self, name: str, command: Sequence[str]) -> float:
         """Start it, or say in how many seconds to come back. Raises LocalProcessError."""

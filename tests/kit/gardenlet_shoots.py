@@ -14,7 +14,7 @@ each; and the API server of all Shoots, which is that of one real cluster: a kub
 import base64
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -238,6 +238,7 @@ class PlayedPods:
     places: Places
     hold_up: HoldUp
     session: None = None
+    ended: Callable[[Key], None] = field(default=lambda _: None)
 
     async def run(self, pod: Pod) -> Standing:
         return Standing("it is held up", 0.02) if pod.name in self.hold_up.held else Standing("", _LONG)

@@ -87,10 +87,18 @@ class ExtensionObjects:
         operation: str = keys.OPERATION_RECONCILE,
         data_changed: str = "",
         live: Object | None = None,
+        is_absent: bool = False,
     ) -> Asked:
         """Write the object, and ask its extension if anything is new; for the other arguments see `Question`.
 
-        Args: live: as it has just been read; None: it is read.
+        Args:
+            kind: the kind of the object.
+            manifest: as it is to be.
+            is_demanded: see `Question`.
+            operation: likewise.
+            data_changed: likewise.
+            live: as it has just been read; None: it is read, unless `is_absent` is set.
+            is_absent: there is none, most probably.
 
         Raises:
             ReconcileError: it is too large, or others keep writing it.
@@ -103,8 +111,9 @@ class ExtensionObjects:
         name, read = key(manifest), live
 
         async def ask(*, is_last: bool) -> Asked:
-            nonlocal read
-            live, read = await self._living(kind, name, read), None
+            nonlocal read, is_absent
+            live = None if is_absent else await self._living(kind, name, read)
+            read, is_absent = None, False
             if live is None:
                 asked = await self._mirror(kind).kick(operation, None)
                 await self._client.create(kind.resource, question.body(None, asked))

@@ -133,6 +133,10 @@ class SecretsManager:
 
     # --- what components ask for
 
+    def expect_none_of_others(self) -> None:
+        """The namespace is new: others can have put nothing into it."""
+        self._of_others = []
+
     async def generate(self, config: Config, *, old: Old | UseOfOld = Old.IN_USE) -> Generated:
         """The Secret of a config, made if there is none.
 

@@ -9,13 +9,14 @@ from kube.objects import Object, annotations, key, metadata, spec
 from kube.runtime.client import Client
 
 
-async def write(seed: Client, wanted: Object, *, known: Object | None = None) -> Object:
+async def write(seed: Client, wanted: Object, *, known: Object | None = None, is_absent: bool = False) -> Object:
     """The object as it is then.
 
     Args:
         seed: its client.
         wanted: see `rules.cluster`.
         known: what this function returned in the same operation; it is not read again unless others have changed it.
+        is_absent: there is none, most probably.
 
     Raises: KubeError.
     """
@@ -23,7 +24,7 @@ async def write(seed: Client, wanted: Object, *, known: Object | None = None) ->
         with suppress(Conflict, NotFound):
             return await _update(seed, known, wanted)
     name = key(wanted).name
-    live = await seed.find(CLUSTERS, name)
+    live = None if is_absent else await seed.find(CLUSTERS, name)
     if live is None:
         try:
             return await seed.create(CLUSTERS, wanted)

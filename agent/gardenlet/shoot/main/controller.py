@@ -19,8 +19,11 @@ from agent.gardenlet.shoot.main.rules.timing import Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
+from gardener.api.druid import ETCDS
+from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import SHOOTS
 from kube.objects import Key, Object, text
+from kube.resources import DEPLOYMENTS
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, changed
@@ -32,6 +35,8 @@ FLOWS = {
     operations.DELETE: DELETE,
 }
 
+_TOGETHER = (DEPLOYMENTS, DNS_RECORDS, ETCDS)
+"""Of these there are several in the namespace of a Shoot, waited for at the same time."""
 _LONGEST_SECONDS = 7200.0
 """Of one operation: each of its waits has a limit of its own."""
 
@@ -66,7 +71,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
         registrations=registrations,
         statuses=context.statuses.of(garden, shoots),
         objects=objects,
-        waiting=NotedWaiting(client=seed.client, caches=seed.caches, discovery=seed.discovery),
+        waiting=NotedWaiting(client=seed.client, caches=seed.caches, discovery=seed.discovery, together=_TOGETHER),
         garden_waiting=NotedWaiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),
         shoot_clusters=context.shoot_clusters,
         timing=timing,

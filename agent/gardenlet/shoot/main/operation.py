@@ -50,14 +50,18 @@ class Found:
         port: at which it is reached at that address.
         cluster_ip: of its Service.
         stale: Extensions that the Shoot does not ask for.
+        going: uids of Extensions whose deletion was asked for, by name.
         has_token: whether there is one for the Shoot's API server.
+        has_new_namespace: whether the operation has made it, so that nothing was in it before.
     """
 
     address: str = ""
     port: int = 443
     cluster_ip: str = ""
     stale: Sequence[Key] = ()
+    going: dict[Key, str] = field(default_factory=dict)
     has_token: bool = False
+    has_new_namespace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,7 @@ class ShootOperation:
     found: Found = field(default_factory=Found)
     _editing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
+    _sought: set[tuple[Resource, str]] = field(default_factory=set)
 
     @property
     def name(self) -> Key:
@@ -174,6 +179,18 @@ class ShootOperation:
         """Remove all objects of a component; these say of which kinds they are. Raises ComponentError, KubeError."""
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
 
+    async def find(self, resource: Resource, name: str) -> Object | None:
+        """An object of the namespace: in a new one, none that is looked for the first time. Raises KubeError."""
+        if self._can_be_new(resource, name):
+            return None
+        return await self.seed.client.find(resource, name, namespace=self.technical_id)
+
+    def _can_be_new(self, resource: Resource, name: str) -> bool:
+        """A task that failed may have made it."""
+        is_new = self.found.has_new_namespace and (resource, name) not in self._sought
+        self._sought.add((resource, name))
+        return is_new
+
     # --- extension objects
 
     async def ask(self, kind: Kind, manifest: Object, *, is_demanded: bool = False, live: Object | None = None) -> None:
@@ -181,7 +198,8 @@ class ShootOperation:
 
         Args: live: as it has just been read; None: it is read. Raises: ReconcileError, KubeError.
         """
-        asked = await self.extensions.deploy(kind, manifest, is_demanded=is_demanded, live=live)
+        is_absent = live is None and self._can_be_new(kind.resource, f"asked {key(manifest).name}")
+        asked = await self.extensions.deploy(kind, manifest, is_demanded=is_demanded, live=live, is_absent=is_absent)
         self._asked[kind.resource, asked.name] = asked
 
     async def until_answered(self, kind: Kind, name: Key) -> Object:

@@ -147,6 +147,7 @@ class Reconciler:
             shoot = await ensure_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
         elif result := await self._held_by_bastions(shoot, kind):
             return result
+        is_new = not text(at(shoot, "status", "technicalID"))
         try:
             project = await surroundings.project_of(self.garden.client, shoot)
             if problem := unsupported(self.config, shoot, kind):
@@ -160,7 +161,7 @@ class Reconciler:
             await self._not_initialized(shoot, kind, error)
             raise ReconcileError(str(error)) from error
         shoot = await self.statuses.write(shoot, {"uid": text(at(shoot, "status", "uid")) or uid(shoot)})
-        problem, written = await self._unready(shoot, around)
+        problem, written = await self._unready(shoot, around, is_new=is_new)
         if problem:
             self.held.add(key(shoot))
             await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
@@ -191,13 +192,13 @@ class Reconciler:
             fields["observedOperationSequence"] = at(shoot, "operation", "sequence")
         return await self.statuses.write(shoot, fields)
 
-    async def _unready(self, shoot: Object, around: Surroundings) -> tuple[str, Object | None]:
-        """What is missing, empty if nothing, and the Cluster object."""
+    async def _unready(self, shoot: Object, around: Surroundings, *, is_new: bool) -> tuple[str, Object | None]:
+        """What is missing, empty if nothing, and the Cluster object. Args: is_new: nothing was made of it before."""
         own = self._own_seed()
         if not is_deleting(own) and (found := seed.problem(own, gardener=self.gardener)):
             return f"seed is not yet ready: {found}", None
         try:
-            return "", await self._write_cluster(shoot, around)
+            return "", await self._write_cluster(shoot, around, is_absent=is_new)
         except KubeError as error:
             return f"could not sync cluster resource to seed: {error}", None
 
@@ -385,13 +386,13 @@ class Reconciler:
         return own
 
     async def _write_cluster(
-        self, shoot: Object, around: Surroundings, *, known: Object | None = None
+        self, shoot: Object, around: Surroundings, *, known: Object | None = None, is_absent: bool = False
     ) -> Object | None:
         technical_id = text(at(shoot, "status", "technicalID"))
         if not technical_id:
             return None
         wanted = cluster.cluster(technical_id, shoot=shoot, seed=self._own_seed(), profile=around.profile)
-        return await cluster_objects.write(self.seed.client, wanted, known=known)
+        return await cluster_objects.write(self.seed.client, wanted, known=known, is_absent=is_absent)
 
 
 def _is_forced(obj: Object) -> bool:

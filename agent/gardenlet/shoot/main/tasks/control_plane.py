@@ -221,7 +221,7 @@ async def deploy_resource_manager(operation: ShootOperation) -> None:
 
 async def _needs_certificate(operation: ShootOperation) -> bool:
     client, namespace = operation.seed.client, operation.technical_id
-    access = await client.find(SECRETS, access_secret_name(RESOURCE_MANAGER), namespace=namespace)
+    access = await operation.find(SECRETS, access_secret_name(RESOURCE_MANAGER))
     if access is None:
         return True
     managed = await client.find(MANAGED_RESOURCES, resource_manager.MANAGED_RESOURCE, namespace=namespace)

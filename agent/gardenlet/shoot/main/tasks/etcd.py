@@ -28,7 +28,7 @@ async def deploy(operation: ShootOperation) -> None:
 
 
 async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> None:
-    live = await operation.seed.client.find(ETCDS, etcd.name(role), namespace=operation.technical_id)
+    live = await operation.find(ETCDS, etcd.name(role))
     objects = etcd.objects(
         Values(
             namespace=operation.technical_id,

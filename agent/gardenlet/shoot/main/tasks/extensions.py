@@ -57,6 +57,8 @@ async def wait_until_stale_are_gone(operation: ShootOperation) -> None:
 
 async def stale(operation: ShootOperation) -> list[Key]:
     """Those that the Shoot does not ask for. Raises KubeError."""
+    if operation.found.has_new_namespace:
+        return []
     keeps = {each.key(operation.technical_id) for each in _wanted(operation).values()}
     selection = Selection(namespace=operation.technical_id)
     return [
@@ -67,11 +69,13 @@ async def stale(operation: ShootOperation) -> list[Key]:
 
 
 async def _delete(operation: ShootOperation, names: Collection[Key]) -> None:
-    await asyncio.gather(*(operation.extensions.delete(EXTENSION, each) for each in names))
+    uids = await asyncio.gather(*(operation.extensions.delete(EXTENSION, each) for each in names))
+    operation.found.going.update(zip(names, uids, strict=True))
 
 
 async def _wait_until_gone(operation: ShootOperation, names: Collection[Key]) -> None:
-    await asyncio.gather(*(operation.extensions.wait_until_gone(EXTENSION, each) for each in names))
+    going, wait = operation.found.going, operation.extensions.wait_until_gone
+    await asyncio.gather(*(wait(EXTENSION, each, its_uid=going.get(each, "")) for each in names))
 
 
 def _going(operation: ShootOperation, stages: Collection[Stage]) -> list[Key]:

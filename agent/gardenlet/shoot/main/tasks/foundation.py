@@ -45,7 +45,11 @@ async def namespace(operation: ShootOperation) -> None:
         extensions=wanted(operation.shoot, operation.registrations.values()),
     )
     for each in shoot_namespace.objects(values):
-        await share(client, NAMESPACES, each, live=live)
+        await share(client, NAMESPACES, each, live=live, is_absent=live is None)
+    if live is None:
+        operation.found.has_new_namespace = True
+        operation.keys.expect_none_of_others()
+        operation.shoots.expect_none(operation.technical_id)
 
 
 async def _zones_of_volumes(operation: ShootOperation) -> list[str]:

@@ -38,8 +38,8 @@ def _unready(managed: Object | None) -> str:
 
 async def access(operation: ShootOperation) -> None:
     """Two kubeconfigs, whose tokens the resource manager keeps. Raises KubeError."""
-    client, namespace = operation.seed.client, operation.technical_id
-    live = {name: await client.find(SECRETS, name, namespace=namespace) for name in gardener_access.NAMES}
+    namespace = operation.technical_id
+    live = {name: await operation.find(SECRETS, name) for name in gardener_access.NAMES}
     host = exposure.url(operation).removeprefix("https://")
     values = gardener_access.Values(
         namespace=namespace,
@@ -51,6 +51,7 @@ async def access(operation: ShootOperation) -> None:
     )
     operation.found.has_token = bool(values.tokens[gardener_access.EXTERNAL])
     await operation.deploy(gardener_access.MANAGED_RESOURCE, gardener_access.objects(values))
+    operation.shoots.expect(namespace)
 
 
 async def connection(operation: ShootOperation) -> None:
