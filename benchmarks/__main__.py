@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks import (
     admission,
+    care,
     command_line,
     controlling,
     fairness,
@@ -59,6 +60,7 @@ _SECTIONS = (
     "scheduling",
     "gardenlet",
     "shoots",
+    "care",
     "seed-autoscaling",
     "cli",
 )
@@ -178,6 +180,7 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
                 shoots=100 if quick else 1000, seeds=20 if quick else 100, rest=min(options.rest, 60.0)
             )
         ],
+        "care": [lambda: care.measure(shoots=2 if quick else 10, rest=min(options.rest, 180.0))],
         "gardenlet": [
             lambda: gardenlet.measure(rest=min(options.rest, 60.0)),
             lambda: installations.measure(count=20 if quick else 200, rest=min(options.rest, 60.0)),

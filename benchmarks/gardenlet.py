@@ -6,7 +6,9 @@ server out; what it changes is counted in the audit logs.
 
 import asyncio
 import contextlib
+import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,6 +49,15 @@ class Gardenlet(Process):
 
     def check(self) -> None:
         self._box.gardenlet.check()
+
+    def requests_by_host(self) -> dict[tuple[str, str], int]:
+        """By host and method, without watches that are open."""
+        found = Counter[tuple[str, str]]()
+        for line in self.scrape().splitlines():
+            if line.startswith("rest_client_requests_total{"):
+                labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+                found[labels["host"], labels["method"]] += int(float(line.rpartition(" ")[2]))
+        return found
 
     def requests(self, cluster: Cluster) -> int:
         """To its API server, without watches that are open."""

@@ -20,7 +20,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.garden.box import account_of
 from devcluster.garden.objects import GARDENLET_ACCOUNT
-from devcluster.garden.seed import GARDENLET, SHAPE_WITH_SHOOTS, SeedBox, configuration
+from devcluster.garden.seed import GARDENLET, SHAPE_WITH_SHOOTS, SeedBox, configuration, provider_state
 from devcluster.program import Program
 from gardener import keys
 from gardener.api.extensions import EXTENSIONS
@@ -28,6 +28,7 @@ from gardener.api.garden import CONTROLLER_REGISTRATIONS, SHOOTS
 from gardener.garden.shoots import last_operation
 from kube.objects import Object, key, metadata
 from kube.paths import at
+from localprocesses import supervisor
 from localprocesses.local import LocalProcessError, wait_until
 from localprocesses.versions import NEWEST
 
@@ -77,9 +78,11 @@ _IN_REST = {
 class Meadow:
     """A seed with its gardenlet, and the Shoots on it."""
 
-    def __init__(self, garden: Cluster, gardenlet: Gardenlet, in_garden: Audit, in_seed: Audit) -> None:
+    def __init__(self, garden: Cluster, seed: Cluster, gardenlet: Gardenlet, in_garden: Audit, in_seed: Audit) -> None:
         self.gardenlet = gardenlet
-        self._api = garden.api
+        self.hosts = {each.url.removeprefix("https://") for each in (garden, seed)}
+        self.seed_api = seed.api
+        self._api, self._seed = garden.api, seed
         self._audits = in_garden, in_seed
 
     # --- Shoots
@@ -92,6 +95,14 @@ class Meadow:
                 self._api.create(SHOOTS.path(namespace=_NAMESPACE), _shoot(name, asleep=asleep))
             for name in some:
                 self.wait(name, "Create")
+
+    def shoot(self, name: str) -> Object:
+        return self._api.get(SHOOTS.path(namespace=_NAMESPACE, name=name))
+
+    def pid_of(self, namespace: str, name: str) -> int:
+        """Of a process of a control plane, by its Deployment."""
+        processes = supervisor.ask(provider_state(self._seed) / "run", "status")["components"]
+        return int(processes[f"{namespace}.{name}"]["pid"])
 
     def change(self, name: str, patch: Object) -> None:
         self._api.patch(SHOOTS.path(namespace=_NAMESPACE, name=name), patch)
@@ -107,7 +118,7 @@ class Meadow:
         """Until an operation of this kind has succeeded with what is asked for now."""
 
         def done() -> bool:
-            shoot = self._api.get(SHOOTS.path(namespace=_NAMESPACE, name=name))
+            shoot = self.shoot(name)
             is_current = at(shoot, "status", "observedGeneration") == metadata(shoot)["generation"]
             last = last_operation(shoot)
             return is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded")
@@ -155,7 +166,7 @@ async def meadow() -> AsyncIterator[Meadow]:
         box.gardenlet = Program("agent", seed, config, name=GARDENLET, kubeconfig=account)
         await asyncio.to_thread(box.install)
         with contextlib.closing(garden.audit()) as in_garden, contextlib.closing(seed.audit()) as in_seed:
-            yield Meadow(garden, Gardenlet(box, seed), in_garden, in_seed)
+            yield Meadow(garden, seed, Gardenlet(box, seed), in_garden, in_seed)
 
 
 def _offer_extension(garden: Cluster) -> None:

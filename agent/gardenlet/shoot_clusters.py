@@ -166,7 +166,7 @@ class ShootClusters:
         try:
             secret = await self._seed.get(SECRETS, name, namespace=namespace)
         except NotFound as error:
-            raise NoConnectionError(f"there is no kubeconfig for the shoot yet: {error}") from error
+            raise NoConnectionError(f'Secret "{name}" not found') from error
         try:
             kubeconfig = base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
             connection = connection_of_kubeconfig(kubeconfig, origin=f"of Secret {namespace}/{name}")

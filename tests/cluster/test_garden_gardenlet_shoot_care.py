@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from agent.gardenlet.shoot.care import controller as care
+from agent.gardenlet.shoot.care.rules.remediation import MOST_REVERSALS
 from agent.gardenlet.shoot.state import controller as saver
 from config.gardenlet.controllers import Controllers, ShootCare
+from devcluster.faults import Rule, Silence
 from devcluster.proxy import FaultProxy
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS, NETWORKS
@@ -25,7 +27,7 @@ from kit.gardenlet_mirrors import MirrorPlace
 from kit.proxied import proxy_to
 from kube.clock import format_time, utc_now
 from kube.objects import Object, annotations, condition, mappings, metadata
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, VALIDATING_WEBHOOKS, Resource
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, SECRETS, VALIDATING_WEBHOOKS, Resource
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -168,6 +170,50 @@ async def test_an_api_server_that_goes_and_comes_back(place: CarePlace) -> None:
         # Another address in its kubeconfig: it is read again.
         place.kubeconfig(place.garden.cluster.kubeconfig)
         await place.healthy()
+
+
+async def test_an_api_server_that_is_silent_does_not_keep_what_is_known_from_being_written(place: CarePlace) -> None:
+    async with proxy_to(place.garden.cluster) as proxy:
+        place.kubeconfig(place.garden.cluster.kubeconfig_through(proxy.url))
+        async with place.checked(every=0.5):
+            await place.healthy()
+            proxy.rules.add(Rule(fault=Silence()))
+            place.needs_pods("kube-controller-manager", needs=True)
+            await place.until("APIServerAvailable", "False", "HealthzRequestError")
+            await place.until("ControlPlaneHealthy", "False", "DeploymentUnhealthy")
+
+
+async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_again(place: CarePlace) -> None:
+    """It fails open, and is about what the tests don't write."""
+    rule = {"apiGroups": ["scheduling.k8s.io"], "apiVersions": ["v1"], "resources": ["priorityclasses"]}
+    webhook: Object = {
+        "name": "slow.example.com",
+        "rules": [{**rule, "operations": ["UPDATE"]}],
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": 30,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    place.create(VALIDATING_WEBHOOKS, place.name, webhooks=[webhook])
+
+    def seconds() -> int:
+        return int(place.garden.get(VALIDATING_WEBHOOKS, place.name)["webhooks"][0]["timeoutSeconds"])
+
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    async with place.checked(every=_PERIOD, webhook_remediator_enabled=True):
+        for _ in range(MOST_REVERSALS):
+            await soon(lambda: seconds() == 15, "the webhook to be corrected")
+            place.garden.patch(VALIDATING_WEBHOOKS, place.name, {"webhooks": [webhook]})
+        said = await place.until("HibernationPossible", "False", "ProblematicWebhooks")
+        assert f"has set back {MOST_REVERSALS} times: timeoutSeconds" in said["message"]
+        assert seconds() == 30
+
+        def is_reported() -> bool:
+            listed = place.garden.cluster.api.get(EVENTS.path(namespace=place.place.namespace))["items"]
+            return any(each["reason"] == "WebhookRemediationReverted" for each in listed)
+
+        await soon(is_reported, "an Event")
 
 
 async def test_a_shoot_that_sleeps(place: CarePlace) -> None:

@@ -13,11 +13,21 @@ import structlog
 
 from agent.gardenlet.shoot.care.rules import garbage
 from agent.gardenlet.shoot.care.rules.conditions import has_workers
-from agent.gardenlet.shoot.care.rules.nodes import kept_of
+from agent.gardenlet.shoot.care.rules.nodes import (
+    OF_AGENTS,
+    NodeProblem,
+    agent_problem,
+    configuration_of,
+    configuration_problem,
+    expiry_problem,
+    kept_of,
+    lease_end,
+)
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Probe, WebhookFinding
 from agent.gardenlet.shoot.care.rules.remediation import Reversals, corrected, is_remediated, lines_of
 from agent.gardenlet.shoot.care.rules.webhooks import is_checked, problem_of
 from agent.gardenlet.shoot_clusters import NoConnectionError, ShootClusters
+from gardener import keys
 from gardener.garden.shoots import operation_of
 from gardener.operations import DELETE
 from kube.errors import ApiError, Conflict, KubeError, NotFound
@@ -29,6 +39,7 @@ from kube.resources import (
     MUTATING_WEBHOOKS,
     NODES,
     PODS,
+    SECRETS,
     VALIDATING_WEBHOOKS,
     Resource,
 )
@@ -39,6 +50,7 @@ _PROBE_SECONDS, _INSPECTION_SECONDS = 10.0, 60.0
 KUBECONFIG_SECONDS = 3600.0
 """For which a kubeconfig that works is not read again."""
 _PAGE = 100
+_CONFIGURATIONS = f"{keys.ROLE}=operating-system-config"
 _KUBE_SYSTEM, _NODE_LEASES = "kube-system", "kube-node-lease"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -83,16 +95,33 @@ class Inspection:
                 webhooks = [each async for each in self._webhooks(client, namespace, shoot)]
                 converted = [each async for each in _converted(client)]
                 nodes = await _nodes(client) if has_workers(rolled_out) else []
+                nodes_problem = await self._nodes_problem(client, rolled_out, nodes) if nodes else None
                 tunnels = await _tunnels(client) if has_workers(rolled_out) else 0
                 await self._collect(client, shoot, nodes)
         except (NoConnectionError, KubeError) as error:
             return Inside(problem=str(error))
         except TimeoutError:
             return Inside(problem=f"its objects were not listed within {_INSPECTION_SECONDS:g} s")
-        return Inside(webhooks=webhooks, converted=converted, nodes=nodes, tunnels=tunnels)
+        return Inside(webhooks=webhooks, converted=converted, nodes=nodes, nodes_problem=nodes_problem, tunnels=tunnels)
 
     def forget(self, namespace: str) -> None:
         self._reversals.pop(namespace, None)
+
+    async def _nodes_problem(self, client: Client, rolled_out: Object, nodes: list[Object]) -> NodeProblem | None:
+        """Of their configurations, agents and Leases; what is said of time counts when it is listed."""
+        selection = Selection(namespace=_KUBE_SYSTEM, label_selector=_CONFIGURATIONS)
+        secrets = await client.list(SECRETS, selection, form=Form.METADATA)
+        of_agents = {
+            key(each).name.removeprefix(OF_AGENTS): lease_end(each)
+            async for each in _listed(client, LEASES, _KUBE_SYSTEM)
+            if key(each).name.startswith(OF_AGENTS)
+        }
+        of_nodes = [lease_end(each) async for each in _listed(client, LEASES, _NODE_LEASES)]
+        return (
+            configuration_problem(rolled_out, nodes, dict(map(configuration_of, secrets)))
+            or agent_problem(nodes, of_agents, now=self.clock())
+            or expiry_problem(of_nodes, now=self.clock())
+        )
 
     # --- webhooks
 
@@ -182,8 +211,10 @@ async def remove(
         log.warning("Cannot remove what is of no use", kind=resource.kind, name=str(name), error=error)
 
 
-async def _listed(client: Client, kind: Resource, *, managed_fields: bool = False) -> AsyncIterator[Object]:
-    async for page in client.pages(kind, Selection(), limit=_PAGE, managed_fields=managed_fields):
+async def _listed(
+    client: Client, kind: Resource, namespace: str = "", *, managed_fields: bool = False
+) -> AsyncIterator[Object]:
+    async for page in client.pages(kind, Selection(namespace=namespace), limit=_PAGE, managed_fields=managed_fields):
         for each in page:
             yield each
 

@@ -160,6 +160,7 @@ class Reconciler:
             probe=probed,
             inside=inside,
             now=self.clock(),
+            machines=self.stores.machines_in(namespace),
         )
 
     # --- what is of no use in the seed

@@ -14,6 +14,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.secrets_manager.rules import labels as names
 from agent.gardenlet.shoot.care.rules.conditions import API_SERVER
 from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
+from agent.gardenlet.shoot.care.rules.nodes import Machines, machines
 from agent.gardenlet.shoot.care.rules.observed import (
     CONTROL_PLANE,
     MONITORING,
@@ -28,13 +29,13 @@ from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_inst
 from gardener import keys
 from gardener.api import extensions
 from gardener.api.druid import ETCDS
-from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MACHINE_DEPLOYMENTS, MACHINES, MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD, SHOOT_CONDITIONS
 from gardener.garden.extensions import namespace_of_installation, provided
 from kube.clock import time_or_none
 from kube.objects import Key, Object, condition, key, labels, mapping, metadata, spec, text, uid
 from kube.paths import at, mapping_at
-from kube.resources import DEPLOYMENTS, LEASES, PODS, SECRETS, STATEFUL_SETS
+from kube.resources import DEPLOYMENTS, LEASES, PODS, SECRETS, STATEFUL_SETS, Resource
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
@@ -111,6 +112,18 @@ def _namespace_of_rolled_out(shoot: Object) -> tuple[str]:
     return (text(at(shoot, "status", "technicalID")),)
 
 
+def _machine(machine: Object) -> Object:
+    """Of a machine, or of what makes machines."""
+    meta = metadata(machine)
+    kept = {name: meta[name] for name in (*_NAMED, "deletionTimestamp") if name in meta}
+    phase = at(machine, "status", "currentStatus", "phase")
+    return {
+        "metadata": kept,
+        "spec": {"replicas": spec(machine).get("replicas")},
+        "status": {"currentStatus": {"phase": phase}},
+    }
+
+
 def _renewed(lease: Object) -> datetime | None:
     return time_or_none(at(lease, "spec", "renewTime"))
 
@@ -176,6 +189,7 @@ AUTHORITIES_VIEW = View(
     label_selector=names.PERSISTED,
     indexes=_index(_namespace_of_authority),
 )
+MACHINE_VIEWS = {each: View(each, _machine, indexes=_index(_namespace_of)) for each in (MACHINE_DEPLOYMENTS, MACHINES)}
 HEARTBEATS_VIEW = View(LEASES, _renewed, field_selector=f"metadata.name={_HEARTBEAT}")
 STALE_PODS_VIEWS = (
     View(PODS, _stale_pod, field_selector="status.phase=Failed", indexes=_index(_namespace_of_pod)),
@@ -202,6 +216,7 @@ class Stores:
         self._managed: list[Store[Object]] = []
         self._reports: list[Store[Report]] = []
         self._clusters: list[Store[Object]] = []
+        self._machines: dict[Resource, list[Store[Object]]] = {each: [] for each in MACHINE_VIEWS}
         for view in (DEPLOYMENTS_VIEW, STATEFUL_SETS_VIEW):
             self._follow(self._parts, view, _namespace_of_part)
         discovery = context.seed.discovery
@@ -216,6 +231,9 @@ class Stores:
             [extensions.CLUSTERS],
             partial(self._follow, self._clusters, CLUSTERS_VIEW, _namespace_of_rolled_out),
         )
+        for kind, view_of_machines in MACHINE_VIEWS.items():
+            follow = partial(self._follow, self._machines[kind], view_of_machines, _namespace_of)
+            loop.when_served(discovery, [kind], follow)
         for kind, reports in REPORTS_VIEWS.items():
             follow = partial(self._follow, self._reports, reports, _namespace_of_report)
             loop.when_served(discovery, [kind], follow)
@@ -226,7 +244,8 @@ class Stores:
     @property
     def are_listed(self) -> bool:
         """Whether the first lists are complete, of what is served."""
-        late: list[Store[Any]] = [*self._parts, *self._managed, *self._reports, *self._clusters]
+        of_machines = [each for stores in self._machines.values() for each in stores]
+        late: list[Store[Any]] = [*self._parts, *self._managed, *self._reports, *self._clusters, *of_machines]
         return all(each.synced.is_set() for each in late)
 
     def rolled_out(self, namespace: str) -> Object | None:
@@ -242,6 +261,13 @@ class Stores:
 
     def reports_in(self, namespace: str) -> list[Report]:
         return [each for store in self._reports for each in store.values_by_index(_BY_NAMESPACE, namespace)]
+
+    def machines_in(self, namespace: str) -> Machines:
+        made, found = (
+            [each for store in self._machines[kind] for each in store.values_by_index(_BY_NAMESPACE, namespace)]
+            for kind in MACHINE_VIEWS
+        )
+        return machines(made, found)
 
     def authorities_in(self, namespace: str) -> dict[str, datetime | None]:
         found = self._authorities.values_by_index(_BY_NAMESPACE, namespace)

@@ -6,7 +6,7 @@ what is missing, then what is not healthy, by name; then ManagedResources.
 
 from collections.abc import Iterable, Sequence
 
-from agent.gardenlet.shoot.care.rules.nodes import node_problem
+from agent.gardenlet.shoot.care.rules.nodes import node_problem, scaling_problem
 from agent.gardenlet.shoot.care.rules.observed import (
     CONTROL_PLANE,
     MONITORING,
@@ -121,7 +121,12 @@ def every_node_ready(observed: Observed, settings: ShootCare) -> Condition:
         return found
     if observed.inside is None or observed.inside.problem:
         return not_checked(of_type, observed.inside.problem if observed.inside else "the Nodes are not listed yet")
-    if (problem := node_problem(observed.rolled_out, observed.inside.nodes)) is not None:
+    problem = (
+        node_problem(observed.rolled_out, observed.inside.nodes)
+        or observed.inside.nodes_problem
+        or scaling_problem(observed.inside.nodes, observed.machines)
+    )
+    if problem is not None:
         return Condition(of_type, "False", problem.reason, problem.message, problem.codes)
     return Condition(of_type, "True", "EveryNodeReady", "All nodes are ready.")
 

@@ -1,14 +1,32 @@
-"""What may be wrong with the Nodes of a Shoot's worker pools."""
+"""What may be wrong with the Nodes of a Shoot's worker pools: each rule gives the first problem, by pool and name.
 
-from collections.abc import Sequence
+A Node may be not ready, or too old, or missing. Its agent may not have applied the configuration of its pool, or be
+silent. Machines may come, or go. Many kubelets that are silent at once may be a problem of the network.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from gardener.error_codes import CONFIGURATION_PROBLEM
 from gardener.garden.shoots import workers
-from kube.objects import Object, condition, integer, key, labels, mapping, spec, text
+from gardener.keys import NODE_AGENT_SECRET_NAME
+from kube.clock import time_or_none
+from kube.objects import Object, annotations, condition, integer, is_deleting, key, labels, mapping, spec, text
 from kube.paths import at
 
 POOL = "worker.gardener.cloud/pool"
+CHECKSUM, _APPLIED = "checksum/data-script", "checksum/cloud-config-data"
+"""Annotations: of the Secret with the configuration of a pool, and what the agent of a Node has applied of it."""
+OF_AGENTS = "gardener-node-agent-"
+"""Before the name of the Node in the name of its agent's Lease."""
+_MOST_EXPIRED = 0.2
+"""Of all Leases of Nodes."""
+_DEFAULT_LEASE_SECONDS = 40
+_BROKEN = frozenset({"Failed", "Unknown", "CrashLoopBackOff"})
+_COMING = frozenset({"", "Pending", "Creating", "InPlaceUpdating"})
+"""Phases of machines."""
 _PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _OF_CONFIGURATION = ("failed to validate kubelet flags", "failed to validate kubelet configuration")
 
@@ -23,7 +41,12 @@ def kept_of(node: Object) -> Object:
     """What is kept of a Node while it is checked."""
     status = mapping(node.get("status"))
     return {
-        "metadata": {"name": key(node).name, "labels": {POOL: labels(node).get(POOL, "")}},
+        "metadata": {
+            "name": key(node).name,
+            "labels": {each: labels(node).get(each, "") for each in (POOL, NODE_AGENT_SECRET_NAME)},
+            "annotations": {_APPLIED: annotations(node).get(_APPLIED, "")},
+        },
+        "spec": {"unschedulable": spec(node).get("unschedulable") is True},
         "status": {
             "conditions": [found for type_ in ("Ready", *_PRESSURES) if (found := condition(node, type_)) is not None],
             "nodeInfo": {"kubeletVersion": text(mapping(status.get("nodeInfo")).get("kubeletVersion"))},
@@ -32,7 +55,7 @@ def kept_of(node: Object) -> Object:
 
 
 def node_problem(shoot: Object, nodes: Sequence[Object]) -> NodeProblem | None:
-    """The first one, by pool and name. Args: shoot: as it is rolled out. nodes: see `kept_of`."""
+    """Args: shoot: as it is rolled out. nodes: see `kept_of`."""
     for pool in workers(spec(shoot)):
         name = text(pool.get("name"))
         own = sorted((each for each in nodes if labels(each).get(POOL) == name), key=key)
@@ -71,3 +94,137 @@ def _other_version(node: Object, pool: Object, shoot: Object) -> NodeProblem | N
         return None
     message = f'Node "{key(node).name}" runs kubelet v{having} instead of v{wanted}'
     return NodeProblem("KubeletVersionMismatch", message)
+
+
+# --- configurations and agents
+
+
+class Configuration(NamedTuple):
+    """Of a pool. Attributes: secret: its name in the Shoot."""
+
+    secret: str
+    checksum: str
+
+
+def configuration_of(secret: Object) -> tuple[str, Configuration]:
+    """With the name of the pool."""
+    return labels(secret).get(POOL, ""), Configuration(key(secret).name, annotations(secret).get(CHECKSUM, ""))
+
+
+def configuration_problem(
+    shoot: Object, nodes: Sequence[Object], configurations: Mapping[str, Configuration]
+) -> NodeProblem | None:
+    """Nodes that have another Secret are replaced. Args: configurations: by pool."""
+    reason = "OperatingSystemConfigOutdated"
+    for name in (text(pool.get("name")) for pool in workers(spec(shoot))):
+        own = sorted((each for each in nodes if labels(each).get(POOL) == name), key=key)
+        wanted = configurations.get(name)
+        if own and wanted is None:
+            return NodeProblem(reason, f'There is no Secret with the configuration of worker pool "{name}".')
+        for each in own:
+            if wanted is None or labels(each).get(NODE_AGENT_SECRET_NAME) not in {"", wanted.secret}:
+                continue
+            applied = annotations(each).get(_APPLIED, "")
+            if not applied:
+                message = (
+                    f'The agent of node "{key(each).name}" has not reported yet which configuration it has applied.'
+                )
+                return NodeProblem(reason, message)
+            if applied != wanted.checksum:
+                message = f'Node "{key(each).name}" has applied {applied}, and is to have {wanted.checksum}.'
+                return NodeProblem(reason, message)
+    return None
+
+
+def lease_end(lease: Object) -> datetime | None:
+    """Until when it counts; None: it was never renewed."""
+    renewed = time_or_none(at(lease, "spec", "renewTime"))
+    seconds = integer(at(lease, "spec", "leaseDurationSeconds")) or _DEFAULT_LEASE_SECONDS
+    return None if renewed is None else renewed + timedelta(seconds=seconds)
+
+
+def agent_problem(
+    nodes: Sequence[Object], leases: Mapping[str, datetime | None], *, now: datetime
+) -> NodeProblem | None:
+    """Args: leases: until when those of agents count, by Node."""
+    for name in sorted(key(each).name for each in nodes):
+        if name not in leases:
+            return NodeProblem("NodeAgentUnhealthy", f'No agent runs on node "{name}".')
+        end = leases[name]
+        if end is None or end < now:
+            return NodeProblem("NodeAgentUnhealthy", f'The agent on node "{name}" does not renew its Lease any more.')
+    return None
+
+
+def expiry_problem(leases: Sequence[datetime | None], *, now: datetime) -> NodeProblem | None:
+    """Args: leases: until when those of Nodes count."""
+    expired = sum(end is None or end < now for end in leases)
+    if not leases or expired / len(leases) < _MOST_EXPIRED:
+        return None
+    message = (
+        f"{expired} of {len(leases)} Leases of nodes have expired: kubelets are silent, or can't reach the API server."
+    )
+    return NodeProblem("TooManyExpiredNodeLeases", message)
+
+
+# --- machines, in the seed
+
+
+class Machines(NamedTuple):
+    """Attributes:
+    wanted: by all MachineDeployments; None: there is none.
+    phases: of each machine, by name.
+    leaving: machines that are being deleted.
+    """
+
+    wanted: int | None = None
+    phases: Mapping[str, str] = {}
+    leaving: frozenset[str] = frozenset()
+
+
+NO_MACHINES = Machines()
+
+
+def machines(deployments: Iterable[Object], found: Sequence[Object]) -> Machines:
+    wanted = [integer(spec(each).get("replicas")) for each in deployments]
+    return Machines(
+        wanted=sum(wanted) if wanted else None,
+        phases={key(each).name: text(at(each, "status", "currentStatus", "phase")) for each in found},
+        leaving=frozenset(key(each).name for each in found if is_deleting(each)),
+    )
+
+
+def scaling_problem(nodes: Sequence[Object], found: Machines) -> NodeProblem | None:
+    """Whether there are as many Nodes as there are to be."""
+    if found.wanted is None:
+        return None
+    usable = sum(_is_usable(each) for each in nodes)
+    if usable < found.wanted:
+        return NodeProblem("NodesScalingUp", _why_too_few(len(nodes), found.wanted, found))
+    if len(nodes) > found.wanted:
+        cordoned = sorted(key(each).name for each in nodes if spec(each).get("unschedulable") is True)
+        going = (
+            f"{len(found.leaving)} machines are being deleted" if found.leaving else "no machine is being deleted yet"
+        )
+        which = f", cordoned: {', '.join(cordoned[:5])}" if cordoned else ""
+        return NodeProblem("NodesScalingDown", f"{len(nodes)} nodes instead of {found.wanted}: {going}{which}.")
+    return None
+
+
+def _is_usable(node: Object) -> bool:
+    return (condition(node, "Ready") or {}).get("status") == "True" and spec(node).get("unschedulable") is not True
+
+
+def _why_too_few(nodes: int, wanted: int, found: Machines) -> str:
+    staying = {name: phase for name, phase in found.phases.items() if name not in found.leaving}
+    counts = Counter(
+        "broken" if phase in _BROKEN else "coming" if phase in _COMING else "there" for phase in staying.values()
+    )
+    if len(staying) < wanted:
+        return f"Machines are being created ({len(staying)}/{wanted})."
+    if counts["broken"]:
+        named = ", ".join(sorted(name for name, phase in staying.items() if phase in _BROKEN)[:5])
+        return f"{counts['broken']} of {wanted} machines have failed: {named}."
+    if counts["coming"]:
+        return f"{counts['coming']} of {wanted} machines are being made, and will be nodes soon."
+    return f"Machines are not nodes yet, or nodes are cordoned ({nodes}/{wanted} nodes)."

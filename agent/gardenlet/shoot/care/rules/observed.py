@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from agent.gardenlet.shoot.care.rules.nodes import NO_MACHINES, Machines, NodeProblem
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.error_codes import codes_in
@@ -143,6 +144,7 @@ class Inside:
         problem: why it could not be listed; empty: it was.
         converted: definitions with several stored versions and a webhook that converts.
         nodes: of Shoots with workers, reduced to what is checked.
+        nodes_problem: what is wrong with their agents, configurations and Leases, when they were listed.
         tunnels: pods through which the API server of a Shoot with workers reaches them.
     """
 
@@ -150,6 +152,7 @@ class Inside:
     webhooks: Sequence[WebhookFinding] = ()
     converted: Sequence[str] = ()
     nodes: Sequence[Object] = ()
+    nodes_problem: NodeProblem | None = None
     tunnels: int = 0
 
 
@@ -161,6 +164,7 @@ class Observed:
     heartbeats: of the extension of an object, by kind and type; without an entry it is not known.
     authorities: when the certificate of each authority ends, None if that can't be read, by name.
     inside: None: not listed yet.
+    machines: of its worker pools.
     """
 
     shoot: Object
@@ -173,6 +177,7 @@ class Observed:
     probe: Probe
     inside: Inside | None
     now: datetime
+    machines: Machines = NO_MACHINES
 
     def part(self, kind: str, name: str) -> Part | None:
         return next((each for each in self.parts if each.kind == kind and each.name.name == name), None)

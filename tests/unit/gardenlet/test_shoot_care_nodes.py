@@ -1,0 +1,143 @@
+"""What may be wrong with Nodes, beside that they are not ready: configurations, agents, Leases, machines."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.shoot.care.rules.nodes import (
+    NO_MACHINES,
+    Configuration,
+    Machines,
+    NodeProblem,
+    agent_problem,
+    configuration_of,
+    configuration_problem,
+    expiry_problem,
+    kept_of,
+    lease_end,
+    machines,
+    scaling_problem,
+)
+from kube.clock import format_time
+from kube.objects import Object
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER, EARLIER = NOW + timedelta(seconds=10), NOW - timedelta(seconds=10)
+SHOOT: Object = {"spec": {"provider": {"workers": [{"name": "w", "minimum": 1, "maximum": 3}]}}}
+WANTED = {"w": Configuration("agent-w", "new")}
+
+
+def node(name: str = "a", *, applied: str = "new", secret: str = "agent-w", ready: str = "True", **spec: Any) -> Object:
+    named = {"worker.gardener.cloud/pool": "w", "worker.gardener.cloud/gardener-node-agent-secret-name": secret}
+    meta = {"name": name, "labels": named, "annotations": {"checksum/cloud-config-data": applied}}
+    return kept_of({"metadata": meta, "spec": spec, "status": {"conditions": [{"type": "Ready", "status": ready}]}})
+
+
+def said(problem: NodeProblem | None) -> tuple[str, str]:
+    return ("", "") if problem is None else (problem.reason, problem.message)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wanted", "text"),
+    [
+        ([node()], WANTED, ""),
+        ([node("a"), node("b", applied="old")], WANTED, 'Node "b" has applied old, and is to have new.'),
+        ([node(applied="")], WANTED, 'The agent of node "a" has not reported yet'),
+        ([node(applied="old", secret="agent-w-before")], WANTED, ""),  # it is replaced by one of the new kind
+        ([node()], {}, 'There is no Secret with the configuration of worker pool "w".'),
+        ([], {}, ""),
+    ],
+)
+def test_configurations(nodes: list[Object], wanted: dict[str, Configuration], text: str) -> None:
+    reason, message = said(configuration_problem(SHOOT, nodes, wanted))
+    assert message.startswith(text)
+    assert (reason == "OperatingSystemConfigOutdated") is bool(text)
+
+
+def test_what_is_known_of_a_configuration() -> None:
+    meta = {
+        "name": "agent-w",
+        "labels": {"worker.gardener.cloud/pool": "w"},
+        "annotations": {"checksum/data-script": "new"},
+    }
+    assert configuration_of({"metadata": meta}) == ("w", WANTED["w"])
+
+
+def test_agents_renew_their_leases() -> None:
+    nodes = [node("a"), node("b")]
+    assert agent_problem(nodes, {"a": LATER, "b": LATER, "gone": None}, now=NOW) is None
+    assert said(agent_problem(nodes, {"a": LATER}, now=NOW)) == ("NodeAgentUnhealthy", 'No agent runs on node "b".')
+    for end in (EARLIER, None):
+        assert "does not renew" in said(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "end"),
+    [
+        ({"renewTime": format_time(NOW), "leaseDurationSeconds": 10}, LATER),
+        ({"renewTime": format_time(NOW)}, NOW + timedelta(seconds=40)),
+        ({}, None),
+    ],
+)
+def test_until_when_a_lease_counts(spec: Object, end: datetime | None) -> None:
+    assert lease_end({"spec": spec}) == end
+
+
+@pytest.mark.parametrize(
+    ("good", "expired", "is_problem"), [(0, 0, False), (9, 1, False), (8, 2, True), (4, 1, True), (0, 1, True)]
+)
+def test_many_leases_that_expire_at_once(good: int, expired: int, is_problem: bool) -> None:
+    reason, message = said(expiry_problem([LATER] * good + [EARLIER] * expired, now=NOW))
+    assert (reason == "TooManyExpiredNodeLeases") is is_problem
+    assert message.startswith(f"{expired} of {good + expired} Leases" if is_problem else "")
+
+
+def test_machines_are_counted_of_all_pools() -> None:
+    found = machines(
+        [{"spec": {"replicas": 2}}, {"spec": {"replicas": 1}}],
+        [
+            {"metadata": {"name": "m"}, "status": {"currentStatus": {"phase": "Running"}}},
+            {"metadata": {"name": "l", "deletionTimestamp": format_time(NOW)}},
+        ],
+    )
+    assert found == Machines(3, {"m": "Running", "l": ""}, frozenset({"l"}))
+    assert machines([], []) == NO_MACHINES
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found", "problem"),
+    [
+        ([node("a")], NO_MACHINES, ("", "")),
+        ([node("a")], Machines(1, {"m": "Running"}), ("", "")),
+        ([node("a")], Machines(2, {"m": "Running"}), ("NodesScalingUp", "Machines are being created (1/2).")),
+        (
+            [node("a")],
+            Machines(2, {"m": "Running", "n": "Failed"}),
+            ("NodesScalingUp", "1 of 2 machines have failed: n."),
+        ),
+        (
+            [node("a")],
+            Machines(2, {"m": "Running", "n": "Pending"}),
+            ("NodesScalingUp", "1 of 2 machines are being made, and will be nodes soon."),
+        ),
+        (
+            [node("a"), node("b", unschedulable=True)],
+            Machines(2, {"m": "Running", "n": "Running"}),
+            ("NodesScalingUp", "Machines are not nodes yet, or nodes are cordoned (2/2 nodes)."),
+        ),
+        (
+            [node("a"), node("b", unschedulable=True)],
+            Machines(1, {"m": "Running", "n": "Terminating"}, frozenset({"n"})),
+            ("NodesScalingDown", "2 nodes instead of 1: 1 machines are being deleted, cordoned: b."),
+        ),
+        (
+            [node("a"), node("b")],
+            Machines(1, {"m": "Running", "n": "Running"}),
+            ("NodesScalingDown", "2 nodes instead of 1: no machine is being deleted yet."),
+        ),
+    ],
+)
+def test_as_many_nodes_as_there_are_to_be(nodes: Sequence[Object], found: Machines, problem: tuple[str, str]) -> None:
+    assert said(scaling_problem(nodes, found)) == problem
