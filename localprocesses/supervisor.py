@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import ctypes
 import fcntl
+import hashlib
 import json
 import os
 import resource
@@ -30,16 +31,24 @@ from pathlib import Path
 from typing import Any
 
 from localprocesses.local import LocalProcessError
-from localprocesses.state import alive_lock
+from localprocesses.state import alive_lock, root
 
-SOCKET = "control.sock"
 CPU_FILE = "DEVCLUSTER_CPU_FILE"
 """The variable with a file to which each supervisor appends the seconds of CPU of its cluster when it ends."""
+_LONGEST_PATH = 100
+"""Of a Unix socket, on all systems."""
 _TERMINATION_SECONDS = 2.0
 _OWNER_SECONDS = 1.0
 """Between looks whether the owner lives."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
+
+
+def _socket(state: Path) -> Path:
+    """In the state directory, unless that has a longer path than a socket may have."""
+    path = state / "control.sock"
+    digest = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
+    return path if len(os.fsencode(path)) <= _LONGEST_PATH else root() / f"{digest}.sock"
 
 
 class Supervisor:
@@ -58,7 +67,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(signum, self._ended.set)
-        server = await asyncio.start_unix_server(self._serve, self._state / SOCKET)
+        server = await asyncio.start_unix_server(self._serve, _socket(self._state))
         self._watch_owner()
         await self._ended.wait()
         server.close()
@@ -69,6 +78,7 @@ class Supervisor:
             await process.wait()
         _note_cpu()
         shutil.rmtree(self._state, ignore_errors=True)
+        _socket(self._state).unlink(missing_ok=True)
 
     def _watch_owner(self) -> None:
         if self._owner and not _exists(self._owner):
@@ -194,7 +204,7 @@ def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(30)
         try:
-            connection.connect(str(state / SOCKET))
+            connection.connect(str(_socket(state)))
             connection.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
             with connection.makefile("rb") as answers:
                 answer: dict[str, Any] = json.loads(answers.readline() or b'{"error": "it ended meanwhile"}')

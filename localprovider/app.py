@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent.gardenlet.shoot_clusters import ShootClusters
 from config.local_provider.schema import LocalProviderConfiguration
 from kube.runtime.loop import ControlLoop
 from localprovider.extensions.actuators import ACTUATORS, World
 from localprovider.extensions.controller import declare
 from localprovider.extensions.state import State
 from localprovider.runner.controller import Runner
+from localprovider.seeds.controller import declare as declare_seeds
 from process.composition import Composition, Parts
 from process.controllers import Controllers
 
@@ -22,13 +24,16 @@ def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
         Path(config.state_dir),
         seed_kubeconfig=Path(config.seed_client_connection.kubeconfig),
         recorder=base.clusters.recorder("seed"),
+        is_shoot=config.seed_is_shoot,
     )
+    shoots = ShootClusters(seed.client, base.clusters, config.seed_client_connection)
 
     async def control_loops() -> Sequence[ControlLoop]:
         workers = config.controllers.concurrent_syncs
         return [
             *(declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS),
             *runner.control_loops(),
+            declare_seeds(seed, runner.pods(), shoots, workers=workers),
         ]
 
     controllers = Controllers(base.clusters, config=config, kinds_of=("seed",), compose=control_loops)

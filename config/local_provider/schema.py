@@ -35,3 +35,6 @@ class LocalProviderConfiguration(ElectingConfiguration, _Connections):
         str, setting("Directory on this computer for what the provider keeps: networks and buckets.", required_value())
     ] = ""
     controllers: Annotated[Controllers, setting("The extension controllers.")] = Controllers()
+    seed_is_shoot: Annotated[
+        bool, setting("Whether the seed is a Shoot of such a provider, of which nothing else runs the pods.")
+    ] = False

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from agent.gardenlet.components.resource_manager.configuration import of_seed
-from config import gardenlet, local_provider
+from config import gardenlet
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.box import account_of
@@ -27,15 +26,15 @@ from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
 from localprocesses.local import wait_until
 from localprocesses.pki import kubeconfig, token_credentials
 from localprocesses.versions import NEWEST
+from localprovider.seeds.configuration import (
+    API_SERVER,
+    LOCAL_PROVIDER,
+    RESOURCE_MANAGER,
+    of_local_provider,
+    of_resource_manager,
+)
 
-_API_SERVER: Object = {
-    **ENDPOINTS.type_meta,
-    "metadata": {"name": "kubernetes", "namespace": "default"},
-    "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 443, "protocol": "TCP"}]}],
-}
-"""Where pods would find it, of which none runs; 127.0.0.1 is refused. Network policies follow from it."""
-GARDENLET, RESOURCE_MANAGER = "gardenlet", "gardener-resource-manager"
-LOCAL_PROVIDER = "local-provider"
+GARDENLET = "gardenlet"
 CERTIFICATE_SECRET = "gardenlet-kubeconfig"
 _BACKUP_SECRET = "backup-local"
 """With the credentials for buckets, of which directories need none."""
@@ -64,8 +63,9 @@ class SeedBox:
         account = account_of(seed, GARDENLET_ACCOUNT)
         config = configuration(name, visible=visible, shoots=shoots)
         self.gardenlet = Program("agent", seed, config, name=GARDENLET, kubeconfig=account)
-        self.resource_manager = Program("agent", seed, _resource_manager(), name=RESOURCE_MANAGER)
-        self.provider = Program("localprovider", seed, _provider(seed), name=LOCAL_PROVIDER) if shoots else None
+        self.resource_manager = Program("agent", seed, of_resource_manager(), name=RESOURCE_MANAGER)
+        provider = of_local_provider(provider_state(seed), is_shoot=False)
+        self.provider = Program("localprovider", seed, provider, name=LOCAL_PROVIDER) if shoots else None
 
     def install(self) -> list[Program]:
         """Returns when the Seed is ready. Raises LocalProcessError, KubeError."""
@@ -81,7 +81,7 @@ class SeedBox:
         """Makes what is there before a gardenlet. Raises KubeError."""
         for obj in objects.of_seed():
             self._seed.api.apply(objects.path(obj), obj)
-        self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), _API_SERVER)
+        self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)
         if self.provider is not None:
             self._offer_version()
             secret = {**SECRETS.type_meta, "metadata": {"name": _BACKUP_SECRET, "namespace": NAMESPACE}}
@@ -128,7 +128,7 @@ class SeedBox:
         def is_ready() -> bool:
             for program in (self.gardenlet, self.resource_manager):
                 program.check()
-            self._report_extensions()
+            report_extensions(self._garden, self.name)
             return self.is_ready()
 
         what = f"the Seed {self.name} to be ready"
@@ -143,20 +143,20 @@ class SeedBox:
         ready = mapping(condition(seed, GARDENLET_READY)).get("status") == "True"
         return ready and at(seed, "status", "lastOperation", "state") == "Succeeded"
 
-    def _report_extensions(self) -> None:
-        """As done: extensions of the demo data run elsewhere, and have nothing to install."""
-        api = self._garden.api
-        for each in api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
-            if at(spec(each), "seedRef", "name") == self.name and condition(each, INSTALLED) is None:
-                path = CONTROLLER_INSTALLATIONS.path(name=key(each).name)
-                api.patch(f"{path}/status", {"status": {"conditions": _conditions_of_extension(utc_now())}})
-
     def _status(self) -> str:
         try:
             status = self._garden.api.get(SEEDS.path(name=self.name)).get("status")
         except NotFound:
             status = None
         return f"the status of the Seed is {status}; {self.gardenlet.log_end()}"
+
+
+def report_extensions(garden: Cluster, seed: str) -> None:
+    """As installed: extensions of the demo data run elsewhere. Raises KubeError."""
+    for each in garden.api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
+        if at(spec(each), "seedRef", "name") == seed and condition(each, INSTALLED) is None:
+            path = CONTROLLER_INSTALLATIONS.path(name=key(each).name)
+            garden.api.patch(f"{path}/status", {"status": {"conditions": _conditions_of_extension(utc_now())}})
 
 
 def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
@@ -206,22 +206,3 @@ def _conditions_of_extension(now: datetime) -> list[Object]:
 def provider_state(seed: Cluster) -> Path:
     """The directory of the local provider."""
     return seed.state / "provider"
-
-
-def _provider(seed: Cluster) -> Object:
-    """Of the local provider, which ends with the seed, and so do the processes of Shoots."""
-    component = local_provider.COMPONENT
-    return {
-        "apiVersion": component.api_version,
-        "kind": component.kind,
-        "stateDir": str(provider_state(seed)),
-        "leaderElection": {"leaderElect": False},
-    }
-
-
-def _resource_manager() -> Object:
-    """As the gardenlet would configure it, but without webhooks, which nothing asks here."""
-    config = of_seed(name=RESOURCE_MANAGER)
-    controllers = {**config["controllers"], "tokenInvalidator": {"enabled": False}}
-    own = {name: value for name, value in config.items() if name not in {"server", "webhooks"}}
-    return {**own, "controllers": controllers}

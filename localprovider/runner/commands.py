@@ -17,12 +17,43 @@ from localprocesses.local import HOST, LocalProcessError
 from localprocesses.versions import NEWEST, release
 from localprovider.runner.addresses import Here
 
-RESOURCE_MANAGER = "gardener-resource-manager"
-_RESOURCE_MANAGER_CONFIG = "--config"
+RESOURCE_MANAGER, GARDENLET = "gardener-resource-manager", "gardenlet"
+
+_MAKE_PODS = ("deployment-controller", "replicaset-controller")
 
 Call = Callable[[Object, Here, "Ports"], list[str]]
 Ports = Mapping[str, int]
 """Of a program's servers, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The configuration file of a program of ours, whose addresses are others on this computer.
+
+    Attributes:
+        path: the end of it.
+        connection: to the seed, in which it runs: the field.
+        servers: field -> name of the port.
+    """
+
+    path: str
+    connection: str
+    servers: Mapping[str, str]
+
+    def here(self, content: bytes, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
+        """With servers on this computer, and the seed's API server as somebody outside of it sees it.
+
+        Raises: LocalProcessError: it can't be read.
+        """
+        try:
+            config = mapping(yaml.safe_load(content))
+        except yaml.YAMLError as error:
+            raise LocalProcessError(f"a file that ends with {self.path} is no YAML: {error}") from error
+        server = dict(mapping(config.get("server")))
+        for field, name in self.servers.items():
+            server[field] = {**mapping(server.get(field)), "bindAddress": HOST, "port": ports[name]}
+        seed = {**mapping(config.get(self.connection)), "kubeconfig": str(seed_kubeconfig)}
+        return yaml.safe_dump({**config, "server": server, self.connection: seed}).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +62,13 @@ class Program:
     servers: names of its ports on this computer, the one that is probed first.
     call: its command line. Raises LocalProcessError.
     is_called: whether other programs have its ports in their configuration.
+    config: None: its files are as they are in a pod.
     """
 
     servers: tuple[str, ...]
     call: Call
     is_called: bool = False
+    config: Config | None = None
 
 
 def _with(arguments: Sequence[str], **flags: str | None) -> list[str]:
@@ -72,6 +105,12 @@ def _controller_manager(container: Object, here: Here, ports: Ports) -> list[str
     return _kube_program(_assets(container).controller_manager, container, here, ports[CONTROLLER_MANAGER])
 
 
+def without_pods(command: Sequence[str]) -> list[str]:
+    """Of a controller manager, for a Shoot whose Deployments become processes here."""
+    off = ",".join(f"-{each}" for each in _MAKE_PODS)
+    return [f"{each},{off}" if each.startswith("--controllers=") else each for each in command]
+
+
 def _scheduler(container: Object, here: Here, ports: Ports) -> list[str]:
     return _kube_program(_assets(container).scheduler, container, here, ports[SCHEDULER])
 
@@ -84,17 +123,25 @@ def _kube_program(program: Path | None, container: Object, here: Here, port: int
     return [str(program), *own]
 
 
-def _resource_manager(container: Object, here: Here, _: Ports) -> list[str]:
-    return [sys.executable, "-P", "-m", "agent", *_arguments(container, here)]
+def _agent(container: Object, here: Here, _: Ports) -> list[str]:
+    # However its image starts it.
+    return [sys.executable, "-P", "-m", "agent", *(here.text(each) for each in texts(container.get("args")))]
+
+
+def _of_ours(name: str, path: str, connection: str, *, serves: str = "") -> Program:
+    """Args: serves: field of a server besides those for probes and metrics."""
+    servers = {"healthProbes": f"{name}-health", "metrics": f"{name}-metrics"} | ({serves: name} if serves else {})
+    return Program(tuple(servers.values()), _agent, config=Config(path, connection, servers))
 
 
 PROGRAMS: Mapping[str, Program] = {
     APISERVER: Program((APISERVER,), _apiserver, is_called=True),
     CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager),
     SCHEDULER: Program((SCHEDULER,), _scheduler),
-    RESOURCE_MANAGER: Program(
-        (f"{RESOURCE_MANAGER}-health", f"{RESOURCE_MANAGER}-metrics", RESOURCE_MANAGER), _resource_manager
+    RESOURCE_MANAGER: _of_ours(
+        RESOURCE_MANAGER, "/gardener-resource-manager-config/config.yaml", "sourceClientConnection", serves="webhooks"
     ),
+    GARDENLET: _of_ours(GARDENLET, "/gardenlet/config/config.yaml", "seedClientConnection"),
 }
 """By name of Deployment and container. Others are not run."""
 
@@ -131,27 +178,3 @@ def etcd(*, data: Path, certificates: Path, peers: int, clients: int, metrics: i
         "--auto-compaction-retention=30m",
         "--log-level=warn",
     ]
-
-
-# --- the resource manager's configuration
-
-
-def is_resource_manager_config(path: str) -> bool:
-    return path.endswith("/gardener-resource-manager-config/config.yaml")
-
-
-def resource_manager_config(content: bytes, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
-    """The configuration with servers on this computer, and the seed's API server as somebody outside of it sees it.
-
-    Raises: LocalProcessError: it can't be read.
-    """
-    try:
-        config = mapping(yaml.safe_load(content))
-    except yaml.YAMLError as error:
-        raise LocalProcessError(f"the configuration of the resource manager is no YAML: {error}") from error
-    server = dict(mapping(config.get("server")))
-    for field, name in (("healthProbes", "-health"), ("metrics", "-metrics"), ("webhooks", "")):
-        own = {"bindAddress": HOST, "port": ports[f"{RESOURCE_MANAGER}{name}"]}
-        server[field] = {**mapping(server.get(field)), **own}
-    source = {**mapping(config.get("sourceClientConnection")), "kubeconfig": str(seed_kubeconfig)}
-    return yaml.safe_dump({**config, "server": server, "sourceClientConnection": source}).encode()

@@ -42,11 +42,11 @@ _NAMESPACES_VIEW = View(
     form=Form.METADATA,
     label_selector=f"{keys.ROLE}={keys.ROLE_SHOOT},{_PROVIDER}=local",
 )
-_DEPLOYMENTS_VIEW = View(
+DEPLOYMENTS_VIEW = View(
     DEPLOYMENTS, without_managed_fields, indexes=((_BY_NAMESPACE, lambda obj: (key(obj).namespace,)),)
 )
 _SECRETS_VIEW, _CONFIG_MAPS_VIEW = View(SECRETS, without_managed_fields), View(CONFIG_MAPS, without_managed_fields)
-_ASKS: Predicate[Object] = any_of(listed, changed("metadata.generation", "metadata.deletionTimestamp"))
+ASKS: Predicate[Object] = any_of(listed, changed("metadata.generation", "metadata.deletionTimestamp"))
 _WORKERS = 10
 
 
@@ -57,12 +57,15 @@ class Runner:
         directory: for what is kept on this computer.
         seed_kubeconfig: by which programs talk to the seed.
         recorder: of Events in the seed.
+        is_shoot: whether the seed is one itself, so that all its Deployments are run here.
     """
 
     name = "runner"
 
-    def __init__(self, seed: Cluster, directory: Path, *, seed_kubeconfig: Path, recorder: EventRecorder) -> None:
-        self._seed, self._seed_kubeconfig, self._recorder = seed, seed_kubeconfig, recorder
+    def __init__(
+        self, seed: Cluster, directory: Path, *, seed_kubeconfig: Path, recorder: EventRecorder, is_shoot: bool = False
+    ) -> None:
+        self._seed, self._seed_kubeconfig, self._recorder, self._is_shoot = seed, seed_kubeconfig, recorder, is_shoot
         self._places = Places(directory / "shoots")
         self._processes = Processes(directory / "run", now=time.monotonic)
         self._session: aiohttp.ClientSession | None = None
@@ -79,10 +82,14 @@ class Runner:
             await self._session.close()
             await self._processes.end()
 
-    def control_loops(self) -> Sequence[ControlLoop]:
+    def pods(self) -> Pods:
         """Only once it has started."""
         assert self._session is not None
-        pods = Pods(self._places, self._processes, self._session)
+        return Pods(self._places, self._processes, self._session)
+
+    def control_loops(self) -> Sequence[ControlLoop]:
+        """Only once it has started."""
+        pods = self.pods()
         return [self._services(), self._deployments(pods), self._etcds(pods, self._backups()), self._namespaces(pods)]
 
     def _services(self) -> ControlLoop:
@@ -101,7 +108,7 @@ class Runner:
     def _deployments(self, pods: Pods) -> ControlLoop:
         loop, caches = ControlLoop("local-deployments", kind=DEPLOYMENTS, workers=_WORKERS), self._seed.caches
         pods = replace(pods, ended=loop.queue.add)
-        deployments = loop.watch(caches, _DEPLOYMENTS_VIEW, enqueue(when=_ASKS))
+        deployments = loop.watch(caches, DEPLOYMENTS_VIEW, enqueue(when=ASKS))
         of_namespace = partial(_in_namespace, deployments)
         return loop.reconciled_by(
             DeploymentReconciler(
@@ -111,7 +118,7 @@ class Runner:
                 secrets=loop.watch(caches, _SECRETS_VIEW, enqueue_mapped(of_namespace, when=changed("data"))),
                 config_maps=loop.watch(caches, _CONFIG_MAPS_VIEW),
                 statuses=StatusWriter(self._seed.client, deployments),
-                is_of_shoot=self._shoots(loop),
+                is_run_here=(lambda _: True) if self._is_shoot else self._shoots(loop),
                 seed_kubeconfig=self._seed_kubeconfig,
                 clock=self._seed.clock,
             )
@@ -133,7 +140,7 @@ class Runner:
         )
 
         def follow() -> None:
-            asks = any_of(_ASKS, changed(annotation(keys.OPERATION), annotation(ASKED)))
+            asks = any_of(ASKS, changed(annotation(keys.OPERATION), annotation(ASKED)))
             reconciler.begin(loop.watch(self._seed.caches, View(ETCDS, without_managed_fields), enqueue(when=asks)))
 
         loop.when_served(self._seed.discovery, [ETCDS], follow)

@@ -14,10 +14,10 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
-from localprocesses.components import APISERVER
+from localprocesses.components import APISERVER, CONTROLLER_MANAGER
 from localprocesses.local import LocalProcessError
 from localprovider.runner.addresses import Here
-from localprovider.runner.commands import PROGRAMS, Program, is_resource_manager_config, resource_manager_config
+from localprovider.runner.commands import PROGRAMS, Program, without_pods
 from localprovider.runner.conditions import condition
 from localprovider.runner.pods import Pod, Pods, Standing
 from localprovider.runner.probes import probe_of
@@ -39,14 +39,14 @@ class DeploymentReconciler:
     secrets: Store[Object]
     config_maps: Store[Object]
     statuses: StatusWriter
-    is_of_shoot: Callable[[str], bool]
-    """Whether a namespace is."""
+    is_run_here: Callable[[str], bool]
+    """Whether what is in a namespace is."""
     seed_kubeconfig: Path
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: Key) -> Result:
         deployment = self.deployments.get(name)
-        if not self.is_of_shoot(name.namespace):
+        if not self.is_run_here(name.namespace):
             return Done()
         if deployment is None or is_deleting(deployment):
             await self.pods.stop(name.namespace, name.name)
@@ -92,19 +92,21 @@ class DeploymentReconciler:
         services = {service: ports[each] for service, each in _SERVICES.items()}
         here = Here(root, tuple(mounts(container).values()), name.namespace, services)
         found = files(template, container, partial(self._source, name.namespace))
+        command = program.call(container, here, ports)
+        is_seed = name.name == CONTROLLER_MANAGER and places.seed(name.namespace).is_dir()
         return Pod(
             namespace=name.namespace,
             name=name.name,
             here=here,
-            command=program.call(container, here, ports),
-            files=[self._here(each, here, ports) for each in found],
+            command=without_pods(command) if is_seed else command,
+            files=[self._here(each, here, program, ports) for each in found],
             probe=probe_of(container, ports[program.servers[0]]),
         )
 
-    def _here(self, file: File, here: Here, ports: Mapping[str, int]) -> File:
+    def _here(self, file: File, here: Here, program: Program, ports: Mapping[str, int]) -> File:
         content = here.content(file.content)
-        if is_resource_manager_config(file.path):
-            content = resource_manager_config(content, ports=ports, seed_kubeconfig=self.seed_kubeconfig)
+        if program.config is not None and file.path.endswith(program.config.path):
+            content = program.config.here(content, ports=ports, seed_kubeconfig=self.seed_kubeconfig)
         return File(file.path, content, file.is_fixed)
 
     def _source(self, namespace: str, resource: Resource, name: str) -> Object | None:

@@ -3,6 +3,7 @@
 <directory>/<namespace>/ports.json      ports of its Services
 <directory>/<namespace>/<pod>/root      files of the container
 <directory>/<namespace>/<etcd>/data     of an etcd
+<directory>/<namespace>/seed            of the programs of a Shoot that is a seed
 """
 
 import json
@@ -23,6 +24,10 @@ class Places:
         path = self._directory / namespace / name
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
+
+    def seed(self, namespace: str) -> Path:
+        """It is there if the Shoot is a seed."""
+        return self._directory / namespace / "seed"
 
     def namespaces(self) -> list[str]:
         """That have any."""

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import aiohttp
 
@@ -119,13 +120,17 @@ class Pods:
 
 
 def _write(pod: Pod) -> None:
-    """Its files, each as a whole, readable for the owner alone."""
+    """Its files."""
     for each in pod.files:
-        path = pod.here.path(each.path)
-        if path.exists() and path.read_bytes() == each.content:
-            continue
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = path.with_name(f".{path.name}.new")
-        new.touch(mode=_READ_BY_OWNER)
-        new.write_bytes(each.content)
-        new.replace(path)
+        write_private(pod.here.path(each.path), each.content)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A file as a whole, if it differs, readable for the owner alone."""
+    if path.exists() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.touch(mode=_READ_BY_OWNER)
+    new.write_bytes(content)
+    new.replace(path)

@@ -27,7 +27,8 @@ SECONDS = 60.0
 
 @pytest.fixture
 async def pods(tmp_path: Path) -> AsyncIterator[Pods]:
-    processes = Processes(tmp_path / "run", now=time.monotonic)
+    # Longer than the path of a socket may be: providers of Shoots that are seeds are below others.
+    processes = Processes(tmp_path / ("long" * 30) / "run", now=time.monotonic)
     await processes.begin()
     async with aiohttp.ClientSession() as session:
         yield Pods(Places(tmp_path / "shoots"), processes, session)

@@ -10,11 +10,12 @@ import yaml
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from localprovider.runner.addresses import Here
-from localprovider.runner.commands import RESOURCE_MANAGER, resource_manager_config
+from localprovider.runner.commands import GARDENLET, PROGRAMS, RESOURCE_MANAGER, without_pods
 from localprovider.runner.conditions import condition
 from localprovider.runner.places import Places
 from localprovider.runner.probes import probe_of
 from localprovider.runner.volumes import MissingSource, files
+from localprovider.seeds.configuration import with_token_file
 
 CONTAINER: Object = {
     "volumeMounts": [
@@ -105,20 +106,38 @@ def test_what_is_no_text_stays() -> None:
     assert HERE.content(b"\xff/srv") == b"\xff/srv"
 
 
-def test_configuration_of_the_resource_manager() -> None:
-    given = {"kind": "x", "server": {"metrics": {"port": 8080}}, "sourceClientConnection": {"namespaces": ["n"]}}
-    ports = {RESOURCE_MANAGER: 1, f"{RESOURCE_MANAGER}-health": 2, f"{RESOURCE_MANAGER}-metrics": 3}
-    written = resource_manager_config(yaml.safe_dump(given).encode(), ports=ports, seed_kubeconfig=Path("/k"))
-    here = {"bindAddress": "127.0.0.1"}
+@pytest.mark.parametrize(
+    ("program", "connection", "ports"),
+    [
+        (RESOURCE_MANAGER, "sourceClientConnection", {"webhooks": RESOURCE_MANAGER}),
+        (GARDENLET, "seedClientConnection", {}),
+    ],
+)
+def test_configuration_of_a_program_of_ours(program: str, connection: str, ports: dict[str, str]) -> None:
+    given = {"kind": "x", "server": {"metrics": {"port": 8080}}, connection: {"namespaces": ["n"]}}
+    config = PROGRAMS[program].config
+    assert config is not None
+    serves = {"healthProbes": f"{program}-health", "metrics": f"{program}-metrics"} | ports
+    numbers = {name: number for number, name in enumerate(serves.values())}
+    written = config.here(yaml.safe_dump(given).encode(), ports=numbers, seed_kubeconfig=Path("/k"))
     assert yaml.safe_load(written) == {
         "kind": "x",
-        "server": {
-            "healthProbes": here | {"port": 2},
-            "metrics": here | {"port": 3},
-            "webhooks": here | {"port": 1},
-        },
-        "sourceClientConnection": {"namespaces": ["n"], "kubeconfig": "/k"},
+        "server": {field: {"bindAddress": "127.0.0.1", "port": numbers[name]} for field, name in serves.items()},
+        connection: {"namespaces": ["n"], "kubeconfig": "/k"},
     }
+
+
+def test_what_makes_pods_is_off_in_a_seed() -> None:
+    command = ["kube-controller-manager", "--controllers=*,-ttl", "--leader-elect=false"]
+    off = "--controllers=*,-ttl,-deployment-controller,-replicaset-controller"
+    assert without_pods(command) == [command[0], off, command[2]]
+
+
+def test_a_token_is_in_a_file_where_it_can_be_renewed() -> None:
+    given = {"users": [{"name": "u", "user": {"token": "secret"}}], "current-context": "c"}
+    kubeconfig, token = with_token_file(yaml.safe_dump(given).encode())
+    assert token == b"secret"
+    assert yaml.safe_load(kubeconfig) == {**given, "users": [{"name": "u", "user": {"tokenFile": "token"}}]}
 
 
 @pytest.mark.parametrize(

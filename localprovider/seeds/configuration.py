@@ -1,0 +1,57 @@
+"""Configurations of the programs of a seed that are no Deployments in it: they talk to it by a kubeconfig."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from agent.gardenlet.components.resource_manager.configuration import of_seed
+from config import local_provider
+from kube.objects import Object, mapping
+from kube.resources import ENDPOINTS
+from localprocesses.local import HOST
+
+RESOURCE_MANAGER = "gardener-resource-manager"
+LOCAL_PROVIDER = "local-provider"
+HEALTH, METRICS = "healthProbes", "metrics"
+"""Servers of a program."""
+API_SERVER: Object = {
+    **ENDPOINTS.type_meta,
+    "metadata": {"name": "kubernetes", "namespace": "default"},
+    "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 443, "protocol": "TCP"}]}],
+}
+"""Where pods would find it, of which none runs; 127.0.0.1 is refused. Network policies follow from it."""
+
+
+def of_resource_manager() -> Object:
+    """As the gardenlet would configure it, but without webhooks, which nothing asks here."""
+    config = of_seed(name=RESOURCE_MANAGER)
+    controllers = {**config["controllers"], "tokenInvalidator": {"enabled": False}}
+    own = {name: value for name, value in config.items() if name not in {"server", "webhooks"}}
+    return {**own, "controllers": controllers}
+
+
+def of_local_provider(state: Path, *, is_shoot: bool) -> Object:
+    """Args: state: its directory. is_shoot: whether the seed is a Shoot."""
+    component = local_provider.COMPONENT
+    return {
+        "apiVersion": component.api_version,
+        "kind": component.kind,
+        "stateDir": str(state),
+        "leaderElection": {"leaderElect": False},
+        "seedIsShoot": is_shoot,
+    }
+
+
+def served_at(config: Object, ports: Mapping[str, int]) -> Object:
+    """Args: ports: of its servers."""
+    return {**config, "server": {name: {"bindAddress": HOST, "port": port} for name, port in ports.items()}}
+
+
+def with_token_file(kubeconfig: bytes) -> tuple[bytes, bytes]:
+    """The kubeconfig with its token in a file `token` beside it, where it can be renewed; and the token."""
+    whole = mapping(yaml.safe_load(kubeconfig))
+    (user,) = whole["users"]
+    token = str(user["user"]["token"])
+    users = [{**user, "user": {"tokenFile": "token"}}]
+    return yaml.safe_dump({**whole, "users": users}).encode(), token.encode()

@@ -1,0 +1,38 @@
+"""The control loop for Shoots that are seeds.
+
+Workers       pools of Shoots
+Deployments   API servers of Shoots that start or stop
+"""
+
+from functools import partial
+
+from agent.gardenlet.shoot_clusters import ShootClusters
+from gardener.api.extensions import WORKERS
+from kube.objects import Key, Object, key
+from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.predicates import changed
+from localprovider.runner.controller import ASKS, DEPLOYMENTS_VIEW
+from localprovider.runner.pods import Pods
+from localprovider.seeds.reconcile import SeedReconciler
+from process.clusters import Cluster
+
+_BY_NAMESPACE = "namespace"
+_WORKERS_VIEW = View(WORKERS, without_managed_fields, indexes=((_BY_NAMESPACE, lambda obj: (key(obj).namespace,)),))
+
+
+def declare(seed: Cluster, pods: Pods, shoots: ShootClusters, *, workers: int) -> ControlLoop:
+    loop = ControlLoop("local-seeds", kind=WORKERS, workers=workers)
+    reconciler = SeedReconciler(client=seed.client, shoots=shoots, pods=pods)
+
+    def follow() -> None:
+        pools = loop.watch(seed.caches, _WORKERS_VIEW, enqueue(when=ASKS))
+        of_namespace = enqueue_mapped(partial(_in_namespace, pools), when=changed("spec.replicas"))
+        reconciler.begin(pools, loop.watch(seed.caches, DEPLOYMENTS_VIEW, of_namespace))
+
+    loop.when_served(seed.discovery, [WORKERS], follow)
+    return loop.reconciled_by(reconciler)
+
+
+def _in_namespace(pools: Store[Object], change: Change[Object]) -> list[Key]:
+    return pools.keys_by_index(_BY_NAMESPACE, change.key.namespace)
