@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: crds help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release publish clean
+.PHONY: crds manifests help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release publish clean
 
 # The processes of a test run would else compile all tests each for itself.
 export PYTHONDONTWRITEBYTECODE :=
@@ -81,6 +81,9 @@ format: setup ## Format the code.
 
 crds: setup ## Write the CustomResourceDefinitions of the garden API anew, from gardener/api/garden.
 	$(BIN)/python -m gardener.api manifests/crds/garden
+
+manifests: setup ## Write the manifests of the gardenlet anew, from its chart (needs helm).
+	$(BIN)/python -m release.gardenlet_manifests
 
 bench: setup ## Measure; writes the reports in benchmarks/.
 	$(BIN)/python -m benchmarks

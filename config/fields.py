@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from kube.clock import format_duration
 from kube.validation import FieldError
 
 _DURATION = "duration"
@@ -130,3 +131,23 @@ def as_object(value: Any) -> Any:
         return list(map(as_object, value)) if isinstance(value, tuple) else value
     written = ((m.name, as_object(getattr(value, m.attribute))) for m in members(type(value)))
     return {name: content for name, content in written if content is not None and content not in ("", [], {})}
+
+
+def as_document(block: Any, like: Any = None) -> Any:
+    """A block as its file has it, durations as text, without what is as in another one.
+
+    Args: like: one of the same type, such as that of all defaults; None: nothing is left out but what is unset.
+    """
+    found: dict[str, Any] = {}
+    for member in members(type(block)):
+        value = getattr(block, member.attribute)
+        other = None if like is None else getattr(like, member.attribute)
+        if value is None or value == other:
+            continue
+        if without_none(member.kind) == Duration:
+            found[member.name] = format_duration(value)
+        elif isinstance(value, tuple):
+            found[member.name] = [as_document(each, type(each)()) if is_block(type(each)) else each for each in value]
+        else:
+            found[member.name] = as_document(value, other) if is_block(type(value)) else value
+    return found

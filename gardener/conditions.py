@@ -31,6 +31,10 @@ GARDENLET_CERTIFICATE = "GardenletCertificate"
 
 # --- of ManagedSeeds
 SEED_REGISTERED = "SeedRegistered"
+SHOOT_RECONCILED = "ShootReconciled"
+
+# --- of Gardenlets
+GARDENLET_RECONCILED = "GardenletReconciled"
 
 # --- of Shoots
 API_SERVER_AVAILABLE = "APIServerAvailable"

@@ -101,6 +101,8 @@ class Flags:
     health_probe_bind_address: str = ""
     metrics_bind_address: str = ""
     version: str = "false"
+    check: bool = False
+    """Whether the configuration is only checked."""
 
     @property
     def version_override(self) -> str:
@@ -109,7 +111,7 @@ class Flags:
 
     def flag_lines(self) -> list[str]:
         """The lines to log at the start, one a flag, by name."""
-        values = {"help": "false"}
+        values = {"help": "false", "check": str(self.check).lower()}
         for declared in dataclasses.fields(self):
             value = getattr(self, declared.name)
             if isinstance(value, str):
@@ -127,6 +129,8 @@ def run(programs: Sequence[Program[Any]], *, commands: Mapping[str, str] = _NO_C
     try:
         flags = parse(sys.argv[1:], programs, commands=commands)
         program, loaded = _configured(flags, programs)
+        if flags.check:
+            raise Exit(0, stdout="\n".join([*loaded.warnings, f"{flags.config} is a valid {program.component.kind}"]))
     except Exit as end:
         sys.exit(end.show())
     _run(program, flags, loaded)
@@ -220,6 +224,7 @@ def parse(
         health_probe_bind_address=values.health_probe_bind_address,
         metrics_bind_address=values.metrics_bind_address,
         version=values.version,
+        check=values.check,
     )
 
 
@@ -296,6 +301,7 @@ def _build_parser(
                 action="append",
                 default=[],
             )
+    flags.add_argument("--check", action="store_true", help="check the configuration file and exit")
     add(
         "health-probe-bind-address",
         "where /healthz and /readyz are served; wins over server.healthProbes",

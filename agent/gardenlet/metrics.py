@@ -44,6 +44,10 @@ gardenlet_chart_rendering_duration_seconds = Histogram(
     "How long helm took to render a chart of an extension, or to fail at it, waiting for its turn included.",
     buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300),
 )
+gardenlet_managed_seeds_waiting_for_rollout = Gauge(
+    "gardenlet_managed_seeds_waiting_for_rollout",
+    "ManagedSeeds whose changed gardenlets wait until those of others are rolled out.",
+)
 
 
 # --- computed when they are scraped

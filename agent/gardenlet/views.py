@@ -7,6 +7,8 @@ from gardener.api.garden import (
     BACKUP_ENTRIES,
     CONTROLLER_INSTALLATIONS,
     CONTROLLER_REGISTRATIONS,
+    GARDENLETS,
+    MANAGED_SEEDS,
     SEEDS,
     SHOOTS,
 )
@@ -20,6 +22,7 @@ BY_NAME = "name"
 """Of BackupEntries, whose names are unique in all namespaces."""
 
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
+MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields)
 CONTROLLER_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_fields)
 
 
@@ -50,6 +53,12 @@ def backup_entries_view(seed: str) -> View[Object]:
         label_selector=f"{SEED_LABEL_PREFIX}{seed}=true",
         indexes=((BY_BUCKET, _bucket_of), (BY_NAME, _name_of)),
     )
+
+
+@cache
+def own_gardenlet_view(seed: str) -> View[Object]:
+    """The Gardenlet that is called as the Seed."""
+    return View(GARDENLETS, without_managed_fields, namespace="garden", field_selector=f"metadata.name={seed}")
 
 
 def _bucket_of(entry: Object) -> tuple[str]:

@@ -376,8 +376,12 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
         {"networking__nodes": "10.0.0.0/16"},
         {"addons": {"nginxIngress": {"enabled": True}}},
         {"provider__workers": [worker(zones=["a"])]},
+        {"hibernation": {"enabled": True}},
+        {"hibernation": {"schedules": [{"start": "0 20 * * *"}]}},
     ):
         assert update(old, managed, **fields).code == 403, fields
+    assert "since it is the seed s; delete" in update(old, managed, hibernation={"enabled": True}).message
+    assert update(old, hibernation={"enabled": True}).status is None
     unfit = stored(submitted(provider__workers=pools))
     assert update(unfit, managed, meta__labels={"a": "b"}).status is None
     assert update(unfit, managed, purpose="testing").status is None

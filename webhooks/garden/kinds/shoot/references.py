@@ -175,9 +175,23 @@ def seed_stays(write: Write) -> Iterator[Finding]:
         return
     if write.changed("spec", "networking", "nodes"):
         yield Denial("spec.networking.nodes: field is immutable for managed seeds", "spec.networking.nodes")
+    yield from _stays_awake(write, managed)
     template = seed_template_path(mapping_at(managed, "spec"))
     listed = texts(at(managed, "spec", *template, "spec", "provider", "zones"))
     given_up = set(zones_of_workers(write.old_spec)).difference(zones_of_workers(write.spec))
     if given_up.intersection(listed):
         detail = "shoot worker zone(s) must not be removed as long as registered in managedseed"
         yield Denial(f"spec.provider.workers: {detail}", "spec.provider.workers")
+
+
+def _stays_awake(write: Write, managed: Object) -> Iterator[Finding]:
+    """Its gardenlet runs in it, and so do the control planes of all Shoots of the Seed."""
+    seed = text(mapping_at(managed, "metadata").get("name"))
+    for field, is_set in (
+        ("enabled", at(write.spec, "hibernation", "enabled") is True),
+        ("schedules", bool(at(write.spec, "hibernation", "schedules"))),
+    ):
+        if is_set and write.changed("spec", "hibernation", field):
+            path = f"spec.hibernation.{field}"
+            detail = f"the cluster can't be hibernated since it is the seed {seed}; delete the ManagedSeed first"
+            yield Denial(f"{path}: {detail}", path)

@@ -1,0 +1,1 @@
+"""The Gardenlet: this gardenlet installs itself anew, as its object says."""

@@ -1,0 +1,39 @@
+"""The controller `gardenlet`: the Gardenlet that is called as the own Seed, when it is asked for; then a timer.
+
+That it is deleted means nothing to the gardenlet that runs.
+"""
+
+from agent.gardenlet.charts.helm import Helm
+from agent.gardenlet.charts.registry import Registry, with_credentials
+from agent.gardenlet.context import Context
+from agent.gardenlet.gardenlet.reconcile import Reconciler
+from agent.gardenlet.gardenlets.credentials import Credentials
+from agent.gardenlet.gardenlets.installation import Installer
+from agent.gardenlet.gardenlets.target import Remembered, Target
+from agent.gardenlet.views import own_gardenlet_view
+from gardener.api.garden import GARDENLETS
+from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.predicates import any_of, changed, listed
+from kube.runtime.status import StatusWriter
+
+NAME = "gardenlet"
+
+
+def declare(context: Context) -> ControlLoop:
+    return declare_with(context, Helm(), with_credentials())
+
+
+def declare_with(context: Context, helm: Helm, registry: Registry) -> ControlLoop:
+    loop, garden = ControlLoop(NAME, kind=GARDENLETS), context.garden
+    asks = any_of(listed, changed("metadata.uid", "metadata.generation"))
+    gardenlets = loop.watch(garden.caches, own_gardenlet_view(context.seed_name), enqueue(when=asks))
+    return loop.reconciled_by(
+        Reconciler(
+            context=context,
+            gardenlets=gardenlets,
+            statuses=StatusWriter(garden.client, gardenlets),
+            registry=registry,
+            installer=Installer(helm=helm, credentials=Credentials(garden=garden, clock=context.clock)),
+            target=Target(client=context.seed.client, cluster="", remembered=Remembered()),
+        )
+    )

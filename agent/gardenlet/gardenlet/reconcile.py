@@ -1,0 +1,170 @@
+"""One pass over the Gardenlet of this process: the chart is fetched, rendered, and applied in the own cluster.
+
+What is applied follows from the object and the chart alone. Configuration and values are handed on as they are, since
+a later release may know more of them than this one. So the new pods check the configuration before they replace the
+old ones; a check that fails is reported, and this process goes on.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from agent.gardenlet.charts.registry import Registry
+from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
+from agent.gardenlet.context import Context
+from agent.gardenlet.gardenlets.credentials import Owner
+from agent.gardenlet.gardenlets.installation import Installer, Wanted
+from agent.gardenlet.gardenlets.rules import bootstrap, values
+from agent.gardenlet.gardenlets.rules.rollout import check_failure, image_of_container
+from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Target, is_rolled_out
+from gardener import conditions, keys, operations
+from gardener.api.garden import GARDENLETS, SEEDS
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
+from kube.paths import mapping_at
+from kube.resources import PODS
+from kube.runtime.cache import Store
+from kube.runtime.client import Selection
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
+from kube.runtime.status import StatusWriter
+
+_RECONCILED, _RECONCILING, _FAILED = "Reconciled", "Reconciling", "ReconcileError"
+_LOOK_SECONDS = 10.0
+"""Between two looks at pods that are to replace others."""
+_FOLLOWED = timedelta(minutes=10)
+"""For which pods are looked at after what was deployed."""
+_PODS = "app=gardener,role=gardenlet"
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """What was deployed last. Attributes: message: for the condition, if it starts."""
+
+    asked: tuple[str, int]
+    until: datetime
+    message: str
+
+    def is_for(self, gardenlet: Object, now: datetime) -> bool:
+        return self.asked == _asked(gardenlet) and now < self.until and not _is_renewing(gardenlet)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Reconciler:
+    context: Context
+    gardenlets: Store[Object]
+    statuses: StatusWriter
+    registry: Registry
+    installer: Installer
+    target: Target
+    _followed: "_Followed | None" = None
+
+    async def reconcile(self, name: Key) -> Result:
+        gardenlet = self.gardenlets.get(name)
+        if gardenlet is None or is_deleting(gardenlet):
+            return Done()
+        if self._followed is not None and self._followed.is_for(gardenlet, self.context.clock()):
+            return await self._follow(gardenlet)
+        self._event(gardenlet, _RECONCILING, "Deploying gardenlet")
+        try:
+            where = self._reference(gardenlet)
+            await self._deploy(gardenlet, where)
+        except (ReconcileError, KubeError) as error:
+            if not is_conflict(error):
+                await self._fail(gardenlet, str(error))
+            raise
+        if _is_renewing(gardenlet):
+            await self._forget_operation(gardenlet)
+        self._event(gardenlet, _RECONCILED, "Gardenlet has been deployed")
+        message = f"Gardenlet with chart from {where} has been deployed"
+        self._followed = _Followed(_asked(gardenlet), self.context.clock() + _FOLLOWED, message)
+        return await self._follow(gardenlet)
+
+    async def _follow(self, gardenlet: Object) -> Result:
+        """Sees whether new pods start. Without any that fail, what was applied counts as deployed."""
+        followed, period = self._followed, self.context.config.controllers.gardenlet.sync_period
+        assert followed is not None
+        deployment = await self.target.deployment()
+        if deployment is None or is_rolled_out(deployment):
+            self._followed = None
+            await self._write(gardenlet, "True", _RECONCILED, followed.message)
+            return RequeueAfter(period)
+        selection = Selection(namespace=NAMESPACE, label_selector=_PODS)
+        if failure := check_failure(await self.target.client.list(PODS, selection)):
+            await self._fail(gardenlet, failure)
+        else:
+            await self._write(gardenlet, "True", _RECONCILED, followed.message)
+        return RequeueAfter(min(_LOOK_SECONDS, period))
+
+    def _reference(self, gardenlet: Object) -> Reference:
+        repository = mapping_at(gardenlet, "spec", "deployment", "helm", "ociRepository")
+        if not any(repository.get(each) for each in ("ref", "tag", "digest")):
+            repository = {**repository, "tag": text(self.context.gardener.get("version"))}
+        try:
+            return reference(repository)
+        except RegistryError as error:
+            raise ReconcileError(f"spec.deployment.helm.ociRepository names no chart: {error}; correct it") from error
+
+    async def _deploy(self, gardenlet: Object, where: Reference) -> None:
+        try:
+            chart = await self.registry.chart(where)
+        except RegistryError as error:
+            raise ReconcileError(f"failed pulling Helm chart from OCI repository: {error}") from error
+        config = mapping(spec(gardenlet).get("config"))
+        wanted = Wanted(
+            archive=chart.archive,
+            deployment=mapping(spec(gardenlet).get("deployment")),
+            config=values.named(config, key(gardenlet).name),
+            owner=Owner(kind=GARDENLETS, key=key(gardenlet), way=bootstrap.TOKEN),
+            seed=await self.context.garden.client.find(SEEDS, key(gardenlet).name),
+            renews=_is_renewing(gardenlet),
+            renewing=lambda: self._event(
+                gardenlet, _RECONCILING, "Renewing gardenlet kubeconfig secret due to operation annotation"
+            ),
+            image=await self._image(),
+        )
+        await self.target.apply(await self.installer.objects(wanted, self.target))
+
+    async def _image(self) -> str:
+        """Of this gardenlet; empty: it is no Deployment."""
+        own = await self.target.deployment()
+        return image_of_container(own, NAME) if own is not None else ""
+
+    async def _forget_operation(self, gardenlet: Object) -> None:
+        name, meta = key(gardenlet), {"uid": metadata(gardenlet)["uid"], "annotations": {keys.OPERATION: None}}
+        live = await self.context.garden.client.patch(
+            GARDENLETS, name.name, {"metadata": meta}, namespace=name.namespace
+        )
+        self.gardenlets.observe(live)
+
+    # --- what is said
+
+    def _event(
+        self, gardenlet: Object, reason: str, message: str, *, kind: Literal["Normal", "Warning"] = "Normal"
+    ) -> None:
+        self.context.garden_recorder.event(gardenlet, kind, reason, message)
+
+    async def _fail(self, gardenlet: Object, message: str) -> None:
+        self._event(gardenlet, _FAILED, message, kind="Warning")
+        await self._write(gardenlet, "False", _FAILED, message)
+
+    async def _write(self, gardenlet: Object, status: str, reason: str, message: str) -> None:
+        now, generation = self.context.clock(), operations.generation(gardenlet)
+        reported = Condition(conditions.GARDENLET_RECONCILED, status, reason, message)
+
+        def compute(present: Object) -> Object:
+            written = with_conditions(conditions_of({"status": present}), [reported], now=now)
+            return {**present, "observedGeneration": generation, "conditions": written}
+
+        try:
+            self.gardenlets.observe(await self.statuses.update(gardenlet, compute))
+        except NotFound:
+            return
+
+
+def _is_renewing(gardenlet: Object) -> bool:
+    return annotations(gardenlet).get(keys.OPERATION) == keys.OPERATION_RENEW_KUBECONFIG
+
+
+def _asked(gardenlet: Object) -> tuple[str, int]:
+    return uid(gardenlet), operations.generation(gardenlet)

@@ -1,0 +1,96 @@
+"""Credentials in the garden with which a gardenlet that is installed asks for its certificate."""
+
+import secrets
+import string
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
+from agent.gardenlet.gardenlets.rules import bootstrap
+from gardener.garden.seeds import bootstrap_account
+from kube.errors import AlreadyExists
+from kube.kubeconfigs import kubeconfig
+from kube.objects import Key, Object, mapping, metadata, text
+from kube.paths import mapping_at
+from kube.resources import CLUSTER_ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.runtime.controller import ReconcileError
+from process.clusters import Cluster
+
+_NAME = "gardenlet"
+"""Of cluster, user and context."""
+_LETTERS = string.ascii_lowercase + string.digits
+_TOKEN_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """For which object, and how, a gardenlet gets in."""
+
+    kind: Resource
+    key: Key
+    way: str
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Credentials:
+    garden: Cluster
+    clock: Callable[[], datetime]
+
+    async def kubeconfig(self, owner: Owner, config: Object) -> str:
+        """For asking for a certificate. Args: config: of the gardenlet. Raises ReconcileError, KubeError."""
+        connection = mapping_at(config, "gardenClientConnection")
+        try:
+            authority = configured_authority(text(connection.get("gardenClusterCACert")))
+        except ValueError as error:
+            raise ReconcileError(
+                f"gardenClientConnection.gardenClusterCACert is no base64: {error}; correct the configuration"
+            ) from error
+        if owner.way == bootstrap.ACCOUNT:
+            token = await self._account_token(owner.key)
+        else:
+            token = await self._token(owner)
+        server = text(connection.get("gardenClusterAddress")) or self.garden.transport.connection.server
+        bundle = self.garden.authority if authority is None else authority
+        return kubeconfig(_NAME, server=server, ca_bundle=bundle, user={"token": token}).decode()
+
+    async def _token(self, owner: Owner) -> str:
+        client, name, now = self.garden.client, bootstrap.token_name(owner.key), self.clock()
+        live = await client.find(SECRETS, name, namespace=bootstrap.TOKEN_NAMESPACE)
+        if live is not None and (token := bootstrap.token_of(live, now)):
+            return token
+        part = bootstrap.secret_part(live) if live is not None else ""
+        wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), now=now)
+        if live is None:
+            written = await client.create(SECRETS, wanted)
+        else:
+            version = metadata(live)["resourceVersion"]
+            meta = {**wanted["metadata"], "resourceVersion": version}
+            written = await client.replace(SECRETS, {**wanted, "metadata": meta})
+        return bootstrap.token_of(written, now)
+
+    async def _account_token(self, owner: Key) -> str:
+        client, where = self.garden.client, bootstrap_account(owner)
+        for resource, obj in (
+            (SERVICE_ACCOUNTS, bootstrap.account(owner)),
+            (CLUSTER_ROLE_BINDINGS, bootstrap.binding(owner)),
+        ):
+            with suppress(AlreadyExists):
+                await client.create(resource, obj)
+        path = SERVICE_ACCOUNTS.path(namespace=where.namespace, name=where.name, subresource="token")
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": _TOKEN_SECONDS},
+        }
+        answer = mapping(orjson.loads(await client.request("POST", path, body=body)))
+        if not (token := text(mapping(answer.get("status")).get("token"))):
+            raise ReconcileError(f"the garden gave no token of the ServiceAccount {where}")
+        return token
+
+
+def _random() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(16))

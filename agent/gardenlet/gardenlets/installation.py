@@ -1,0 +1,124 @@
+"""A gardenlet is put into a cluster: by a chart, with values, and with credentials if it has none yet.
+
+The chart is rendered before anything is changed: what can't be rendered costs a gardenlet nothing that it has.
+"""
+
+import base64
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent.gardenlet.bootstrap.rules.certificate import Life
+from agent.gardenlet.bootstrap.rules.kubeconfig import KEY
+from agent.gardenlet.bootstrap.stored import of_content
+from agent.gardenlet.charts.helm import ChartError, Helm, Release
+from agent.gardenlet.charts.program import HelmError
+from agent.gardenlet.gardenlets.credentials import Credentials, Owner
+from agent.gardenlet.gardenlets.own_chart import NAME
+from agent.gardenlet.gardenlets.rules import bootstrap, values
+from agent.gardenlet.gardenlets.rules.rollout import with_images
+from agent.gardenlet.gardenlets.target import NAMESPACE, Target
+from kube.errors import NotFound
+from kube.objects import Object, key, string_map, uid
+from kube.resources import DEPLOYMENTS, SECRETS
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.server_version import server_version
+from kube.yaml import Budget, DialectError, load
+
+_MOST_VALUES = 100_000
+_KUBECONFIG, _BOOTSTRAP = "gardenlet-kubeconfig", "gardenlet-kubeconfig-bootstrap"
+
+Renewing = Callable[[], None]
+"""Called when the kubeconfig that is there goes since it was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A gardenlet.
+
+    Attributes:
+        archive: the chart.
+        deployment: as the object has it.
+        config: its configuration, but for its kubeconfigs.
+        owner: for whose credentials.
+        seed: its Seed, if there is one.
+        renews: whether its kubeconfig is to be made anew.
+        renewing: called if it is.
+        image: of containers for which neither object nor chart names one.
+    """
+
+    archive: bytes
+    deployment: Object
+    config: Object
+    owner: Owner
+    seed: Object | None
+    renews: bool
+    renewing: Renewing
+    image: str
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Installer:
+    helm: Helm
+    credentials: Credentials
+
+    async def objects(self, wanted: Wanted, target: Target) -> list[Object]:
+        """What is to be applied; its old kubeconfig is gone then if it has to be made anew.
+
+        Raises: ReconcileError, KubeError.
+        """
+        version = await server_version(target.client)
+        if wanted.owner.way == bootstrap.NONE:
+            config = values.without_bootstrap(wanted.config)
+            return await self._render(wanted, config, version)
+        secret = values.reference(wanted.config, values.SECRET, _KUBECONFIG)
+        config = values.with_bootstrap(wanted.config, secret=secret, bootstrap=None)
+        rendered = await self._render(wanted, config, version)
+        if await self._has_kubeconfig(wanted, secret, target.client):
+            return rendered
+        reference = values.reference(wanted.config, values.BOOTSTRAP, _BOOTSTRAP)
+        config = values.with_bootstrap(wanted.config, secret=secret, bootstrap=reference)
+        content = await self.credentials.kubeconfig(wanted.owner, config)
+        return await self._render(wanted, config, version, kubeconfig=content)
+
+    async def _has_kubeconfig(self, wanted: Wanted, where: Object, client: Client) -> bool:
+        """Whether it may stay as it is; removed if not."""
+        live = await client.find(SECRETS, where["name"], namespace=where["namespace"])
+        if live is None:
+            return False
+        is_over = bootstrap.has_expired(wanted.seed, _life(live), self.credentials.clock())
+        if not (is_over or wanted.renews):
+            return True
+        if wanted.renews and not is_over:
+            wanted.renewing()
+        with suppress(NotFound):
+            await client.delete(SECRETS, key(live).name, namespace=key(live).namespace, uid=uid(live))
+        return False
+
+    async def _render(self, wanted: Wanted, config: Object, version: str, *, kubeconfig: str = "") -> list[Object]:
+        given = values.values(wanted.deployment, config, kubeconfig=kubeconfig)
+        release = Release(name=NAME, namespace=NAMESPACE, values=given, kubernetes=version)
+        try:
+            manifests = await self.helm.render(wanted.archive, release, chart=str(wanted.owner.key))
+        except (ChartError, HelmError) as error:
+            raise ReconcileError(f"could not render the chart of gardenlet: {error}") from error
+        budget, found = Budget(_MOST_VALUES), []
+        for manifest in manifests:
+            try:
+                obj = load(manifest.text, budget=budget)
+            except DialectError as error:
+                raise ReconcileError(f"the chart of gardenlet has no object in {manifest.file}: {error}") from error
+            if isinstance(obj, dict):
+                found.append(with_images(obj, wanted.image) if obj.get("kind") == DEPLOYMENTS.kind else obj)
+        return found
+
+
+def _life(secret: Object) -> Life | None:
+    """Of the certificate in it; None: none can be read."""
+    try:
+        content = base64.b64decode(string_map(secret.get("data")).get(KEY, ""))
+        return of_content(content, origin="of a gardenlet").life
+    except (ConfigurationError, ValueError):
+        return None

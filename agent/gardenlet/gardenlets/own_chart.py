@@ -1,0 +1,28 @@
+"""The chart of this release, packed as Helm reads it."""
+
+import gzip
+import io
+import tarfile
+from functools import cache
+from pathlib import Path
+
+NAME = "gardenlet"
+"""Of the chart, and of the release that is made of it."""
+_FILES = Path(__file__).with_name("chart")
+
+
+@cache
+def archive() -> bytes:
+    """Equal files make equal archives."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as tar,
+    ):
+        for path in sorted(_FILES.rglob("*")):
+            if path.is_file():
+                content = path.read_bytes()
+                entry = tarfile.TarInfo(f"{NAME}/{path.relative_to(_FILES)}")
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()

@@ -1,0 +1,84 @@
+"""How a gardenlet that is installed gets into the garden: a bootstrap token, or the token of a ServiceAccount."""
+
+import base64
+from datetime import datetime, timedelta
+
+from agent.gardenlet.bootstrap.rules.certificate import Life
+from gardener.garden.seed_graph import TOKEN_PREFIX
+from gardener.garden.seeds import BOOTSTRAP_ROLE, bootstrap_account, bootstrap_binding, bootstrap_token_id
+from kube.clock import format_time, time_or_none
+from kube.objects import Key, Object, mapping, string_map, text
+from kube.paths import at
+from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
+
+TOKEN_NAMESPACE = "kube-system"
+TOKEN, ACCOUNT, NONE = "BootstrapToken", "ServiceAccount", "None"
+_TYPE = "bootstrap.kubernetes.io/token"
+_LIFETIME = timedelta(hours=24)
+
+
+def token_name(owner: Key) -> str:
+    return f"{TOKEN_PREFIX}{bootstrap_token_id(owner)}"
+
+
+def token_of(secret: Object, now: datetime) -> str:
+    """What it is used as; empty: it is over."""
+    found = _decoded(secret)
+    expires = time_or_none(found.get("expiration", ""))
+    is_whole = found.get("token-id") and found.get("token-secret")
+    return f"{found['token-id']}.{found['token-secret']}" if is_whole and expires and expires > now else ""
+
+
+def token_secret(kind: Resource, owner: Key, *, secret: str, now: datetime) -> Object:
+    """Args: secret: 16 letters or digits."""
+    described = f"{kind.api_version}.{kind.kind} resource {owner.namespace}/{owner.name}"
+    data = {
+        "description": f"A bootstrap token for the Gardenlet for {described}.",
+        "token-id": bootstrap_token_id(owner),
+        "token-secret": secret,
+        "expiration": format_time(now + _LIFETIME),
+        "usage-bootstrap-authentication": "true",
+        "usage-bootstrap-signing": "true",
+    }
+    encoded = {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
+    meta = {"name": token_name(owner), "namespace": TOKEN_NAMESPACE}
+    return {**SECRETS.type_meta, "metadata": meta, "type": _TYPE, "data": encoded}
+
+
+def secret_part(secret: Object) -> str:
+    """Of a token that is over, and may be used again; empty: there is none."""
+    return _decoded(secret).get("token-secret", "")
+
+
+def account(owner: Key) -> Object:
+    where = bootstrap_account(owner)
+    return {**SERVICE_ACCOUNTS.type_meta, "metadata": {"name": where.name, "namespace": where.namespace}}
+
+
+def binding(owner: Key) -> Object:
+    where = bootstrap_account(owner)
+    return {
+        **CLUSTER_ROLE_BINDINGS.type_meta,
+        "metadata": {"name": bootstrap_binding(where)},
+        "roleRef": {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": BOOTSTRAP_ROLE},
+        "subjects": [{"kind": SERVICE_ACCOUNTS.kind, "name": where.name, "namespace": where.namespace}],
+    }
+
+
+def has_expired(seed: Object | None, stored: Life | None, now: datetime) -> bool:
+    """Whether the gardenlet of a Seed is locked out.
+
+    Args: stored: of the certificate that is kept in its cluster, which may be newer than what the Seed says.
+    """
+    expires = time_or_none(text(at(mapping(seed), "status", "clientCertificateExpirationTimestamp")))
+    if expires is None or expires > now:
+        return False
+    return stored is None or stored.is_over(now)
+
+
+def _decoded(secret: Object) -> dict[str, str]:
+    data = string_map(secret.get("data"))
+    try:
+        return {name: base64.b64decode(value).decode() for name, value in data.items()}
+    except ValueError:
+        return {}

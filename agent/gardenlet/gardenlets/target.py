@@ -1,0 +1,195 @@
+"""The objects of a gardenlet in the cluster in which it runs: written by their manifests, removed by their labels.
+
+Nothing is watched there, since it may be the cluster of a Shoot. Who has written what is remembered, so that a pass
+over what has not changed only reads. What a manifest does not have any more is removed from the object.
+
+The Deployment comes last, and only if `admit` lets it: it is what restarts a gardenlet.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from gardener.keys import REFERENCE_PREFIX
+from kube.differences import content_hash
+from kube.errors import AlreadyExists, KindNotServed, NotFound
+from kube.merge import MergeOptions, with_kept_fields
+from kube.objects import Key, Object, annotations, integer, key, labels, mapping, metadata, text, uid
+from kube.packing import digest
+from kube.paths import at, mappings_at
+from kube.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    PRIORITY_CLASSES,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import ReconcileError
+from kube.write_mode import WriteMode
+from kube.yaml import Budget, DialectError, load
+
+NAMESPACE, NAME = "garden", "gardenlet"
+_MOST_VALUES = 100_000
+_LABELS = "app=gardener,role=gardenlet,heritage=Helm"
+_MANAGER = "gardenlet-deployer"
+_MODE, _DRY = WriteMode(field_manager=_MANAGER), WriteMode(field_manager=_MANAGER, dry_run=True)
+_KINDS = {
+    (each.api_version, each.kind): each
+    for each in (
+        DEPLOYMENTS,
+        SERVICES,
+        POD_DISRUPTION_BUDGETS,
+        NETWORK_POLICIES,
+        ROLE_BINDINGS,
+        ROLES,
+        CLUSTER_ROLE_BINDINGS,
+        CLUSTER_ROLES,
+        SERVICE_ACCOUNTS,
+        CONFIG_MAPS,
+        SECRETS,
+        PRIORITY_CLASSES,
+    )
+}
+"""In the order of their removal."""
+_NAMESPACED = frozenset(_KINDS.values()) - {CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PRIORITY_CLASSES}
+_NEVER_CHANGED = frozenset({CONFIG_MAPS, PRIORITY_CLASSES})
+"""Kinds whose objects are named after their contents, or belong to others, too."""
+
+Admit = Callable[[], bool]
+"""Whether a gardenlet may be restarted now."""
+
+
+class NotAdmitted(Exception):
+    """All is written but the Deployment, which has to wait for others."""
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What was written last, by cluster and object: what it was since, but for its status, and its manifest."""
+
+    _known: dict[tuple[str, Resource, Key], tuple[bytes, bytes]] = field(default_factory=dict)
+
+    def is_same(self, cluster: str, resource: Resource, live: Object, manifest: bytes) -> bool:
+        return self._known.get((cluster, resource, key(live))) == (content_hash(live), manifest)
+
+    def note(self, cluster: str, resource: Resource, live: Object, manifest: bytes) -> None:
+        self._known[cluster, resource, key(live)] = (content_hash(live), manifest)
+
+    def forget(self, cluster: str) -> None:
+        self._known = {each: value for each, value in self._known.items() if each[0] != cluster}
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Target:
+    """Args: cluster: what it is called in `remembered`."""
+
+    client: Client
+    cluster: str
+    remembered: Remembered
+
+    async def apply(self, objects: Iterable[Object], *, admit: Admit = lambda: True) -> None:
+        """Raises: NotAdmitted; ReconcileError: an object of a kind that no gardenlet needs; KubeError."""
+        deployments = []
+        for obj in objects:
+            resource = _resource(obj)
+            if resource == DEPLOYMENTS:
+                deployments.append(obj)
+            else:
+                await self._write(resource, obj)
+        for obj in deployments:
+            await self._write(DEPLOYMENTS, obj, admit=admit)
+
+    async def deployment(self) -> Object | None:
+        return await self.client.find(DEPLOYMENTS, NAME, namespace=NAMESPACE)
+
+    async def seed_name(self) -> str:
+        """Which Seed the gardenlet that is there is for; empty: there is none, or it does not say."""
+        volumes = mappings_at(await self.deployment() or {}, "spec", "template", "spec", "volumes")
+        name = next((text(at(each, "configMap", "name")) for each in volumes if each.get("name") == "config"), "")
+        found = await self.client.find(CONFIG_MAPS, name, namespace=NAMESPACE) if name else None
+        try:
+            config = load(text(at(found or {}, "data", "config.yaml")), budget=Budget(_MOST_VALUES))
+        except DialectError:
+            return ""
+        return text(at(mapping(config), "seedConfig", "metadata", "name"))
+
+    async def remove(self) -> list[str]:
+        """Removes all that carries the labels of a gardenlet; what was still there."""
+        self.remembered.forget(self.cluster)
+        left = []
+        for resource in _KINDS.values():
+            namespace = NAMESPACE if resource in _NAMESPACED else ""
+            selection = Selection(namespace=namespace, label_selector=_LABELS)
+            try:
+                found = await self.client.list(resource, selection, form=Form.METADATA)
+            except KindNotServed:
+                continue
+            for obj in found:
+                left.append(f"{resource.kind} {key(obj).name}")
+                with suppress(NotFound):
+                    await self.client.delete(resource, key(obj).name, namespace=namespace, uid=uid(obj))
+        return left
+
+    async def _write(self, resource: Resource, manifest: Object, *, admit: Admit = lambda: True) -> None:
+        name, content = key(manifest), digest(manifest)
+        live = await self.client.find(resource, name.name, namespace=name.namespace)
+        if live is None:
+            try:
+                live = await self.client.create(resource, manifest, mode=_MODE)
+            except AlreadyExists:
+                live = await self.client.get(resource, name.name, namespace=name.namespace)
+            else:
+                self.remembered.note(self.cluster, resource, live, content)
+                return
+        if resource in _NEVER_CHANGED or self.remembered.is_same(self.cluster, resource, live, content):
+            return
+        merged = _merged(manifest, live)
+        if resource == DEPLOYMENTS and not admit() and await self._would_restart(merged, live):
+            raise NotAdmitted
+        self.remembered.note(self.cluster, resource, await self.client.replace(resource, merged, mode=_MODE), content)
+
+    async def _would_restart(self, merged: Object, live: Object) -> bool:
+        would_be = await self.client.replace(DEPLOYMENTS, merged, mode=_DRY)
+        return bool(at(would_be, "spec", "template") != at(live, "spec", "template"))
+
+
+def _resource(obj: Object) -> Resource:
+    found = _KINDS.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+    if found is None:
+        raise ReconcileError(
+            f"the chart has {obj.get('kind')} {key(obj).name} of {obj.get('apiVersion')}, which is no kind that "
+            "gardenlets are made of: use another chart"
+        )
+    return found
+
+
+def _merged(manifest: Object, live: Object) -> Object:
+    """The manifest, with labels, annotations and fields of others."""
+    notes = {name: value for name, value in annotations(live).items() if not name.startswith(REFERENCE_PREFIX)}
+    meta = {
+        **metadata(live),
+        "labels": {**labels(live), **labels(manifest)},
+        "annotations": {**notes, **annotations(manifest)},
+    }
+    meta.pop("managedFields", None)
+    return with_kept_fields({**manifest, "metadata": meta}, live, MergeOptions(field_manager=_MANAGER))
+
+
+def is_rolled_out(deployment: Object) -> bool:
+    """Whether all its pods are of the present template, and there are no others."""
+    status, wanted = at(deployment, "status") or {}, integer(at(deployment, "spec", "replicas"))
+    return (
+        integer(status.get("observedGeneration")) >= integer(metadata(deployment).get("generation"))
+        and integer(status.get("updatedReplicas")) >= wanted
+        and integer(status.get("replicas")) <= wanted
+        and integer(status.get("availableReplicas")) >= wanted
+    )

@@ -1,0 +1,93 @@
+"""The controller `managedseed`.
+
+ManagedSeeds  whose Shoots are on the own Seed: new, going, or asked for: at once; at the start spread over a time
+Seeds         that come, change or go: the ManagedSeed of the same name
+Shoots        of the own Seed whose operation has ended: their ManagedSeeds
+"""
+
+from datetime import timedelta
+
+from agent.gardenlet.charts.helm import Helm
+from agent.gardenlet.context import Context
+from agent.gardenlet.gardenlets.credentials import Credentials
+from agent.gardenlet.gardenlets.installation import Installer
+from agent.gardenlet.gardenlets.target import Remembered
+from agent.gardenlet.managed_seed.deploy import Deployer
+from agent.gardenlet.managed_seed.reconcile import Reconciler, shoot_of
+from agent.gardenlet.managed_seed.remove import Remover
+from agent.gardenlet.managed_seed.rollouts import Rollouts
+from agent.gardenlet.managed_seed.rules.gardenlet import is_reconciled
+from agent.gardenlet.managed_seed.rules.timing import Timing, is_asked
+from agent.gardenlet.views import MANAGED_SEEDS_VIEW, SEEDS_VIEW, shoots_view
+from gardener import conditions
+from gardener.api.garden import MANAGED_SEEDS
+from gardener.network_policies import GARDEN_NAMESPACE
+from kube.objects import Key, Object, condition, is_deleting, key
+from kube.runtime.cache import Change
+from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, happened, now, updated, went
+from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.status import StatusWriter
+
+NAME = "managedseed"
+
+
+def declare(context: Context) -> ControlLoop:
+    return declare_with(context, Helm())
+
+
+def declare_with(context: Context, helm: Helm) -> ControlLoop:
+    settings, garden = context.config.controllers.managed_seed, context.garden
+    loop = ControlLoop(NAME, kind=MANAGED_SEEDS, workers=settings.concurrent_syncs)
+    loop.on_close(context.shoot_clusters.close)
+    timing = Timing(settings)
+
+    def of_shoot(change: Change[Object]) -> list[Key]:
+        on_it = [each for each in managed_seeds.values() if shoot_of(each) == change.key]
+        return [key(each) for each in on_it if change.old is None or not _has_waited(each)]
+
+    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), enqueue_mapped(of_shoot, when=_HAS_COME_UP))
+
+    def spread(queue: Queue, change: Change[Object]) -> None:
+        new = change.new
+        if new is None:
+            queue.add(change.key, CHANGE)
+        elif reconciler.is_own(new):
+            if change.old is not None and is_asked(change.old, new):
+                reconciler.asked.add(change.key)
+            delay = timing.found(new) if change.old is None else timing.changed(change.old, new)
+            if delay is not None:
+                queue.add_after(change.key, delay, RESYNC if change.initial else CHANGE)
+
+    managed_seeds = loop.watch(garden.caches, MANAGED_SEEDS_VIEW, spread)
+    deployer = Deployer(
+        context=context,
+        installer=Installer(helm=helm, credentials=Credentials(garden=garden, clock=context.clock)),
+        remembered=Remembered(),
+    )
+    reconciler = Reconciler(
+        context=context,
+        settings=settings,
+        managed_seeds=managed_seeds,
+        shoots=shoots,
+        statuses=StatusWriter(garden.client, managed_seeds),
+        deployer=deployer,
+        remover=Remover(context, deployer),
+        rollouts=Rollouts(settings.max_concurrent_rollouts, timedelta(seconds=settings.sync_period), context.clock),
+    )
+
+    def of_seed(change: Change[Object]) -> list[Key]:
+        found = managed_seeds.get(Key(GARDEN_NAMESPACE, change.key.name))
+        return [] if found is None or not reconciler.is_own(found) else [key(found)]
+
+    loop.watch(garden.caches, SEEDS_VIEW, enqueue_mapped(of_seed, when=_GOES))
+    return loop.reconciled_by(reconciler)
+
+
+_HAS_COME_UP: Predicate[Object] = all_of(happened, now(is_reconciled), changed(is_reconciled))
+_GOES: Predicate[Object] = any_of(went, all_of(updated, changed(is_deleting)))
+
+
+def _has_waited(managed_seed: Object) -> bool:
+    """Whether it has gone on since its Shoot was reconciled."""
+    return (condition(managed_seed, conditions.SHOOT_RECONCILED) or {}).get("status") == "True"

@@ -1,0 +1,176 @@
+"""The gardenlet of a ManagedSeed is put into the cluster of its Shoot."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.gardenlets.credentials import Owner
+from agent.gardenlet.gardenlets.installation import Installer, Wanted
+from agent.gardenlet.gardenlets.own_chart import archive
+from agent.gardenlet.gardenlets.rules.rollout import image_of_container
+from agent.gardenlet.gardenlets.rules.values import image_of
+from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Admit, Remembered, Target
+from agent.gardenlet.managed_seed.rules import gardenlet as rules
+from agent.gardenlet.managed_seed.rules.timing import is_renewing
+from agent.gardenlet.shoot_clusters import NoConnectionError
+from config.fields import as_document
+from config.gardenlet import COMPONENT
+from config.gardenlet.schema import GardenletConfiguration
+from gardener.api.garden import CREDENTIALS_BINDINGS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import Object, controller_of, key, mapping, metadata, text, uid
+from kube.paths import at
+from kube.resources import DEPLOYMENTS, NAMESPACES, SECRETS, Resource
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+
+_PROGRAM = "resource-manager"
+"""Its image, where a gardenlet runs without one, as a process."""
+_AUTOSCALER = "vpa-admission-controller"
+_BINDINGS: Mapping[str, Resource] = {each.kind: each for each in (SECRET_BINDINGS, CREDENTIALS_BINDINGS)}
+
+Say = Callable[[str], None]
+"""Reports a step."""
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Deployer:
+    context: Context
+    installer: Installer
+    remembered: Remembered
+
+    def target(self, shoot: Object, client: Client) -> Target:
+        return Target(client=client, cluster=namespace_of(shoot), remembered=self.remembered)
+
+    async def deploy(self, managed_seed: Object, shoot: Object, *, admit: Admit, say: Say) -> Object | None:
+        """Its Deployment, as it is then. Raises: NotAdmitted; ReconcileError; KubeError."""
+        try:
+            config = rules.configuration(managed_seed, parent=self._parent())
+            rules.demand_way_in(managed_seed, config)
+        except rules.Undeployable as error:
+            raise ReconcileError(str(error)) from error
+        try:
+            async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
+                return await self._deploy(managed_seed, shoot, config, cluster.client, admit=admit, say=say)
+        except NoConnectionError as error:
+            raise ReconcileError(no_connection(shoot, error)) from error
+
+    async def _deploy(
+        self, managed_seed: Object, shoot: Object, config: Object, client: Client, *, admit: Admit, say: Say
+    ) -> Object | None:
+        await self._demand_one_autoscaler(managed_seed, shoot)
+        say("Ensuring garden namespace in target cluster")
+        await ensure_namespace(client)
+        say("Reconciling seed secrets")
+        backup = await self._backup(managed_seed, shoot)
+        say("Deploying gardenlet into target cluster")
+        target = self.target(shoot, client)
+        await self._demand_same_seed(managed_seed, target)
+        image = await self._image()
+        wanted = Wanted(
+            archive=archive(),
+            deployment=rules.deployment(managed_seed, shoot, image=image_of(image), backup=backup),
+            config=config,
+            owner=Owner(kind=MANAGED_SEEDS, key=key(managed_seed), way=rules.way_of(managed_seed)),
+            seed=await self.context.garden.client.find(SEEDS, key(managed_seed).name),
+            renews=is_renewing(managed_seed),
+            renewing=lambda: say("Renewing gardenlet kubeconfig secret due to operation annotation"),
+            image=image,
+        )
+        await target.apply(await self.installer.objects(wanted, target), admit=admit)
+        return await target.deployment()
+
+    def _parent(self) -> Object:
+        like = GardenletConfiguration()
+        identity = {"apiVersion": COMPONENT.api_version, "kind": COMPONENT.kind}
+        return {**identity, **as_document(self.context.config, like)}
+
+    async def _image(self) -> str:
+        """Of this gardenlet."""
+        own = await self.context.seed.client.find(DEPLOYMENTS, NAME, namespace=NAMESPACE)
+        found = image_of_container(own, NAME) if own is not None else ""
+        return found or self.context.config.images.resource_manager or f"{_PROGRAM}:{self._version}"
+
+    @property
+    def _version(self) -> str:
+        return text(self.context.gardener.get("version"))
+
+    async def _demand_one_autoscaler(self, managed_seed: Object, shoot: Object) -> None:
+        if not rules.has_own_autoscaler(managed_seed):
+            return
+        seed = self.context.seed.client
+        if await seed.find(DEPLOYMENTS, _AUTOSCALER, namespace=namespace_of(shoot)) is not None:
+            raise ReconcileError(
+                "runtime VPA is enabled but target cluster already has a VPA: set spec.gardenlet.config.seedConfig."
+                "spec.settings.verticalPodAutoscaler.enabled to false"
+            )
+
+    async def _demand_same_seed(self, managed_seed: Object, target: Target) -> None:
+        """That no gardenlet of another Seed is overwritten."""
+        owner = await target.seed_name()
+        if owner not in ("", key(managed_seed).name):
+            raise ReconcileError(
+                f'the cluster has the gardenlet of seed "{owner}", and is to become seed "{key(managed_seed).name}": '
+                f"remove the Deployment {NAMESPACE}/{NAME} there, if that seed is gone"
+            )
+
+    async def _backup(self, managed_seed: Object, shoot: Object) -> Object | None:
+        """The Secret with credentials for backups: made of those of the Shoot, unless it is another's."""
+        reference = rules.backup_reference(managed_seed)
+        if reference is None:
+            return None
+        garden = self.context.garden.client
+        name, namespace = text(reference.get("name")), text(reference.get("namespace"))
+        live = await garden.find(SECRETS, name, namespace=namespace)
+        if live is not None and not is_owned(live, managed_seed):
+            return live
+        data = await self._infrastructure(shoot)
+        if live is not None:
+            if mapping(live.get("data")) == data:
+                return live
+            return await garden.replace(SECRETS, {**live, "data": data})
+        owner = {**MANAGED_SEEDS.reference(name=key(managed_seed).name, uid=uid(managed_seed)), "controller": True}
+        meta = {
+            "name": name,
+            "namespace": namespace,
+            "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
+        }
+        return await garden.create(SECRETS, {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data})
+
+    async def _infrastructure(self, shoot: Object) -> Object:
+        """What is in the Secret with the credentials of the Shoot. Raises ReconcileError."""
+        garden = self.context.garden.client
+        try:
+            kind, name, field = rules.binding_of(shoot)
+            binding = await garden.get(_BINDINGS[kind], name, namespace=key(shoot).namespace)
+            where = mapping(binding.get(field))
+            secret = await garden.get(SECRETS, text(where.get("name")), namespace=text(where.get("namespace")))
+        except (rules.Undeployable, NotFound) as error:
+            raise ReconcileError(f"no credentials for backups: {error}") from error
+        return mapping(secret.get("data"))
+
+
+def namespace_of(shoot: Object) -> str:
+    """Of its control plane in this seed."""
+    return text(at(shoot, "status", "technicalID"))
+
+
+def no_connection(shoot: Object, error: NoConnectionError) -> str:
+    reason = 'Secret "gardener" not found' if isinstance(error.__cause__, NotFound) else str(error)
+    return f'error creating new ClientSet for key "{key(shoot)}": {reason}'
+
+
+def is_owned(secret: Object, managed_seed: Object) -> bool:
+    return mapping(controller_of(secret)).get("uid") == uid(managed_seed)
+
+
+async def ensure_namespace(client: Client) -> None:
+    """Raises ReconcileError: a former one is being deleted."""
+    live = await client.find(NAMESPACES, NAMESPACE)
+    if live is None:
+        try:
+            await client.create(NAMESPACES, {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}})
+        except AlreadyExists:
+            return
+    elif metadata(live).get("deletionTimestamp"):
+        raise ReconcileError(f"the namespace {NAMESPACE} of a former seed is still being deleted in the target cluster")

@@ -1,0 +1,131 @@
+"""A ManagedSeed goes, one step a pass: its Seed, its gardenlet, its Secrets, and the namespace of its gardenlet.
+
+The gardenlet cleans its cluster up before the Seed is gone, so it comes second. All is found by names and labels of
+what was deployed. Nothing that was needed to deploy it is needed here: the configuration may have become invalid, and
+what it refers to may be gone. If the cluster itself is gone, nothing is looked for in it.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent.gardenlet.context import Context
+from agent.gardenlet.gardenlets.target import NAMESPACE
+from agent.gardenlet.managed_seed.deploy import Deployer, is_owned, namespace_of, no_connection
+from agent.gardenlet.managed_seed.rules.gardenlet import backup_reference
+from agent.gardenlet.shoot_clusters import NoConnectionError
+from gardener.api.garden import SEEDS
+from kube.errors import KubeError, NotFound
+from kube.objects import Object, is_deleting, key, mapping, text, uid
+from kube.resources import NAMESPACES, SECRETS
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+
+_InCluster = Callable[[Deployer, Object, Client], Awaitable["Step | None"]]
+"""A step in the cluster of the Shoot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What was done, and is waited for.
+
+    Attributes:
+        event: what is reported of it.
+        message: for the condition.
+        is_followed: whether a change of what is waited for brings the next pass.
+    """
+
+    event: str
+    message: str
+    is_followed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Remover:
+    context: Context
+    deployer: Deployer
+
+    async def remove(self, managed_seed: Object, shoot: Object | None) -> Step | None:
+        """The next step; None: nothing is left. Args: shoot: None: it is gone. Raises ReconcileError, KubeError."""
+        if (step := await self._seed(managed_seed, shoot)) is not None:
+            return step
+        has_gardenlet = "seedTemplate" not in mapping(managed_seed.get("spec"))
+        if shoot is not None and has_gardenlet and (step := await self._in_cluster(shoot, _gardenlet)) is not None:
+            return step
+        if (step := await self._secrets(managed_seed)) is not None:
+            return step
+        return None if shoot is None else await self._in_cluster(shoot, _namespace)
+
+    async def _seed(self, managed_seed: Object, shoot: Object | None) -> Step | None:
+        garden, name = self.context.garden.client, key(managed_seed).name
+        live = await garden.find(SEEDS, name)
+        if live is None:
+            return None
+        message = f'Waiting for seed "{name}" to be deleted'
+        if is_deleting(live):
+            message += await self._hindrance(shoot)
+            return Step(event=message, message=message, is_followed=True)
+        with suppress(NotFound):
+            await garden.delete(SEEDS, name, uid=uid(live))
+        return Step(event=f"Deleting seed {name}", message=message, is_followed=True)
+
+    async def _hindrance(self, shoot: Object | None) -> str:
+        """Why the Seed will not go by itself; empty: nothing is known."""
+        if shoot is None:
+            return (
+                ": the cluster with its gardenlet is gone, so nothing cleans up after it; remove the finalizers of the "
+                "Seed if nothing of it is needed any more"
+            )
+        try:
+            async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
+                if await self.deployer.target(shoot, cluster.client).deployment() is None:
+                    return (
+                        ": its gardenlet, which has to clean up first, is gone from its cluster; deploy it there "
+                        "again (Deployment garden/gardenlet), or remove the finalizers of the Seed if nothing of it is "
+                        "needed any more"
+                    )
+        except (NoConnectionError, KubeError):
+            pass  # that is no news about the gardenlet
+        return ""
+
+    async def _in_cluster(self, shoot: Object, step: _InCluster) -> Step | None:
+        try:
+            async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
+                return await step(self.deployer, shoot, cluster.client)
+        except NoConnectionError as error:
+            raise ReconcileError(no_connection(shoot, error)) from error
+
+    async def _secrets(self, managed_seed: Object) -> Step | None:
+        reference = backup_reference(managed_seed)
+        if reference is None:
+            return None
+        garden = self.context.garden.client
+        name, namespace = text(reference.get("name")), text(reference.get("namespace"))
+        live = await garden.find(SECRETS, name, namespace=namespace) if name and namespace else None
+        if live is None or not is_owned(live, managed_seed):
+            return None
+        message = "Waiting for seed secrets to be deleted"
+        if is_deleting(live):
+            return Step(event=message, message=message)
+        with suppress(NotFound):
+            await garden.delete(SECRETS, name, namespace=namespace, uid=uid(live))
+        return Step(event="Deleting seed secrets", message=message)
+
+
+async def _gardenlet(deployer: Deployer, shoot: Object, client: Client) -> Step | None:
+    if not await deployer.target(shoot, client).remove():
+        return None
+    message = "Waiting for gardenlet to be deleted from  target cluster"
+    return Step(event="Deleting gardenlet from target cluster", message=message)
+
+
+async def _namespace(_deployer: Deployer, _shoot: Object, client: Client) -> Step | None:
+    live = await client.find(NAMESPACES, NAMESPACE)
+    if live is None:
+        return None
+    message = "Waiting for garden namespace to be deleted from target cluster"
+    if is_deleting(live):
+        return Step(event=message, message=message)
+    with suppress(NotFound):
+        await client.delete(NAMESPACES, NAMESPACE, uid=uid(live))
+    return Step(event="Deleting garden namespace from target cluster", message=message)
