@@ -5,8 +5,10 @@ What connects to the Shoot reaches the API server of the place, which reports th
 
 import base64
 import json
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,11 +26,12 @@ from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import SHOOTS
 from kit.eventually import soon
+from kit.garden import Garden
 from kit.played_shoots import NAMESPACE, SEED, PlayedPlace, Player
 from kube.clock import format_time, utc_now
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists, Forbidden, NotFound
 from kube.objects import Key, Object, metadata
-from kube.resources import DEPLOYMENTS, SECRETS, SERVICES, Resource
+from kube.resources import DEPLOYMENTS, RESOURCE_QUOTAS, SECRETS, SERVICES, Resource
 from kube.runtime.connection import Connection, load_kubeconfig
 from localprocesses.components import Shape
 
@@ -155,7 +158,7 @@ class Bed:
 
     def grant(self) -> None:
         """What others make: where backups go, and tokens, if a resource manager runs."""
-        with suppress(NotFound, AlreadyExists):  # there is no namespace yet
+        with suppress(NotFound, AlreadyExists, Forbidden):  # there is no namespace yet, or it is there and full
             bucket = {"bucketName": "bucket"}
             self.place.garden.create(SECRETS, "etcd-backup", namespace=self.technical_id, stringData=bucket)
         if not ((self.find(DEPLOYMENTS, DEPLOYED[0]) or {}).get("spec") or {}).get("replicas"):
@@ -267,3 +270,26 @@ async def test_extensions_see_the_status_of_a_retry(bed: Bed) -> None:
         assert seen() == ("Reconcile", "Processing")
         bed.player.ignored.clear()
         await bed.ended()
+
+
+async def test_a_quota_that_is_used_up_stops_nothing_that_needs_nothing_new(bed: Bed) -> None:
+    garden = bed.place.garden
+    asked = {"operation": {"sequence": 2}}, {"operation": {"sequence": 3}}
+    async with bed.gardenlet():
+        garden.patch(SHOOTS, bed.name, asked[0], namespace=NAMESPACE)
+        await bed.ended()
+        for namespace in (NAMESPACE, bed.technical_id):
+            hard = {f"count/{each}": "0" for each in ("secrets", "configmaps", "services", "deployments.apps")}
+            garden.create(RESOURCE_QUOTAS, "used-up", namespace=namespace, spec={"hard": hard})
+            await soon(partial(_is_full, garden, namespace), f"{namespace} to be full")
+        garden.patch(SHOOTS, bed.name, asked[1], namespace=NAMESPACE)
+        await bed.ended()
+
+
+def _is_full(garden: Garden, namespace: str) -> bool:
+    """The API server hears of a quota a moment later."""
+    try:
+        garden.create(SECRETS, f"one-more-{uuid.uuid4()}", namespace=namespace)
+    except Forbidden:
+        return True
+    return False

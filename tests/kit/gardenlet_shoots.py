@@ -405,6 +405,7 @@ async def played_provider(place: ShootsPlace, directory: Path, *, token: str) ->
     async with connected(place.cluster, "local-provider") as client:
         cluster = cluster_of(client)
         world = World(client=client, state=State(directory / "state"))
+        world.state.bucket(uid(place.seed), is_new=True)
         recorder = EventRecorder(client, component="local-provider")
         runner = PlayedRunner(cluster, directory, seed_kubeconfig=place.cluster.kubeconfig, recorder=recorder)
         hold_up = HoldUp()

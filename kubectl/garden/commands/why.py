@@ -1,6 +1,6 @@
 """`kubectl gardener why`: what waits for what."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,15 +9,16 @@ import click
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.flow_reports import FlowReport
 from kube.errors import KubeError
-from kube.objects import Key, mapping
-from kube.resources import Resource
+from kube.objects import Key, is_deleting, mapping, text
+from kube.paths import at
+from kube.resources import NAMESPACES, Resource
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.garden import kinds
 from kubectl.garden.commands import asking
 from kubectl.garden.gardenlet import gardenlet_of
 from kubectl.garden.reading import explained
-from kubectl.garden.why import flow
+from kubectl.garden.why import flow, held
 from kubectl.garden.why.finding import Finding, Level, ordered
 from kubectl.output import Form
 from kubectl.reader import Reader
@@ -50,18 +51,45 @@ async def command(session: Session, *, kind: str, name: str, url: str | None, fo
     after an arrow, what to do about it. Nothing is written. What you may not read is named on stderr.
 
     Of a Shoot or Seed, the gardenlet is asked, too, which object each task of its operation waits for, if you name it
-    or its cluster.
+    or its cluster. Of a Shoot that is being deleted, the cluster is asked which objects go, and what holds them.
     """
     resource, own = _asked_for(session, kind, name)
     reader, now = Reader(session.source.client), datetime.now(UTC)
     of_flow = await _of_flow(session, resource, own, url)
-    findings = ordered([*of_flow, *await explained(reader, resource, own, now)])
+    of_seed = Reader(session.target.client)
+    held_in_seed = await _held(session, of_seed, resource, own, now)
+    findings = ordered([*of_flow, *await explained(reader, resource, own, now), *held_in_seed])
     if form is None:
         output.show(lines(resource, own, findings))
     else:
         output.show_data(data(resource, own, findings, reader.unread), form)
-    for what in reader.unread:
+    for what in [*reader.unread, *of_seed.unread]:
         output.warn(f"you may not read {what}, so what depends on that is missing here")
+
+
+async def _held(session: Session, seed: Reader, resource: Resource, own: Key, now: datetime) -> list[Finding]:
+    """What holds the deletion of a Shoot, if the cluster of its seed is named."""
+    if resource != SHOOTS or session.target is session.source:
+        return []
+    try:
+        shoot = await session.source.client.find(SHOOTS, own.name, namespace=own.namespace)
+        namespace = text(at(shoot or {}, "status", "technicalID"))
+        if shoot is None or not is_deleting(shoot) or not namespace:
+            return []
+        return list(held.findings([each async for each in _going(seed, namespace)], now))
+    except KubeError as error:
+        output.warn(f"what holds the deletion in the seed is not known: {error}")
+        return []
+
+
+async def _going(seed: Reader, namespace: str) -> AsyncIterator[held.Held]:
+    """What is being deleted of a Shoot. Args: namespace: its own in the seed. Raises KubeError."""
+    for resource in held.KINDS:
+        for each in await seed.those(resource, is_deleting, namespace=namespace):
+            yield resource, each
+    own = await seed.find(NAMESPACES, Key("", namespace))
+    if own is not None and is_deleting(own):
+        yield NAMESPACES, own
 
 
 async def _of_flow(session: Session, resource: Resource, own: Key, url: str | None) -> list[Finding]:

@@ -124,6 +124,12 @@ class _ReadOnly(ShootClusters):
         async with self._real.use(namespace) as cluster:
             yield replace(cluster, client=ReadingClient(cluster.client))
 
+    def expect_none(self, namespace: str) -> None:
+        pass
+
+    def expect(self, namespace: str) -> None:
+        pass
+
     async def drop(self, namespace: str) -> None:  # noqa: ARG002 - it goes on
         return
 
