@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.shoot.state.rules import LONGEST, TooLarge, due_in, is_savable, machines, referenced, state
+from agent.gardenlet.shoot.state.rules import due_in, is_savable
+from agent.gardenlet.shoot_states.rules.contents import (
+    LONGEST,
+    Left,
+    TooLarge,
+    left_for,
+    lost_secrets,
+    machines,
+    merged,
+    referenced,
+    state,
+)
 from kube.clock import format_time
 from kube.objects import Object
 
@@ -109,5 +120,80 @@ def test_machines_are_saved_by_deployment() -> None:
 
 def test_what_is_too_large_is_refused_with_its_sizes() -> None:
     large = extension("Network", "n", status={"state": {"n": "x" * LONGEST}})
-    with pytest.raises(TooLarge, match=r"gardener 2 bytes, extensions \d{7} bytes, resources 2 bytes"):
+    with pytest.raises(
+        TooLarge, match=r"it has \d{7} bytes, and may have 1048576; the largest parts of it: Network n \d{7} bytes"
+    ):
         state(secrets=[], extensions=[large], data={}, machines=None)
+
+
+def secret(name: str, config: str, value: str = "dg==") -> Object:
+    return {"name": name, "type": "secret", "labels": {"name": config, "persist": "true"}, "data": {"k": value}}
+
+
+def test_what_was_saved_is_replaced_and_never_removed() -> None:
+    saved = {
+        "gardener": [
+            secret("ca", "ca"),
+            secret("key", "key"),
+            {"name": "machine-state", "type": "machine-state", "data": {"state": "s"}},
+        ],
+        "extensions": [{"kind": "Network", "name": "n", "state": {"n": 1}}],
+        "resources": [{"kind": "Secret", "name": "s", "data": {"a": "b"}}],
+    }
+    living = {
+        "gardener": [secret("ca", "ca", "bmV3"), {"name": "machine-state", "type": "machine-state", "data": None}],
+        "extensions": [{"kind": "Extension", "name": "n", "state": {"e": 1}}],
+        "resources": [],
+    }
+    assert merged(saved, living) == {
+        "gardener": [
+            {"name": "machine-state", "type": "machine-state", "data": {"state": "s"}},
+            secret("ca", "ca", "bmV3"),
+            secret("key", "key"),
+        ],
+        "extensions": [
+            {"kind": "Extension", "name": "n", "state": {"e": 1}},
+            {"kind": "Network", "name": "n", "state": {"n": 1}},
+        ],
+        "resources": [{"kind": "Secret", "name": "s", "data": {"a": "b"}}],
+    }
+
+
+def test_together_they_are_bounded_as_well() -> None:
+    half = "x" * (LONGEST // 2)
+    saved, living = ({"extensions": [{"kind": "Network", "name": name, "state": half}]} for name in ("a", "b"))
+    with pytest.raises(TooLarge, match="Network a .*, Network b "):
+        merged(saved, living)
+
+
+def test_keys_that_were_rotated_away_are_not_lost() -> None:
+    saved = {"gardener": [secret("ca-1", "ca"), secret("key", "key")]}
+    assert lost_secrets(saved, {"gardener": [secret("ca-2", "ca"), secret("key", "key")]}) == []
+    assert lost_secrets(saved, {"gardener": [secret("ca-2", "ca")]}) == ["key"]
+
+
+def test_what_an_extension_object_gets_back() -> None:
+    reference = {"name": "c", "resourceRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}}
+    data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+    whole = {
+        "spec": {
+            "extensions": [
+                {
+                    "kind": "ControlPlane",
+                    "name": "c",
+                    "purpose": "exposure",
+                    "state": {"c": 1},
+                    "resources": [reference],
+                }
+            ],
+            "resources": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "data": data},
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "data": {}},
+            ],
+        }
+    }
+    assert left_for(whole, extension("ControlPlane", "c", purpose="exposure")) == Left(
+        {"state": {"c": 1}, "resources": [reference]}, (data,)
+    )
+    assert left_for(whole, extension("ControlPlane", "c")) == Left({})
+    assert left_for({}, extension("Network", "c")) == Left({})

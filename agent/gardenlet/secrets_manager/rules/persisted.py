@@ -7,7 +7,8 @@ from agent.gardenlet.secrets_manager.rules import labels as names
 from agent.gardenlet.secrets_manager.rules.stored import OPAQUE, TLS
 from kube.objects import Object, labels, mapping, mappings, metadata, string_map, text
 
-_SECRET = "secret"
+SECRET = "secret"
+"""The type of such an entry."""
 
 
 def entries(secrets: Iterable[Object]) -> list[Object]:
@@ -15,7 +16,7 @@ def entries(secrets: Iterable[Object]) -> list[Object]:
     found = [
         {
             "name": text(metadata(each).get("name")),
-            "type": _SECRET,
+            "type": SECRET,
             "labels": labels(each),
             "data": mapping(each.get("data")),
         }
@@ -28,7 +29,7 @@ def entries(secrets: Iterable[Object]) -> list[Object]:
 def secrets(shoot_state: Mapping[str, Any], namespace: str) -> list[Object]:
     """The Secrets to be restored, with the names and labels that they had."""
     found = mappings(mapping(shoot_state.get("spec")).get("gardener"))
-    return [_secret(entry, namespace) for entry in found if entry.get("type") == _SECRET and entry.get("name")]
+    return [_secret(entry, namespace) for entry in found if entry.get("type") == SECRET and entry.get("name")]
 
 
 def _secret(entry: Mapping[str, Any], namespace: str) -> Object:

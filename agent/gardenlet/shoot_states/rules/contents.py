@@ -1,0 +1,188 @@
+"""The state of a Shoot: that of living objects, what was saved of them before, and what each of them gets back.
+
+Saved are keys and certificates that have to stay the same, what extensions have noted, and the machines that run.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.gardenlet.secrets_manager.rules import persisted
+from agent.gardenlet.secrets_manager.rules.labels import NAME
+from kube.objects import Object, key, labels, mapping, mappings, metadata, spec, string_map, text
+from kube.paths import mappings_at
+
+LONGEST = 1 << 20
+"""Bytes of a whole state, as JSON: a database takes objects of little more."""
+_MOST_NAMED = 5
+_TIMES = ("creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid")
+
+
+class TooLarge(Exception):
+    """The state is not saved; the text has the sizes of its parts."""
+
+
+def state(
+    *, secrets: Iterable[Object], extensions: Iterable[Object], data: Mapping[str, Object], machines: Object | None
+) -> Object:
+    """The `spec` of a ShootState.
+
+    Args:
+        secrets: that stay the same on another seed.
+        extensions: extension objects, of all kinds.
+        data: objects that these refer to, by kind and name as `<kind>/<name>`.
+        machines: by deployment; None: the Shoot has no workers.
+
+    Raises: TooLarge.
+    """
+    gardener = persisted.entries(secrets)
+    if machines is not None:
+        gardener.append({"name": "machine-state", "type": "machine-state", "data": _packed(machines)})
+    found: Object = {"gardener": gardener, "extensions": [], "resources": []}
+    for each in sorted(extensions, key=lambda each: (each["kind"], key(each))):
+        if (entry := _extension(each)) is not None:
+            found["extensions"].append(entry)
+    found["resources"] = [data[name] for name in sorted(data)]
+    return bounded(found)
+
+
+def bounded(state: Object) -> Object:
+    """The state itself. Raises TooLarge."""
+    parts = sorted(_parts(state), key=lambda part: -part[1])
+    if (whole := sum(size for _, size in parts)) <= LONGEST:
+        return state
+    largest = ", ".join(f"{name} {size} bytes" for name, size in parts[:_MOST_NAMED])
+    raise TooLarge(
+        f"the state of the Shoot is not saved: it has {whole} bytes, and may have {LONGEST}; the largest parts of it:"
+        f" {largest}; have the extensions of these keep less in their status"
+    )
+
+
+def _parts(state: Object) -> Iterator[tuple[str, int]]:
+    """What it consists of, and how large that is."""
+    for each in mappings(state.get("gardener")):
+        yield f"{text(each.get('type'))} {text(each.get('name'))}", _size(each)
+    for field in ("extensions", "resources"):
+        for each in mappings(state.get(field)):
+            yield f"{text(each.get('kind'))} {text(each.get('name'))}", _size(each)
+
+
+def _size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+def references(extension: Object) -> list[tuple[str, Object]]:
+    """Names and references of the objects that an extension wants to have with its state."""
+    listed = mappings(mapping(extension.get("status")).get("resources"))
+    return [(text(each.get("name")), mapping(each.get("resourceRef"))) for each in listed]
+
+
+def referenced(obj: Object) -> Object:
+    """How an object is kept that the state of an extension refers to."""
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": key(obj).name, "data": _bare(obj)}
+
+
+def machines(deployments: Sequence[Object], sets: Sequence[Object], all_machines: Sequence[Object]) -> Object:
+    """The machines of each deployment, so that these are taken over and no new ones made."""
+    return {
+        key(each).name: {
+            "replicas": spec(each).get("replicas", 0),
+            "machineSets": [_bare(found) for found in sets if _owner(found) == key(each).name],
+            "machines": [_bare(found) for found in all_machines if labels(found).get("name") == key(each).name],
+        }
+        for each in deployments
+    }
+
+
+def _owner(obj: Object) -> str:
+    return next((text(each.get("name")) for each in mappings(metadata(obj).get("ownerReferences"))), "")
+
+
+def _extension(obj: Object) -> Object | None:
+    status = mapping(obj.get("status"))
+    kept = {name: status[name] for name in ("state", "resources") if status.get(name)}
+    if not kept:
+        return None
+    purpose = text(spec(obj).get("purpose"))
+    return {"kind": obj["kind"], "name": key(obj).name, **({"purpose": purpose} if purpose else {}), **kept}
+
+
+def _packed(found: Object) -> Object | None:
+    if not found:
+        return None
+    packed = gzip.compress(json.dumps({"machineDeployments": found}).encode(), mtime=0)
+    return {"state": base64.b64encode(packed).decode()}
+
+
+def _bare(obj: Object) -> Object:
+    meta = {name: value for name, value in metadata(obj).items() if name not in _TIMES}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": meta}
+
+
+# --- what was saved before
+
+
+def merged(saved: Object, living: Object) -> Object:
+    """A `spec` with all that was saved, and in its place what lives now. Raises TooLarge."""
+    found: Object = {}
+    for field in ("gardener", "extensions", "resources"):
+        entries = {_identity(each): each for each in mappings(saved.get(field))}
+        for each in mappings(living.get(field)):
+            if field == "extensions" or each.get("data") is not None:
+                entries[_identity(each)] = each
+            else:
+                entries.setdefault(_identity(each), each)
+        found[field] = [entries[identity] for identity in sorted(entries)]
+    return bounded(found)
+
+
+def _identity(entry: Object) -> tuple[str, ...]:
+    return tuple(text(entry.get(name)) for name in ("type", "kind", "name", "purpose"))
+
+
+def lost_secrets(saved: Object, living: Object) -> list[str]:
+    """What there are keys of in the state, and not in the seed any more: names of configs."""
+    return sorted(_configs(saved) - _configs(living))
+
+
+def _configs(state: Object) -> set[str]:
+    secrets = (each for each in mappings(state.get("gardener")) if each.get("type") == persisted.SECRET)
+    return {string_map(each.get("labels")).get(NAME) or text(each.get("name")) for each in secrets}
+
+
+# --- what is taken out of it
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an extension on another Seed has left for one of its objects.
+
+    Attributes:
+        status: the fields that its status gets before the extension goes on with it.
+        objects: that these refer to, without a namespace.
+    """
+
+    status: Object
+    objects: tuple[Object, ...] = ()
+
+
+NOTHING = Left({})
+
+
+def left_for(state: Object, manifest: Object) -> Left:
+    """Args: state: a ShootState. manifest: an extension object."""
+    name, purpose = key(manifest).name, text(spec(manifest).get("purpose"))
+    for each in mappings_at(state, "spec", "extensions"):
+        if (each.get("kind"), text(each.get("name")), text(each.get("purpose"))) == (manifest["kind"], name, purpose):
+            status = {field: each[field] for field in ("state", "resources") if each.get(field)}
+            return Left(status, tuple(_referred(state, status)))
+    return NOTHING
+
+
+def _referred(state: Object, status: Object) -> Iterator[Object]:
+    wanted = {(text(each.get("kind")), text(each.get("name"))) for _, each in references({"status": status})}
+    for each in mappings_at(state, "spec", "resources"):
+        if (text(each.get("kind")), text(each.get("name"))) in wanted:
+            yield mapping(each.get("data"))
