@@ -13,10 +13,12 @@ Nothing is waited for. `answers` lets only those changes of extension objects th
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from agent.gardenlet.shoot_states.rules.contents import Left
 from gardener import keys, operations
 from gardener.extension_contract import (
     FAILED,
@@ -29,9 +31,9 @@ from gardener.extension_contract import (
     timestamp,
 )
 from kube.clock import seconds_until, time_or_none
-from kube.errors import NotFound
-from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, uid
-from kube.resources import SECRETS, Resource
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
@@ -42,6 +44,13 @@ NAMESPACE = "garden"
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 1000.0
 _ENDED = ("Succeeded", "Error", FAILED)
 _ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
+
+
+_REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
+
+
+def _placed(obj: Object, namespace: str) -> Object:
+    return {**obj, "metadata": {**metadata(obj), "namespace": namespace}}
 
 
 def has_ended(extension: Object) -> bool:
@@ -223,6 +232,23 @@ class ExtensionMirror:
         where = key(live)
         body = {"status": fields}
         await self.client.patch(self.resource, where.name, body, namespace=where.namespace, subresource="status")
+
+    async def hand_over(self, live: Object, left: Left, *, namespace: str) -> dict[str, str]:
+        """Ask to go on with what an extension on another seed has left; the annotations of the kick.
+
+        As long as the object waits for its state, it gets that first, so this may end anywhere and begin again.
+
+        Args: namespace: of the objects that the state refers to. Raises KubeError.
+        """
+        if annotations(live).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE:
+            for each in left.objects:
+                with suppress(AlreadyExists):
+                    await self.client.create(_REFERRED[text(each.get("kind"))], _placed(each, namespace))
+            if left.status:
+                await self.write_status(live, left.status)
+        asked = await self.kick(keys.OPERATION_RESTORE, live)
+        await self.annotate(live, asked)
+        return asked
 
     async def annotate(self, live: Object, added: Mapping[str, str]) -> None:
         """Raises KubeError."""

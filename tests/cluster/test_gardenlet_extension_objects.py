@@ -15,6 +15,7 @@ import pytest
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
+from agent.gardenlet.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener import keys
@@ -460,7 +461,7 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
     assert await place.objects.migrate(kind, Key(NAMESPACE, "never")) is None
 
     restored = infrastructure("restored")
-    asked = await place.objects.restore(kind, restored, state={"network": "n-1"})
+    asked = await place.objects.restore(kind, restored, Left({"state": {"network": "n-1"}}))
     live = await place.live(kind, "restored")
     assert (live["status"]["state"], annotations(live)[keys.OPERATION]) == ({"network": "n-1"}, "restore")
     await place.report(kind, live, of="Restore", at=utc_now() + timedelta(seconds=2))

@@ -15,6 +15,7 @@ import pytest
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
+from agent.gardenlet.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from gardener.api.extensions import BACKUP_BUCKETS, BASTIONS, CLUSTERS
 from gardener.keys import OPERATION
@@ -256,7 +257,9 @@ async def test_state_and_backups_move_with_a_shoot(
         assert finalizers(await client.get(kinds.INFRASTRUCTURE.resource, "a", namespace=place)) == []
         await objects.delete(kinds.INFRASTRUCTURE, key(first))
         await objects.wait_until_gone(kinds.INFRASTRUCTURE, key(first))
-        second = await objects.wait(await objects.restore(kinds.INFRASTRUCTURE, infrastructure(place), state=state))
+        second = await objects.wait(
+            await objects.restore(kinds.INFRASTRUCTURE, infrastructure(place), Left({"state": state}))
+        )
         assert at(second, "status", "state") == state
         # Another Shoot of the same name has come: its Secret stays.
         own = {"metadata": {"annotations": {"backup.gardener.cloud/created-by": f"{place}--other"}}}

@@ -15,6 +15,7 @@ import pytest
 
 from agent.gardenlet.extension_objects.kinds import INFRASTRUCTURE
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from kit.controllers import cluster_of, loops_at_work
@@ -153,7 +154,7 @@ class Life:
         await self.delete(objects, left=self.network)
 
     async def restore(self, objects: ExtensionObjects) -> None:
-        asked = await objects.restore(INFRASTRUCTURE, self.manifest(), state={"network": self.network})
+        asked = await objects.restore(INFRASTRUCTURE, self.manifest(), Left({"state": {"network": self.network}}))
         restored = await objects.wait(asked)
         assert at(restored, "status", "nodesCIDR") == at(self.made, "status", "nodesCIDR")
 

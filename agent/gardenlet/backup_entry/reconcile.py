@@ -12,6 +12,7 @@ from datetime import datetime
 
 from agent.gardenlet.backup_entry import rules
 from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
+from agent.gardenlet.shoot_states.rules.contents import NOTHING, left_for
 from config.gardenlet.controllers import BackupEntry as Settings
 from gardener import operations
 from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SHOOT_STATES
@@ -158,13 +159,13 @@ class Reconciler:
         Raises KubeError.
         """
         place = _extension_name(entry)
+        left = NOTHING
         if extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
             shoot, namespace = rules.shoot_of(entry), key(entry).namespace
-            state = await self.garden.get(SHOOT_STATES, shoot, namespace=namespace) if shoot else {}
+            state = await self.garden.find(SHOOT_STATES, shoot, namespace=namespace) if shoot else None
             extension = await self.mirror.ask(place, wanted, extension, operation=OPERATION_WAIT_FOR_STATE)
-            if saved := rules.saved_state(state, place.name):
-                await self.mirror.write_status(extension, saved)
-        await self.mirror.annotate(extension, await self.mirror.kick(OPERATION_RESTORE, extension))
+            left = left_for(state or {}, extension)
+        await self.mirror.hand_over(extension, left, namespace=rules.technical_id(place.name))
 
     async def _restored(self, entry: Object) -> None:
         if annotations(entry).get(OPERATION) != OPERATION_RESTORE:

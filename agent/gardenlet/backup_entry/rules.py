@@ -8,7 +8,7 @@ from gardener.extension_contract import has_succeeded, last_operation
 from gardener.garden.shoots import responsible_seed
 from kube.clock import parse_time
 from kube.objects import Key, Object, annotations, integer, is_truthy, key, mapping, mappings, metadata, spec, text
-from kube.paths import at, mappings_at
+from kube.paths import at
 
 SOURCE_PREFIX = "source-"
 """Of entries with the backups that are copied when a Shoot moves."""
@@ -112,14 +112,6 @@ def deletion_time(entry: Object, settings: Settings) -> datetime:
 def scheduled(moment: datetime) -> str:
     """What the status says of a deletion that is put off; the time as Go prints it."""
     return f"Deletion of backup entry is scheduled for {moment:%Y-%m-%d %H:%M:%S %z} UTC"
-
-
-def saved_state(shoot_state: Object, entry: str) -> Object:
-    """The fields of the extension object's status that its extension needs to restore it."""
-    for each in mappings_at(shoot_state, "spec", "extensions"):
-        if (each.get("kind"), each.get("name")) == ("BackupEntry", entry):
-            return {name: each[name] for name in ("state", "resources") if each.get(name) is not None}
-    return {}
 
 
 def shoot_of(entry: Object) -> str:

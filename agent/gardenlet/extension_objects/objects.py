@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from agent.gardenlet.extension_mirror import ExtensionMirror
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.questions import Question, bounded
+from agent.gardenlet.shoot_states.rules.contents import Left
 from gardener import keys
 from gardener.extension_contract import (
     Answer,
@@ -53,6 +54,10 @@ class Asked:
 
     def __str__(self) -> str:
         return f"{self.kind.resource.kind} {self.name}"
+
+
+def _waits_for_state(live: Object) -> bool:
+    return annotations(live).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE
 
 
 class _Ask(Protocol):
@@ -154,31 +159,38 @@ class ExtensionObjects:
 
         return await self._although_others_write(kind, name, ask)
 
-    async def restore(
-        self, kind: Kind, manifest: Object, *, state: Any = None, resources: list[Object] | None = None
-    ) -> Asked:
-        """Ask to go on with what an extension on another seed has left; without a state, with nothing.
+    async def restore(self, kind: Kind, manifest: Object, left: Left, *, live: Object | None = None) -> Asked:
+        """Ask to go on with what an extension on another seed has left.
 
         Args:
             kind: the kind of the object.
             manifest: as of `deploy`.
-            state: what the extension on the other seed had as state.
-            resources: what its status referred to; the caller has made these objects before.
+            left: its state, and what that refers to.
+            live: as it has just been read; None: it is read.
 
         Raises: ReconcileError, ExtensionError, KubeError.
         """
-        deployed = await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE)
-        live = await self._client.get(kind.resource, deployed.name.name, namespace=deployed.name.namespace)
-        left = {name: value for name, value in (("state", state), ("resources", resources)) if value}
-        if left:
-            bounded({**live, "status": {**mapping(live.get("status")), **left}})
-            await self._mirror(kind).write_status(live, left)
-        return await self._annotate(kind, live, keys.OPERATION_RESTORE)
+        name = key(manifest)
+        live = live or await self._client.find(kind.resource, name.name, namespace=name.namespace)
+        if live is not None and not is_deleting(live) and not _waits_for_state(live):
+            # It has its state, and may have a newer one by now.
+            return await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_RESTORE, live=live)
+        await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE, live=live)
+        live = await self._client.get(kind.resource, name.name, namespace=name.namespace)
+        bounded({**live, "status": {**mapping(live.get("status")), **left.status}})
+        asked = await self._mirror(kind).hand_over(live, left, namespace=name.namespace)
+        return Asked(kind, name, asked[keys.TIMESTAMP])
 
     async def migrate(self, kind: Kind, name: Key) -> Asked | None:
-        """Ask to let go of what belongs to the object; None: there is none. Raises KubeError."""
+        """Ask to let go of what belongs to the object, unless that is done; None: there is none. Raises KubeError."""
         live = await self._waiting.find(kind.resource, name)
-        return None if live is None else await self._annotate(kind, live, keys.OPERATION_MIGRATE)
+        if live is None:
+            return None
+        if is_migrated(live):
+            return Asked(kind, name, "")
+        asked = await self._mirror(kind).kick(keys.OPERATION_MIGRATE, live)
+        await self._mirror(kind).annotate(live, asked)
+        return Asked(kind, name, asked[keys.TIMESTAMP])
 
     async def delete(self, kind: Kind, name: Key, *, live: Object | None = None) -> str:
         """Confirm the deletion, and ask for it. Returns the uid of what goes; empty: there is nothing.
@@ -190,11 +202,6 @@ class ExtensionObjects:
             return ""
         await self._mirror(kind).confirm_and_delete(live)
         return uid(live)
-
-    async def _annotate(self, kind: Kind, live: Object, operation: str) -> Asked:
-        asked = await self._mirror(kind).kick(operation, live)
-        await self._mirror(kind).annotate(live, asked)
-        return Asked(kind, key(live), asked[keys.TIMESTAMP])
 
     async def _living(self, kind: Kind, name: Key, live: Object | None) -> Object | None:
         """An object that is being deleted is waited for: the next one is another."""

@@ -165,11 +165,3 @@ def test_credentials_made_for_the_bucket_alone_win() -> None:
 
 def test_the_name_of_an_entry_is_that_of_its_shoot() -> None:
     assert rules.technical_id("shoot--p--s--uid") == rules.technical_id("source-shoot--p--s--uid") == "shoot--p--s"
-
-
-def test_the_saved_state_of_an_entry_is_found_by_kind_and_name() -> None:
-    saved = {"kind": "BackupEntry", "name": "e", "state": {"a": 1}, "resources": [{"name": "r"}]}
-    other = {"kind": "Worker", "name": "e", "state": {"b": 2}}
-    state: Object = {"spec": {"extensions": [other, saved]}}
-    assert rules.saved_state(state, "e") == {"state": {"a": 1}, "resources": [{"name": "r"}]}
-    assert rules.saved_state(state, "f") == rules.saved_state({}, "e") == {}
