@@ -11,6 +11,18 @@ def name(shoot: Object) -> str:
     return f"{text(at(shoot, 'status', 'technicalID'))}--{text(at(shoot, 'status', 'uid'))}"
 
 
+def source_name(shoot: Object) -> str:
+    """Of the one for backups that are still in the bucket of another Seed."""
+    return f"source-{name(shoot)}"
+
+
+def source(shoot: Object, *, bucket: str, seed: str) -> Object:
+    """Args: as of `entry`."""
+    made_ = entry(shoot, bucket=bucket, seed=seed)
+    made_["metadata"]["name"] = source_name(shoot)
+    return made_
+
+
 def entry(shoot: Object, *, bucket: str, seed: str) -> Object:
     """Args: bucket: the BackupBucket; the uid of the Seed. seed: name of the Seed."""
     meta = metadata(shoot)

@@ -69,6 +69,17 @@ async def restore(client: Client, namespace: str, secrets: Iterable[Object]) -> 
                 await client.create(SECRETS, each)
 
 
+async def _read(client: Client, namespace: str, identity: str) -> list[Stored]:
+    """Raises SecretsError, KubeError."""
+    found = []
+    for each in await client.list(SECRETS, Selection(namespace=namespace, label_selector=names.selector(identity))):
+        try:
+            found.append(stored(each))
+        except ValueError as error:
+            raise SecretsError(f"Secret {namespace}/{each['metadata']['name']} can't be read: {error}") from None
+    return [each for each in found if not each.is_deleting]
+
+
 class SecretsManager:
     def __init__(
         self,
@@ -83,10 +94,8 @@ class SecretsManager:
     ) -> None:
         """See `open`."""
         self._client, self._namespace, self._identity, self._clock = client, namespace, identity, clock
-        self._found = {each.name: each for each in found}
-        self._times = rotation_times(
-            self._found.values(), asked=asked, now=clock(), renews_authorities=renews_authorities
-        )
+        self._asked, self._renews_authorities = asked, renews_authorities
+        self._see(found)
         self._generated: dict[str, Generated] = {}
         self._used: set[str] = set()
         self._locks: dict[str, asyncio.Lock] = {}
@@ -114,22 +123,33 @@ class SecretsManager:
             asked: when a rotation was asked for last, by name of the config.
             renews_authorities: whether authorities are renewed before their end; else only what they sign.
         """
-        selection = Selection(namespace=namespace, label_selector=names.selector(identity))
-        found = []
-        for each in await client.list(SECRETS, selection):
-            try:
-                found.append(stored(each))
-            except ValueError as error:
-                raise SecretsError(f"Secret {namespace}/{each['metadata']['name']} can't be read: {error}") from None
         return cls(
             client,
             namespace,
             identity=identity,
             clock=clock,
-            found=[each for each in found if not each.is_deleting],
+            found=await _read(client, namespace, identity),
             asked=asked or {},
             renews_authorities=renews_authorities,
         )
+
+    async def take_over(self, secrets: Iterable[Object]) -> None:
+        """Have the Secrets that a Shoot has brought along, before anything is generated. Raises KubeError."""
+        await restore(self._client, self._namespace, secrets)
+        self._see(await _read(self._client, self._namespace, self._identity))
+
+    def _see(self, found: Iterable[Stored]) -> None:
+        self._found = {each.name: each for each in found}
+        self._times = rotation_times(
+            self._found.values(),
+            asked=self._asked,
+            now=self._clock(),
+            renews_authorities=self._renews_authorities,
+        )
+
+    def has(self, config_name: str) -> bool:
+        """Whether there is a Secret of this config."""
+        return any(each.config_name == config_name for each in self._found.values())
 
     # --- what components ask for
 

@@ -1,5 +1,6 @@
 """Saves the state of a Shoot in the garden."""
 
+from contextlib import suppress
 from datetime import datetime
 
 from agent.gardenlet.secrets_manager.rules.labels import PERSISTED
@@ -8,10 +9,10 @@ from gardener.api import extensions
 from gardener.api.garden import SHOOT_STATES
 from gardener.api.kinds import MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 from gardener.garden.shoots import workers
-from gardener.keys import TIMESTAMP
+from gardener.keys import CONFIRM_DELETION, TIMESTAMP
 from kube.clock import format_time
-from kube.errors import KindNotServed
-from kube.objects import Object, annotations, key, metadata, spec, text
+from kube.errors import KindNotServed, NotFound
+from kube.objects import Key, Object, annotations, key, metadata, spec, text, uid
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.client import Client, Selection
@@ -78,3 +79,15 @@ async def save(garden: Client, shoot: Object, wanted: Object, live: Object | Non
         return
     meta = {"namespace": key(shoot).namespace, "name": key(shoot).name, "annotations": notes}
     await garden.create(SHOOT_STATES, {**SHOOT_STATES.type_meta, "metadata": meta, "spec": wanted})
+
+
+async def forget(garden: Client, shoot: Key) -> None:
+    """Raises KubeError."""
+    place = shoot.namespace
+    live = await garden.find(SHOOT_STATES, shoot.name, namespace=place)
+    if live is None:
+        return
+    body: Object = {"metadata": {"uid": uid(live), "annotations": {CONFIRM_DELETION: "true"}}}
+    with suppress(NotFound):
+        await garden.patch(SHOOT_STATES, shoot.name, body, namespace=place)
+        await garden.delete(SHOOT_STATES, shoot.name, namespace=place, uid=uid(live))

@@ -10,8 +10,10 @@ import structlog
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.context import Context
 from agent.gardenlet.flow.waiting import NotedWaiting
+from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.delete import DELETE
-from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
+from agent.gardenlet.shoot.main.flows.migrate import MIGRATE
+from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
 from agent.gardenlet.shoot.main.preview import ShootPreviews
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
@@ -22,6 +24,7 @@ from gardener import operations
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import responsible_seed
 from kube.objects import Key, Object, text
 from kube.resources import DEPLOYMENTS
 from kube.runtime.cache import Change
@@ -33,10 +36,13 @@ FLOWS = {
     operations.CREATE: RECONCILE,
     operations.RECONCILE: RECONCILE,
     operations.DELETE: DELETE,
+    operations.MIGRATE: MIGRATE,
+    operations.RESTORE: RESTORE,
 }
 
 _TOGETHER = (DEPLOYMENTS, DNS_RECORDS, ETCDS)
 """Of these there are several in the namespace of a Shoot, waited for at the same time."""
+_ASKED_SECONDS = 2.0
 _LONGEST_SECONDS = 7200.0
 """Of one operation: each of its waits has a limit of its own."""
 
@@ -81,6 +87,15 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
         recorder=context.garden_recorder,
         period=settings.progress_report_period or 0.0,
         patience=patience,
+        departures=Departures(
+            seed_name=context.seed_name,
+            version=text(context.gardener.get("version")),
+            seeds=seeds,
+            seed=seed.client,
+            garden=garden.client,
+            api=context.api,
+            saves_states=context.config.controllers.shoot_state.concurrent_syncs > 0,
+        ),
         clock=context.clock,
     )
     context.previews.offer(SHOOTS.kind, ShootPreviews(reconciler).make)
@@ -90,6 +105,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
 def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
     """What is found at the start comes at its time, what is asked for comes at once."""
     asks: Predicate[Object] = changed("metadata.uid", "metadata.generation", "metadata.deletionTimestamp")
+    moved: Predicate[Object] = changed(responsible_seed)
 
     def handle(queue: Queue, change: Change[Object]) -> None:
         if change.new is None:
@@ -99,6 +115,9 @@ def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
             queue.add_after(change.key, delay, RESYNC if change.initial else CHANGE)
         elif asks(change):
             queue.add(change.key, CHANGE)
+        elif moved(change):
+            # The Seed that it comes from is about to ask for it, unless that has ended before.
+            queue.add_after(change.key, _ASKED_SECONDS, CHANGE)
 
     return handle
 

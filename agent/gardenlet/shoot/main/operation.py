@@ -18,8 +18,10 @@ from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.gateways import Gateway
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
+from agent.gardenlet.shoot_states.rules.contents import left_for
 from config.gardenlet.schema import GardenletConfiguration
 from gardener import keys, operations
+from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import workers
 from kube.objects import Key, Object, annotations, is_truthy, key, metadata, spec, text
@@ -76,7 +78,9 @@ class ShootOperation:
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     namespace_lives: whether it exists, and does not go.
-    cleans_up: whether it is deleted, and there is a cluster whose content has to go first.
+    cleans_up: whether it is deleted, or moves away, and there is a cluster whose content has to go first.
+    copies_backups: whether they are in the bucket of another Seed.
+    state: what it has brought along from another Seed, a ShootState; None: nothing.
     """
 
     config: GardenletConfiguration
@@ -93,6 +97,8 @@ class ShootOperation:
     autoscaled: bool
     namespace_lives: bool
     cleans_up: bool
+    copies_backups: bool
+    state: Object | None
     seed: Cluster
     garden: Cluster
     objects: ComponentObjects
@@ -115,6 +121,11 @@ class ShootOperation:
     @property
     def is_asleep(self) -> bool:
         return self.running is Running.ASLEEP
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether it comes from another Seed."""
+        return self.kind == operations.RESTORE
 
     @property
     def is_workerless(self) -> bool:
@@ -196,10 +207,17 @@ class ShootOperation:
     async def ask(self, kind: Kind, manifest: Object, *, is_demanded: bool = False, live: Object | None = None) -> None:
         """Write the object, and ask its extension if anything is new, or if it is demanded.
 
-        Args: live: as it has just been read; None: it is read. Raises: ReconcileError, KubeError.
+        A Shoot that has moved has extensions go on with what those of the other Seed have left.
+
+        Args: live: as it has just been read; None: it is read. Raises: ReconcileError, ExtensionError, KubeError.
         """
-        is_absent = live is None and self._can_be_new(kind.resource, f"asked {key(manifest).name}")
-        asked = await self.extensions.deploy(kind, manifest, is_demanded=is_demanded, live=live, is_absent=is_absent)
+        if self.is_restored and kind.resource in ALL_EXTENSIONS:
+            asked = await self.extensions.restore(kind, manifest, left_for(self.state or {}, manifest), live=live)
+        else:
+            is_absent = live is None and self._can_be_new(kind.resource, f"asked {key(manifest).name}")
+            asked = await self.extensions.deploy(
+                kind, manifest, is_demanded=is_demanded, live=live, is_absent=is_absent
+            )
         self._asked[kind.resource, asked.name] = asked
 
     async def until_answered(self, kind: Kind, name: Key) -> Object:

@@ -4,7 +4,7 @@
     begun        the status says `Processing`, of which operation; whoever looks at the Shoot sees that
     surroundings what the operation needs to know of the garden
     Seed         has to be ready, then the Cluster object is written: extensions see the Shoot with this status
-    flow         RECONCILE, DELETE, or FORCE
+    flow         RECONCILE, RESTORE, MIGRATE, DELETE, or FORCE
     ended        one more write of the status, and of the Cluster
 
 A conflict about the Shoot itself is another pass, without any report. A process that ends in between leaves
@@ -13,43 +13,40 @@ A conflict about the Shoot itself is another pass, without any report. A process
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.flow.graph import Graph, O, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
 from agent.gardenlet.secrets_manager.manager import SecretsManager
-from agent.gardenlet.shoot.main import cluster_objects, surroundings
+from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, surroundings
+from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
-from agent.gardenlet.shoot.main.rules import cluster, seed, status
-from agent.gardenlet.shoot.main.rules.cleanup import is_overdue
+from agent.gardenlet.shoot.main.rules import cluster, moving, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.gateways import GatewayError, gateway
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
+from agent.gardenlet.shoot.main.tasks import backup
 from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from gardener import keys, operations
-from gardener.api.garden import BASTIONS, SHOOTS
-from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
-from gardener.garden.shoots import last_errors, last_operation, operation_of, responsible_seed
-from kube.errors import KindNotServed, KubeError, refusal_of
+from gardener.api.garden import SHOOT_STATES, SHOOTS
+from gardener.garden.shoots import last_errors, last_operation, responsible_seed
+from kube.errors import KubeError, refusal_of
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, text, uid
 from kube.paths import at
-from kube.resources import DEPLOYMENTS, NAMESPACES
 from kube.runtime.cache import Store
-from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, failure_of, is_conflict
 from kube.runtime.events import EventRecorder
 from kube.runtime.finalizers import ensure_finalizer, release
@@ -60,8 +57,6 @@ from process.clusters import Cluster
 SEED_SECONDS = 15.0
 """Until a Seed that is not ready is looked at again, although it has not changed."""
 _BASTIONS_SECONDS = 15.0
-_BASTION_PATIENCE = timedelta(minutes=5)
-"""With an extension that does not answer, once a Bastion is to go by force."""
 _EVENTS = {
     operations.DELETE: ("Deleting", "Deleted", "DeleteError"),
     operations.MIGRATE: ("PrepareMigration", "MigrationPrepared", "MigrationPreparationFailed"),
@@ -71,6 +66,9 @@ _TEXTS = {
     operations.DELETE: ("Deleting Shoot cluster", "Deleted Shoot cluster"),
     operations.MIGRATE: ("Preparing Shoot cluster for migration", "Prepared Shoot cluster for migration"),
 }
+
+_LEAVES = {operations.DELETE, operations.MIGRATE}
+_SOON_SECONDS = 1.0
 
 Flows = Mapping[str, Graph[ShootOperation]]
 """By kind of operation."""
@@ -108,13 +106,14 @@ class Reconciler:
     recorder: EventRecorder
     period: float
     patience: Patience
+    departures: Departures
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: Key) -> Result:
         shoot = self.shoots.get(name)
         if shoot is None or responsible_seed(shoot) != self.seed_name:
             return Done()
-        kind = operation_of(shoot)
+        kind = moving.operation_on(shoot)
         if kind == operations.DELETE and keys.GARDENER_FINALIZER not in finalizers(shoot):
             return Done()
         if kind == operations.DELETE and not _may_exist(shoot):
@@ -128,6 +127,8 @@ class Reconciler:
                 return await self._operate(shoot, kind)
 
     def _later(self, shoot: Object) -> Result:
+        if moving.is_to_move(shoot):
+            return RequeueAfter(_SOON_SECONDS)
         delay = self.timing.next_delay(shoot, self.clock())
         return Done() if delay is None else RequeueAfter(delay)
 
@@ -143,11 +144,34 @@ class Reconciler:
     async def _operate(self, shoot: Object, kind: str) -> Result:
         if kind == operations.DELETE and _is_forced(shoot):
             return await self._force(shoot)
-        if kind not in {operations.DELETE, operations.MIGRATE}:
+        if kind == operations.MIGRATE:
+            await self._demand_that_it_can_leave(shoot)
+        elif kind != operations.DELETE:
             shoot = await ensure_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
-        elif result := await self._held_by_bastions(shoot, kind):
+        elif result := await self._held_by_bastions(shoot):
             return result
         is_new = not text(at(shoot, "status", "technicalID"))
+        shoot, around = await self._initialized(shoot, kind)
+        shoot = await self.statuses.write(shoot, {"uid": text(at(shoot, "status", "uid")) or uid(shoot)})
+        problem, written = await self._unready(shoot, around, is_new=is_new)
+        if problem:
+            self.held.add(key(shoot))
+            await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
+            return RequeueAfter(SEED_SECONDS)
+        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around))
+        if done is None:
+            return Done()
+        if kind == operations.DELETE:
+            return await self._finalise(done)
+        if kind == operations.MIGRATE:
+            return await self._left(done)
+        await self._write_cluster(done, around, known=written)
+        if kind == operations.RESTORE:
+            await self.departures.arrived(done)
+        return self._later(done)
+
+    async def _initialized(self, shoot: Object, kind: str) -> tuple[Object, Surroundings]:
+        """Raises KubeError, ReconcileError."""
         try:
             project = await surroundings.project_of(self.garden.client, shoot)
             if problem := unsupported(self.config, shoot, kind):
@@ -160,26 +184,14 @@ class Reconciler:
                 raise
             await self._not_initialized(shoot, kind, error)
             raise ReconcileError(str(error)) from error
-        shoot = await self.statuses.write(shoot, {"uid": text(at(shoot, "status", "uid")) or uid(shoot)})
-        problem, written = await self._unready(shoot, around, is_new=is_new)
-        if problem:
-            self.held.add(key(shoot))
-            await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
-            return RequeueAfter(SEED_SECONDS)
-        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around))
-        if done is None:
-            return Done()
-        if kind == operations.DELETE:
-            return await self._finalise(done)
-        await self._write_cluster(done, around, known=written)
-        return self._later(done)
+        return shoot, around
 
     async def _force(self, shoot: Object) -> Result:
         """Whatever state its Seed and its garden are in: nothing of these is needed to remove it."""
         technical_id = text(at(shoot, "status", "technicalID"))
         if not technical_id:
             return await self._finalise(shoot)
-        if result := await self._held_by_bastions(shoot, operations.DELETE):
+        if result := await self._held_by_bastions(shoot):
             return result
         shoot = await self._begin(shoot, operations.DELETE, technical_id)
         await cluster_objects.show(self.seed.client, technical_id, shoot)
@@ -225,7 +237,7 @@ class Reconciler:
         made = await SecretsManager.open(self.seed.client, namespace, clock=self.seed.clock)
         operation = await self.operation(shoot, kind, around, made=made)
         await self._run_flow(shoot, kind, self.flows[kind], operation)
-        if kind != operations.DELETE:
+        if kind not in _LEAVES:
             await made.clean_up()
 
     async def operation(
@@ -234,13 +246,14 @@ class Reconciler:
         """Args: shoot: as it is once the operation has begun. made: its Secrets. Raises ReconcileError, KubeError."""
         namespace = text(at(shoot, "status", "technicalID"))
         # All others make it, if need be.
-        lives = kind != operations.DELETE or await self._lives(namespace)
+        lives = kind not in _LEAVES or await seed_objects.lives(self.seed.client, namespace)
+        own, is_restored = self._own_seed(), kind == operations.RESTORE
         return ShootOperation(
             config=self.config,
             kind=kind,
             running=running_after(shoot, kind),
             shoot=shoot,
-            seed_object=self._own_seed(),
+            seed_object=own,
             technical_id=namespace,
             garden_identity=self.garden_identity,
             internal=around.internal,
@@ -258,9 +271,14 @@ class Reconciler:
             ),
             waiting=self.waiting,
             garden_waiting=self.garden_waiting,
-            autoscaled=await self._is_autoscaled(),
+            autoscaled=await seed_objects.is_autoscaled(self.seed),
             namespace_lives=lives,
-            cleans_up=lives and kind == operations.DELETE and await self._has_api_server(namespace),
+            cleans_up=lives and kind in _LEAVES and await seed_objects.has_api_server(self.seed.client, namespace),
+            copies_backups=is_restored
+            and await backup.copies(self.garden.client, self.seed.client, shoot, bucket=uid(own)),
+            state=await self.garden.client.find(SHOOT_STATES, key(shoot).name, namespace=key(shoot).namespace)
+            if is_restored
+            else None,
             keys=made,
             statuses=self.statuses,
             shoots=self.shoot_clusters,
@@ -328,27 +346,37 @@ class Reconciler:
 
     # --- its end
 
-    async def _held_by_bastions(self, shoot: Object, kind: str) -> Result | None:
-        """With force, they are forced to go, too. Raises ReconcileError, KubeError."""
-        selection = Selection(namespace=key(shoot).namespace, field_selector=f"spec.shootRef.name={key(shoot).name}")
-        bastions = await self.garden.client.list(BASTIONS, selection, form=Form.METADATA)
-        if not bastions:
-            return None
-        if _is_forced(shoot):
-            for each in bastions:
-                await self._force_bastion(each)
-            # What an extension does not answer for goes with the rest, and its Bastion then.
-            is_held = any(not is_overdue(each, _BASTION_PATIENCE, now=self.clock()) for each in bastions)
-            return RequeueAfter(_BASTIONS_SECONDS) if is_held else None
-        error = ReconcileError("shoot has still Bastions")
-        await self._fail(shoot, kind, error)
+    async def _demand_that_it_can_leave(self, shoot: Object) -> None:
+        """A move that has not begun leaves the last operation what it was. Raises ReconcileError, KubeError."""
+        problem = await self.departures.problem(shoot)
+        if not problem:
+            return
+        error = ReconcileError(problem)
+        self.recorder.event(shoot, "Warning", _EVENTS[operations.MIGRATE][2], problem)
+        if moving.has_begun(shoot):
+            await self._fail(shoot, operations.MIGRATE, error)
+        else:
+            await self.statuses.write(shoot, status.waiting(shoot, problem, now=self.clock()))
         raise error
 
-    async def _force_bastion(self, bastion: Object) -> None:
-        if not _is_forced(bastion):
-            name, notes = key(bastion), {keys.CONFIRM_FORCE_DELETION: "true"}
-            body: Object = {"metadata": {"annotations": notes}}
-            await self.garden.client.patch(BASTIONS, name.name, body, namespace=name.namespace)
+    async def _left(self, shoot: Object) -> Result:
+        technical_id = text(at(shoot, "status", "technicalID"))
+        self.objects.forget(technical_id)
+        await self.shoot_clusters.drop(technical_id)
+        await self.departures.left(shoot)
+        return Done()
+
+    async def _held_by_bastions(self, shoot: Object) -> Result | None:
+        """With force, they are forced to go, too. Raises ReconcileError, KubeError."""
+        found = await bastions.of(self.garden.client, shoot)
+        if not found:
+            return None
+        if _is_forced(shoot):
+            is_held = await bastions.force(self.garden.client, found, now=self.clock())
+            return RequeueAfter(_BASTIONS_SECONDS) if is_held else None
+        error = ReconcileError(bastions.STILL_THERE)
+        await self._fail(shoot, operations.DELETE, error)
+        raise error
 
     async def _finalise(self, shoot: Object) -> Result:
         """Nothing of it is left: let it go."""
@@ -361,22 +389,6 @@ class Reconciler:
         return Done()
 
     # --- helpers
-
-    async def _lives(self, namespace: str) -> bool:
-        live = await self.seed.client.find(NAMESPACES, namespace)
-        return live is not None and not is_deleting(live)
-
-    async def _has_api_server(self, namespace: str) -> bool:
-        """Only then there is anything in the Shoot's cluster that has to be removed."""
-        return await self.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=namespace) is not None
-
-    async def _is_autoscaled(self) -> bool:
-        kind = VERTICAL_POD_AUTOSCALERS
-        try:
-            await self.seed.discovery.find(kind.api_version, kind.kind)
-        except KindNotServed:
-            return False
-        return True
 
     def _own_seed(self) -> Object:
         """Raises ReconcileError."""

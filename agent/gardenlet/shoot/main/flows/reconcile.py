@@ -40,6 +40,14 @@ def _no_backup(operation: ShootOperation) -> bool:
     return not operation.has_backup
 
 
+def _no_copy(operation: ShootOperation) -> bool:
+    return not operation.copies_backups
+
+
+def _not_restored(operation: ShootOperation) -> bool:
+    return not operation.is_restored
+
+
 def _any(*leaves: Leaves) -> Leaves:
     return lambda operation: any(leave(operation) for leave in leaves)
 
@@ -112,10 +120,26 @@ RECONCILE: Graph[ShootOperation] = Graph(
         ),
         # --- etcd
         Task(
+            "source-entry",
+            "Deploying source backup entry",
+            backup.source_entry,
+            after=["namespace"],
+            unless=_no_copy,
+            retry=ONCE,
+        ),
+        Task(
+            "source-entry-ready",
+            "Waiting until the source backup entry has been reconciled",
+            backup.wait_for_source_entry,
+            after=["source-entry"],
+            unless=_any(_no_copy, _no_waiting),
+            retry=ONCE,
+        ),
+        Task(
             "backup-entry",
             "Deploying backup entry",
             backup.entry,
-            after=["namespace"],
+            after=["namespace", "source-entry-ready"],
             unless=_no_backup,
             retry=ONCE,
         ),
@@ -127,13 +151,50 @@ RECONCILE: Graph[ShootOperation] = Graph(
             unless=_any(_no_backup, _no_waiting),
             retry=ONCE,
         ),
-        Task("etcd", "Deploying main and events etcd", etcd.deploy, after=["secrets", "backup-entry-ready"]),
+        Task(
+            "copy",
+            "Copying etcd backups to new seed's backup bucket",
+            backup.copy,
+            after=["secrets", "backup-entry-ready", "source-entry-ready"],
+            unless=_no_copy,
+            retry=ONCE,
+        ),
+        Task(
+            "copied",
+            "Waiting until etcd backups are copied",
+            backup.wait_for_copy,
+            after=["copy"],
+            unless=_no_copy,
+            retry=ONCE,
+        ),
+        Task(
+            "copy-gone",
+            "Destroying copy etcd backups task resource",
+            backup.destroy_copy,
+            after=["copied"],
+            unless=_no_copy,
+            retry=ONCE,
+        ),
+        Task(
+            "etcd",
+            "Deploying main and events etcd",
+            etcd.deploy,
+            after=["secrets", "backup-entry-ready", "copy-gone"],
+        ),
         Task(
             "etcd-ready",
             "Waiting until main and event etcd report readiness",
             etcd.wait,
             after=["etcd"],
             unless=_asleep_or_no_waiting,
+            retry=ONCE,
+        ),
+        Task(
+            "source-entry-gone",
+            "Destroying source backup entry",
+            backup.destroy_source_entry,
+            after=["etcd-ready"],
+            unless=_any(_not_restored, _no_backup),
             retry=ONCE,
         ),
         # --- API server
@@ -369,3 +430,6 @@ RECONCILE: Graph[ShootOperation] = Graph(
         ),
     ],
 )
+
+RESTORE: Graph[ShootOperation] = Graph("Shoot cluster restoration", list(RECONCILE.tasks.values()))
+"""The same, of a Shoot that has moved here."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from agent.gardenlet.flow.graph import Snapshot, TaskFailure
 from gardener import conditions, operations
 from gardener.error_codes import NOT_RETRIED
-from gardener.garden.shoots import last_errors, last_operation
+from gardener.garden.shoots import last_errors, last_operation, responsible_seed
 from gardener.operations import DELETE, MIGRATE, RESTORE
 from kube.clock import format_duration, format_time, time_or_none
 from kube.objects import Object, integer, mapping, mappings, metadata, spec, text, texts
@@ -43,7 +43,7 @@ def begun(shoot: Object, kind: str, *, gardener: Object, technical_id: str, now:
     if _is_new_cycle(shoot, kind, gardener):
         fields["retryCycleStartTime"] = format_time(now)
     if kind not in {MIGRATE, DELETE}:
-        fields["seedName"] = spec(shoot)["seedName"]
+        fields["seedName"] = responsible_seed(shoot)
     return fields
 
 
@@ -64,7 +64,11 @@ def _is_new_cycle(shoot: Object, kind: str, gardener: Object) -> bool:
 
 def waiting_for_seed(shoot: Object, problem: str, *, now: datetime) -> Object:
     """Fields of the status while an operation has not begun, since the Seed has to be ready first."""
-    said = f"Shoot cannot be synced with Seed: {problem}"
+    return waiting(shoot, f"Shoot cannot be synced with Seed: {problem}", now=now)
+
+
+def waiting(shoot: Object, said: str, *, now: datetime) -> Object:
+    """Fields of the status while the operation of before is the last one. Args: said: what the next one waits for."""
     operation = {**last_operation(shoot), "description": said}
     if operation == last_operation(shoot):
         return {}
@@ -182,7 +186,7 @@ def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, n
         for name in ("conditions", "constraints"):
             ended[name] = conditions.to_be_checked(mappings(status.get(name)), _HINTED, now=now) or None
     if kind != DELETE:
-        ended["seedName"] = spec(shoot).get("seedName")
+        ended["seedName"] = spec(shoot).get("seedName") if kind == MIGRATE else responsible_seed(shoot)
     return ended
 
 

@@ -15,8 +15,11 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
         ):
             if not image:
                 return f"images.{field} is not set in the configuration of the gardenlet; set it"
-    if kind in {MIGRATE, RESTORE}:
-        return "Shoots can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
+    if kind in {MIGRATE, RESTORE} and config.local_profile is None:
+        return (
+            "Shoots move only between Seeds of one computer (localProfile) yet, whose etcds are asked for a last"
+            " snapshot; set spec.seedName to the Seed of status.seedName"
+        )
     if workers(spec(shoot)):
         return "Shoots with workers are not supported yet; create one without spec.provider.workers"
     return ""

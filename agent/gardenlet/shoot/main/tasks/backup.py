@@ -1,37 +1,81 @@
-"""The BackupEntry of a Shoot, in the garden: its own controller does the work."""
+"""The BackupEntries of a Shoot, in the garden: their own controller does the work.
 
-from agent.gardenlet.components import shoot_backup_entry
+A Shoot that has moved has its backups in the bucket of the other Seed. For those there is a second entry, until they
+are copied and etcd has begun with them.
+"""
+
+from agent.gardenlet.components import etcd, shoot_backup_entry
+from agent.gardenlet.components.etcd_copies import Values, task, unfinished
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from gardener import keys, operations
-from gardener.api.garden import BACKUP_ENTRIES
-from kube.objects import Key, Object, annotations, integer, key, mapping, metadata, spec, text, uid
+from gardener.api.druid import ETCD_COPY_BACKUPS_TASKS, ETCDS
+from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES
+from kube.errors import NotFound
+from kube.objects import Key, Object, annotations, integer, is_deleting, key, mapping, metadata, spec, text, uid
 from kube.paths import at
+from kube.resources import SECRETS, Resource
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
 
-_SECONDS = 600.0
+_SECONDS, _COPY_SECONDS, _GONE_SECONDS = 600.0, 900.0, 120.0
+
+
+async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) -> bool:
+    """Whether backups of a Shoot that has moved are still to be copied. Args: bucket: the own one. Raises KubeError."""
+    namespace, technical_id = key(shoot).namespace, text(at(shoot, "status", "technicalID"))
+    if await seed.find(ETCDS, etcd.name(etcd.MAIN), namespace=technical_id) is not None:
+        return False
+    own = await garden.find(BACKUP_ENTRIES, shoot_backup_entry.name(shoot), namespace=namespace)
+    if own is None:
+        return False
+    return spec(own).get("bucketName") != bucket or await _source(garden, shoot) is not None
+
+
+async def _source(garden: Client, shoot: Object) -> Object | None:
+    name = shoot_backup_entry.source_name(shoot)
+    return await garden.find(BACKUP_ENTRIES, name, namespace=key(shoot).namespace)
+
+
+# --- the entry
 
 
 async def entry(operation: ShootOperation) -> None:
     """Raises KubeError."""
-    wanted = shoot_backup_entry.entry(
-        operation.shoot, bucket=uid(operation.seed_object), seed=text(spec(operation.shoot).get("seedName"))
-    )
+    wanted = shoot_backup_entry.entry(operation.shoot, bucket=uid(operation.seed_object), seed=_own_seed(operation))
+    await _have(operation, wanted, restores=operation.is_restored)
+
+
+def _own_seed(operation: ShootOperation) -> str:
+    return text(metadata(operation.seed_object)["name"])
+
+
+async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = False) -> None:
+    """Args: restores: whether it goes on with what another Seed has left."""
     client, name = operation.garden.client, key(wanted)
     live = await client.find(BACKUP_ENTRIES, name.name, namespace=name.namespace)
     if live is None:
         await client.create(BACKUP_ENTRIES, wanted)
         return
     is_same = spec(live) == spec(wanted) and annotations(wanted).items() <= annotations(live).items()
-    if not is_same or at(live, "status", "lastOperation", "state") != operations.SUCCEEDED:
-        notes = {**annotations(wanted), keys.OPERATION: keys.OPERATION_RECONCILE}
-        body = {"metadata": {"uid": uid(live), "annotations": notes}, "spec": spec(wanted)}
-        await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+    is_there = not restores or text(at(live, "status", "seedName")) == text(spec(wanted).get("seedName"))
+    if is_same and is_there and at(live, "status", "lastOperation", "state") == operations.SUCCEEDED:
+        return
+    asked = keys.OPERATION_RESTORE if restores else keys.OPERATION_RECONCILE
+    notes = {**annotations(wanted), keys.OPERATION: asked}
+    body = {"metadata": {"uid": uid(live), "annotations": notes}, "spec": spec(wanted)}
+    await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
 
 
 async def wait_for_entry(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
-    name = Key(operation.name.namespace, shoot_backup_entry.name(operation.shoot))
-    await operation.garden_waiting.until_ready(BACKUP_ENTRIES, name, _unready, seconds=_SECONDS, report=waits_for)
+    await _wait(operation, shoot_backup_entry.name(operation.shoot))
+
+
+async def _wait(operation: ShootOperation, name: str) -> None:
+    await operation.garden_waiting.until_ready(
+        BACKUP_ENTRIES, Key(operation.name.namespace, name), _unready, seconds=_SECONDS, report=waits_for
+    )
 
 
 def _unready(entry: Object | None) -> str:
@@ -40,7 +84,120 @@ def _unready(entry: Object | None) -> str:
     observed, generation = integer(at(entry, "status", "observedGeneration")), integer(metadata(entry)["generation"])
     if observed != generation:
         return f"observed generation outdated ({observed}/{generation})"
+    if asked := annotations(entry).get(keys.OPERATION):
+        return f'gardener operation "{asked}" is not done yet'
     last = mapping(at(entry, "status", "lastOperation"))
     if last.get("state") != operations.SUCCEEDED:
         return text(at(entry, "status", "lastError", "description")) or f"its state is {last.get('state')}"
     return ""
+
+
+# --- what is in the bucket of the other Seed
+
+
+async def source_entry(operation: ShootOperation) -> None:
+    """One of a former move is taken over. Raises ReconcileError, NotInTimeError, KubeError."""
+    garden, shoot = operation.garden.client, operation.shoot
+    source = await _source(garden, shoot)
+    if source is not None and is_deleting(source):
+        await _until_source_is_gone(operation, source)
+        source = None
+    own = await garden.get(BACKUP_ENTRIES, shoot_backup_entry.name(shoot), namespace=operation.name.namespace)
+    bucket = text(spec(own).get("bucketName"))
+    if bucket == uid(operation.seed_object):
+        if source is None:
+            raise ReconcileError(f"the bucket that BackupEntry {key(own)} had before is not known any more")
+        bucket = text(spec(source).get("bucketName"))
+    wanted = shoot_backup_entry.source(shoot, bucket=bucket, seed=_own_seed(operation))
+    await _have(operation, wanted)
+
+
+async def wait_for_source_entry(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    await _wait(operation, shoot_backup_entry.source_name(operation.shoot))
+
+
+async def copy(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    garden, shoot = operation.garden.client, operation.shoot
+    source = await garden.get(BACKUP_ENTRIES, shoot_backup_entry.source_name(shoot), namespace=operation.name.namespace)
+    from_bucket = text(spec(source).get("bucketName"))
+    bucket = await garden.get(BACKUP_BUCKETS, from_bucket)
+    values = Values(
+        namespace=operation.technical_id,
+        shoot=operation.name.name,
+        entry=shoot_backup_entry.name(shoot),
+        from_bucket=from_bucket,
+        from_provider=text(at(spec(bucket), "provider", "type")),
+        to_bucket=uid(operation.seed_object),
+        to_provider=text(at(spec(operation.seed_object), "backup", "provider")),
+    )
+    wanted, client = task(values), operation.seed.client
+    place = key(wanted)
+    live = await client.find(ETCD_COPY_BACKUPS_TASKS, place.name, namespace=place.namespace)
+    if live is not None and (is_deleting(live) or spec(live) != spec(wanted) or _has_failed(live)):
+        await destroy_copy(operation)
+        live = None
+    if live is None:
+        await client.create(ETCD_COPY_BACKUPS_TASKS, wanted)
+
+
+def _has_failed(live: Object) -> bool:
+    return any(
+        each.get("type") == "Failed" and each.get("status") == "True" for each in at(live, "status", "conditions") or []
+    )
+
+
+async def wait_for_copy(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, ReconcileError, KubeError."""
+    await operation.waiting.until_ready(
+        ETCD_COPY_BACKUPS_TASKS, _copy(operation), unfinished, seconds=_COPY_SECONDS, report=waits_for
+    )
+
+
+async def destroy_copy(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    place = _copy(operation)
+    live = await operation.waiting.find(ETCD_COPY_BACKUPS_TASKS, place)
+    if live is None:
+        return
+    await _confirm_and_delete(operation.seed.client, ETCD_COPY_BACKUPS_TASKS, live)
+    await operation.waiting.until_gone(
+        ETCD_COPY_BACKUPS_TASKS, place, seconds=_GONE_SECONDS, its_uid=uid(live), report=waits_for
+    )
+
+
+def _copy(operation: ShootOperation) -> Key:
+    return Key(operation.technical_id, operation.name.name)
+
+
+async def destroy_source_entry(operation: ShootOperation) -> None:
+    """With the backups in the former bucket: etcd runs with what was copied. Raises NotInTimeError, KubeError."""
+    source = await _source(operation.garden.client, operation.shoot)
+    if source is None:
+        return
+    await _confirm_and_delete(operation.garden.client, BACKUP_ENTRIES, source)
+    await _until_source_is_gone(operation, source)
+    secret = f"source-{etcd.BACKUP_SECRET}"
+    try:
+        await operation.seed.client.delete(SECRETS, secret, namespace=operation.technical_id)
+    except NotFound:
+        return
+
+
+async def _until_source_is_gone(operation: ShootOperation, source: Object) -> None:
+    await operation.garden_waiting.until_gone(
+        BACKUP_ENTRIES, key(source), seconds=_SECONDS, its_uid=uid(source), report=waits_for
+    )
+
+
+async def _confirm_and_delete(client: Client, resource: Resource, live: Object) -> None:
+    if is_deleting(live):
+        return
+    name, notes = key(live), {keys.CONFIRM_DELETION: "true"}
+    body = {"metadata": {"uid": uid(live), "annotations": notes}}
+    try:
+        await client.patch(resource, name.name, body, namespace=name.namespace)
+        await client.delete(resource, name.name, namespace=name.namespace, uid=uid(live))
+    except NotFound:
+        return

@@ -7,7 +7,7 @@ from typing import Protocol
 from agent.gardenlet.components import kube_apiserver, referenced_resources
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from gardener.api.garden import SHOOT_STATES
+from agent.gardenlet.shoot_states.saving import forget
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.errors import KindNotServed, NotFound
 from kube.objects import Key, Object, is_deleting, key, spec, uid
@@ -103,7 +103,4 @@ async def wait_for_namespace(shoot: Leaving) -> None:
 
 async def shoot_state(shoot: Leaving) -> None:
     """What was saved of it in the garden. Raises KubeError."""
-    name = shoot.name
-    if await shoot.garden.client.find(SHOOT_STATES, name.name, namespace=name.namespace) is not None:
-        with suppress(NotFound):
-            await shoot.garden.client.delete(SHOOT_STATES, name.name, namespace=name.namespace)
+    await forget(shoot.garden.client, shoot.name)

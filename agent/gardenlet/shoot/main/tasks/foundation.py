@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 from agent.gardenlet.components import referenced_resources, shoot_namespace, shoot_system
 from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules import published
+from agent.gardenlet.secrets_manager.rules import persisted, published
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Config
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.secrets_manager.tables import LOOPBACK, ControlPlane
@@ -17,10 +17,10 @@ from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.shoots import references
 from kube.apply.shared_objects import share
 from kube.errors import NotFound
-from kube.objects import Object, key, labels, mapping, metadata, spec, text, uid
+from kube.objects import Key, Object, key, labels, mapping, metadata, spec, text, uid
 from kube.paths import at, mappings_at
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
-from kube.runtime.client import Selection
+from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 
 _ZONE = "topology.kubernetes.io/zone"
@@ -90,8 +90,10 @@ def identity_of(operation: ShootOperation) -> str:
 async def secrets(operation: ShootOperation) -> None:
     """Make, or find, all keys, tokens and certificates, and publish what users need of them.
 
-    Raises: SecretsError, KubeError.
+    Raises: SecretsError, ReconcileError, KubeError.
     """
+    if operation.is_restored:
+        await _take_over_keys(operation)
     has_static_kubeconfig = at(spec(operation.shoot), "kubernetes", "enableStaticTokenKubeconfig") is True
     rotation = rotations(operation.shoot, has_static_kubeconfig=has_static_kubeconfig)
 
@@ -107,6 +109,22 @@ async def secrets(operation: ShootOperation) -> None:
         *certificates(operation).certificates(),
     )
     await _publish(operation)
+
+
+async def _take_over_keys(operation: ShootOperation) -> None:
+    """New ones would be no use: what is stored is encrypted with the old ones, and users trust them."""
+    await operation.keys.take_over(persisted.secrets(operation.state or {}, operation.technical_id))
+    if operation.keys.has(tables.CA.name) or not await had_keys(operation.garden.client, operation.name):
+        return
+    raise ReconcileError(
+        f"the Shoot has moved here without its keys: ShootState {operation.name} is not there, or has none; bring it"
+        " back from a backup of the garden"
+    )
+
+
+async def had_keys(garden: Client, shoot: Key) -> bool:
+    """Whether keys were ever made for a Shoot: then they were published. Raises KubeError."""
+    return await garden.find(CONFIG_MAPS, f"{shoot.name}.ca-cluster", namespace=shoot.namespace) is not None
 
 
 def ca_bundle(operation: ShootOperation) -> bytes:

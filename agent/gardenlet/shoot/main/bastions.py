@@ -1,0 +1,34 @@
+"""The Bastions of a Shoot, in the garden: it neither goes nor moves while there are any."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from agent.gardenlet.shoot.main.rules.cleanup import is_overdue
+from gardener import keys
+from gardener.api.garden import BASTIONS
+from kube.objects import Object, annotations, is_truthy, key
+from kube.runtime.client import Client, Form, Selection
+
+STILL_THERE = "shoot has still Bastions"
+_PATIENCE = timedelta(minutes=5)
+"""With an extension that does not answer, once a Bastion is to go by force."""
+
+
+async def of(garden: Client, shoot: Object) -> list[Object]:
+    """Raises KubeError."""
+    selection = Selection(namespace=key(shoot).namespace, field_selector=f"spec.shootRef.name={key(shoot).name}")
+    return await garden.list(BASTIONS, selection, form=Form.METADATA)
+
+
+async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bool:
+    """Have them go by force. Returns whether to wait for that: what has had its time goes with the rest.
+
+    Raises KubeError.
+    """
+    is_held = False
+    for each in found:
+        if not is_truthy(annotations(each).get(keys.CONFIRM_FORCE_DELETION)):
+            name, body = key(each), {"metadata": {"annotations": {keys.CONFIRM_FORCE_DELETION: "true"}}}
+            await garden.patch(BASTIONS, name.name, body, namespace=name.namespace)
+        is_held = is_held or not is_overdue(each, _PATIENCE, now=now)
+    return is_held

@@ -1,0 +1,54 @@
+"""Whether a Shoot may leave its seed, asked in each pass before anything of it is touched, and what it leaves there."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent.gardenlet.shoot.main import bastions
+from agent.gardenlet.shoot.main.rules import moving
+from agent.gardenlet.shoot.main.tasks import migration
+from agent.gardenlet.shoot_states.saving import forget
+from gardenapi.api import GardenApi
+from gardener.api.garden import MANAGED_SEEDS
+from gardener.network_policies import GARDEN_NAMESPACE
+from kube.errors import Forbidden, NotFound
+from kube.objects import Key, Object, key
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departures:
+    """Attributes:
+    seed_name: of the own Seed.
+    version: of this gardenlet.
+    saves_states: whether states of Shoots of this Seed are saved now and then.
+    """
+
+    seed_name: str
+    version: str
+    seeds: Store[Object]
+    seed: Client
+    garden: Client
+    api: GardenApi
+    saves_states: bool
+
+    async def problem(self, shoot: Object) -> str:
+        """Why it can't leave now; empty: it can. Raises KubeError."""
+        if await bastions.of(self.garden, shoot):
+            return bastions.STILL_THERE
+        for name in (moving.destination(shoot), self.seed_name):
+            if problem := moving.unavailable(shoot, self.seeds.get(Key("", name)), version=self.version):
+                return problem
+        return await migration.problem_of_state(self.seed, self.garden, shoot)
+
+    async def left(self, shoot: Object) -> None:
+        """From now on the other Seed is responsible: the garden may refuse what this one writes. Raises KubeError."""
+        await migration.let_go(self.garden, shoot, seed=self.seed_name)
+        with suppress(Forbidden, NotFound):
+            await self.api.migrated(shoot)
+
+    async def arrived(self, shoot: Object) -> None:
+        """What it has brought along is not needed any more, unless it is saved anew now and then. Raises KubeError."""
+        managed = await self.garden.find(MANAGED_SEEDS, self.seed_name, namespace=GARDEN_NAMESPACE)
+        if not self.saves_states or managed is not None:
+            await forget(self.garden, key(shoot))

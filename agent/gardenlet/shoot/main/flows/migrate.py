@@ -1,0 +1,177 @@
+"""The flow by which a Shoot leaves its seed, and takes its keys, its data and what extensions know along.
+
+The control plane is woken first, so that its resource manager lets go of what is in the cluster. Nothing is removed
+here before what is taken along was saved in the garden, and read back; etcd goes last.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import control_plane, destruction, etcd, exposure, foundation, migration
+
+Run = Callable[[ShootOperation], Awaitable[None]]
+
+
+def _nothing_to_wake(operation: ShootOperation) -> bool:
+    return not operation.cleans_up
+
+
+def _wakes(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
+    return Task(its_id, name, run, after=after, unless=_nothing_to_wake, retry=retry)
+
+
+def _moves(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
+    return Task(its_id, name, run, after=after, retry=retry)
+
+
+_SHORT = Retry()
+
+MIGRATE: Graph[ShootOperation] = Graph(
+    "Shoot cluster preparation for migration",
+    [
+        # --- awake
+        _wakes("namespace", "Deploying Shoot namespace in Seed", foundation.namespace, [], _SHORT),
+        _wakes("secrets", "Initializing secrets management", foundation.secrets, ["namespace"], _SHORT),
+        _wakes(
+            "service",
+            "Deploying Kubernetes API server service in the Seed cluster",
+            exposure.service,
+            ["namespace"],
+            _SHORT,
+        ),
+        _wakes(
+            "address",
+            "Waiting until Kubernetes API server service in the Seed cluster has reported readiness",
+            exposure.wait_for_address,
+            ["service"],
+        ),
+        _wakes("etcd", "Deploying main and events etcd", etcd.deploy, ["secrets"], _SHORT),
+        _wakes("etcd-ready", "Waiting until main and event etcd report readiness", etcd.wait, ["etcd"]),
+        _wakes(
+            "api-server",
+            "Deploying Kubernetes API server",
+            control_plane.api_server,
+            ["etcd-ready", "address"],
+            _SHORT,
+        ),
+        _wakes(
+            "api-server-ready",
+            "Waiting until Kubernetes API server rolled out",
+            control_plane.wait_for_api_server,
+            ["api-server"],
+        ),
+        _wakes(
+            "resource-manager",
+            "Deploying gardener-resource-manager",
+            control_plane.deploy_resource_manager,
+            ["api-server-ready"],
+            _SHORT,
+        ),
+        _wakes(
+            "resource-manager-ready",
+            "Waiting until gardener-resource-manager reports readiness",
+            control_plane.wait_for_resource_manager,
+            ["resource-manager"],
+        ),
+        # --- saved
+        _moves(
+            "extensions-migrated",
+            "Migrating extension resources, and waiting until they have been migrated",
+            migration.migrate_extensions,
+            ["resource-manager-ready"],
+        ),
+        _moves(
+            "state",
+            "Persisting ShootState in garden cluster",
+            migration.persist,
+            ["extensions-migrated"],
+            _SHORT,
+        ),
+        # --- what is in the cluster stays there
+        _moves(
+            "keep-objects",
+            "Configuring Managed Resources objects to be kept in the Shoot",
+            migration.keep_objects,
+            ["state"],
+            _SHORT,
+        ),
+        _moves(
+            "managed-resources",
+            "Deleting all Managed Resources from the Shoot's namespace",
+            migration.delete_managed_resources,
+            ["keep-objects"],
+            _SHORT,
+        ),
+        _moves(
+            "managed-resources-gone",
+            "Waiting until ManagedResources are deleted",
+            migration.wait_for_managed_resources,
+            ["managed-resources"],
+        ),
+        # --- the control plane
+        _moves(
+            "extensions-before",
+            "Deleting extension resources before kube-apiserver",
+            migration.delete_extensions_before,
+            ["managed-resources-gone"],
+        ),
+        _moves(
+            "api-server-gone",
+            "Deleting Kubernetes API server",
+            control_plane.destroy_api_server,
+            ["extensions-before"],
+        ),
+        _moves(
+            "controller-manager-gone",
+            "Destroying Kubernetes controller manager",
+            control_plane.destroy_controller_manager,
+            ["api-server-gone"],
+        ),
+        _moves(
+            "resource-manager-gone",
+            "Destroying gardener-resource-manager",
+            control_plane.destroy_resource_manager,
+            ["api-server-gone"],
+        ),
+        _moves(
+            "extensions-after",
+            "Deleting extension resources after kube-apiserver",
+            migration.delete_extensions_after,
+            ["api-server-gone"],
+        ),
+        _moves("names", "Migrating domain DNS records", migration.move_names, ["api-server-gone"]),
+        # --- its data
+        _moves("snapshot", "Creating ETCD Snapshot", migration.snapshot, ["api-server-gone"]),
+        _moves(
+            "backup-entry",
+            "Migrating BackupEntry to new seed",
+            migration.move_backup_entry,
+            ["snapshot"],
+            _SHORT,
+        ),
+        _moves(
+            "backup-entry-moved",
+            "Waiting until BackupEntry has been migrated to new seed",
+            migration.wait_for_backup_entry,
+            ["backup-entry"],
+        ),
+        _moves(
+            "etcd-gone",
+            "Destroying main and events etcd",
+            etcd.destroy,
+            [
+                *("backup-entry-moved", "controller-manager-gone", "resource-manager-gone"),
+                *("extensions-after", "names"),
+            ],
+        ),
+        _moves("namespace-goes", "Deleting shoot namespace in Seed", destruction.namespace, ["etcd-gone"]),
+        _moves(
+            "namespace-gone",
+            "Waiting until shoot namespace in Seed has been deleted",
+            destruction.wait_for_namespace,
+            ["namespace-goes"],
+        ),
+        _moves("cluster", "Deleting Cluster", migration.forget, ["namespace-gone"], _SHORT),
+    ],
+)

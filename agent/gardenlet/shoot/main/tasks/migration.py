@@ -1,0 +1,285 @@
+"""A Shoot leaves its seed: what it takes along is saved first, and what is here goes only after that was read back.
+
+What is in its own cluster stays: ManagedResources let their objects go.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from agent.gardenlet.components import etcd, shoot_backup_entry
+from agent.gardenlet.extension_objects import kinds
+from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main import cluster_objects
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
+from agent.gardenlet.shoot.main.rules.moving import destination
+from agent.gardenlet.shoot.main.tasks.foundation import had_keys
+from agent.gardenlet.shoot_states.rules.contents import TooLarge, lost_secrets, merged
+from agent.gardenlet.shoot_states.saving import living, save
+from gardener import keys, operations
+from gardener.api.druid import ETCDS
+from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
+from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.extension_contract import last_error, last_operation, timestamp
+from kube.errors import Forbidden, KindNotServed, NotFound
+from kube.objects import Key, Object, annotations, condition, integer, is_deleting, key, metadata, spec, text, uid
+from kube.paths import at
+from kube.resources import NAMESPACES
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import ReconcileError
+
+SNAPSHOT = "local.provider/snapshot"
+"""Annotation of an Etcd that asks for a snapshot, and goes when it is there."""
+_MANAGED_SECONDS, _SNAPSHOT_SECONDS, _ENTRY_SECONDS = 600.0, 300.0, 600.0
+_MOVED = (
+    kinds.CONTAINER_RUNTIME,
+    kinds.CONTROL_PLANE,
+    kinds.EXTENSION,
+    kinds.INFRASTRUCTURE,
+    kinds.NETWORK,
+    kinds.OPERATING_SYSTEM_CONFIG,
+    kinds.WORKER,
+)
+"""Before the API server goes; names lead to it until then."""
+
+
+# --- what is in its cluster
+
+
+async def keep_objects(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    client = operation.seed.client
+    for each in await _managed(operation):
+        if spec(each).get("keepObjects") is not True:
+            name = key(each)
+            with suppress(NotFound):
+                await client.patch(
+                    MANAGED_RESOURCES, name.name, {"spec": {"keepObjects": True}}, namespace=name.namespace
+                )
+
+
+async def delete_managed_resources(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    for each in await _managed(operation):
+        if not is_deleting(each):
+            name = key(each)
+            with suppress(NotFound):
+                await operation.seed.client.delete(
+                    MANAGED_RESOURCES, name.name, namespace=name.namespace, uid=uid(each)
+                )
+
+
+async def wait_for_managed_resources(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    await operation.waiting.until_none(
+        MANAGED_RESOURCES,
+        Selection(namespace=operation.technical_id),
+        seconds=_MANAGED_SECONDS,
+        counts=_is_of_cluster,
+        report=waits_for,
+    )
+
+
+async def _managed(operation: ShootOperation) -> list[Object]:
+    try:
+        found = await operation.seed.client.list(MANAGED_RESOURCES, Selection(namespace=operation.technical_id))
+    except KindNotServed:
+        await operation.seed.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+        return []
+    return [each for each in found if _is_of_cluster(each)]
+
+
+def _is_of_cluster(managed: Object) -> bool:
+    return not spec(managed).get("class")
+
+
+# --- what it takes along
+
+
+async def problem_of_state(seed: Client, garden: Client, shoot: Object) -> str:
+    """Why its state can't be saved; empty: it can, or was. Raises KubeError."""
+    try:
+        await _to_save(seed, garden, shoot)
+    except (TooLarge, ReconcileError) as error:
+        return str(error)
+    return ""
+
+
+async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Object | None, Object | None]:
+    """The ShootState as it is, and the `spec` that it is to have; None: there is nothing to add.
+
+    Raises: TooLarge, ReconcileError, KubeError.
+    """
+    name, namespace = key(shoot), text(at(shoot, "status", "technicalID"))
+    state = await garden.find(SHOOT_STATES, name.name, namespace=name.namespace)
+    place = await seed.find(NAMESPACES, namespace)
+    if place is None or is_deleting(place):
+        if state is None and await had_keys(garden, name):
+            raise ReconcileError(
+                f"namespace {namespace} is gone or goes, and ShootState {name} is not there, so the keys of the Shoot"
+                " are lost: bring it back from a backup of the garden"
+            )
+        return state, None
+    found = await living(seed, shoot)
+    if lost := lost_secrets(spec(state or {}), found):
+        raise ReconcileError(
+            f"ShootState {name} has keys that namespace {namespace} has not any more: {', '.join(lost)}; nothing is"
+            " saved, so that these stay: create their Secrets anew from it"
+        )
+    return state, merged(spec(state or {}), found)
+
+
+async def persist(operation: ShootOperation) -> None:
+    """Returns once it was read back. Raises ReconcileError, KubeError."""
+    seed, garden, name = operation.seed.client, operation.garden.client, operation.name
+    try:
+        state, wanted = await _to_save(seed, garden, operation.shoot)
+    except TooLarge as error:
+        raise ReconcileError(str(error)) from error
+    if wanted is None:
+        return
+    if state is None or spec(state) != wanted:
+        await save(garden, operation.shoot, wanted, state, now=operation.garden.clock())
+        state = await garden.get(SHOOT_STATES, name.name, namespace=name.namespace)
+    if spec(state) != wanted:
+        raise ReconcileError(f"ShootState {name} is not what was saved: somebody else writes it")
+
+
+# --- extensions
+
+
+async def migrate_extensions(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await asyncio.gather(*(_migrate(operation, kind) for kind in _MOVED))
+
+
+async def _migrate(operation: ShootOperation, kind: Kind) -> None:
+    await asyncio.gather(*(_migrate_one(operation, kind, key(each)) for each in await _all(operation, kind)))
+
+
+async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None:
+    if asked := await operation.extensions.migrate(kind, name):
+        await operation.extensions.wait_until_migrated(asked)
+
+
+async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
+    """As the API server has them; none, if there is no such kind."""
+    selection = Selection(namespace=operation.technical_id)
+    try:
+        return await operation.seed.client.list(kind.resource, selection, form=Form.METADATA)
+    except KindNotServed:
+        await operation.seed.discovery.require_gone(kind.resource.api_version, kind.resource.kind)
+        return []
+
+
+async def delete_extensions_before(operation: ShootOperation) -> None:
+    """All but those that go after the API server. Raises ExtensionError, KubeError."""
+    registered = wanted(operation.shoot, operation.registrations.values()).values()
+    later = {each.key(operation.technical_id) for each in registered if each.migrated is not Stage.BEFORE_API_SERVER}
+    for kind in _MOVED:
+        if kind is not kinds.INFRASTRUCTURE:
+            left = [key(each) for each in await _all(operation, kind)]
+            await _delete(operation, kind, [each for each in left if kind is not kinds.EXTENSION or each not in later])
+
+
+async def delete_extensions_after(operation: ShootOperation) -> None:
+    """The others. Raises ExtensionError, KubeError."""
+    for kind in (kinds.EXTENSION, kinds.INFRASTRUCTURE):
+        await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
+
+
+async def move_names(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    kind = kinds.DNS_RECORD
+    await _migrate(operation, kind)
+    await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
+
+
+async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> None:
+    """What they stand for stays: their extensions have let go of it."""
+    await asyncio.gather(*(operation.extensions.delete(kind, each) for each in names))
+    await asyncio.gather(*(operation.extensions.wait_until_gone(kind, each) for each in names))
+
+
+# --- backups
+
+
+async def snapshot(operation: ShootOperation) -> None:
+    """Nothing is written to etcd any more; have all that was in its backups. Raises NotInTimeError, KubeError."""
+    client, name = operation.seed.client, Key(operation.technical_id, etcd.name(etcd.MAIN))
+    live = await operation.waiting.find(ETCDS, name)
+    if live is None or is_deleting(live):
+        return
+    if not integer(spec(live).get("replicas")):
+        raise ReconcileError(f"Etcd {name} does not run, so no snapshot of it can be made; set its spec.replicas to 1")
+    body = {"metadata": {"uid": uid(live), "annotations": {SNAPSHOT: timestamp(operation.seed.clock())}}}
+    written = await client.patch(ETCDS, name.name, body, namespace=name.namespace)
+    await operation.waiting.until_ready(
+        ETCDS,
+        name,
+        _without_snapshot,
+        seconds=_SNAPSHOT_SECONDS,
+        since=int(metadata(written)["resourceVersion"]),
+        report=waits_for,
+    )
+
+
+def _without_snapshot(live: Object | None) -> str:
+    if SNAPSHOT not in annotations(live or {}):
+        return ""
+    backup = condition(live or {}, "BackupReady") or {}
+    said = f": {text(backup.get('message'))}" if backup.get("status") == "False" else ""
+    return f"the last snapshot is not there yet{said}"
+
+
+async def move_backup_entry(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    name, client = _entry(operation), operation.garden.client
+    live = await client.find(BACKUP_ENTRIES, name.name, namespace=name.namespace)
+    own, to = text(metadata(operation.seed_object)["name"]), destination(operation.shoot)
+    if live is not None and text(spec(live).get("seedName")) == own != to:
+        body = {"metadata": {"uid": uid(live)}, "spec": {"seedName": to}}
+        await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+
+
+async def wait_for_backup_entry(operation: ShootOperation) -> None:
+    """Raises NotInTimeError, KubeError."""
+    own = text(metadata(operation.seed_object)["name"])
+
+    def held(live: Object | None) -> str:
+        if live is None or text(spec(live).get("seedName")) == own or at(live, "status", "seedName") != own:
+            return ""
+        last = last_operation(live)
+        said = text(last_error(live).get("description")) if last.get("type") == operations.MIGRATE else ""
+        return said or f"the Seed {own} has not let it go yet"
+
+    await operation.garden_waiting.until_ready(
+        BACKUP_ENTRIES, _entry(operation), held, seconds=_ENTRY_SECONDS, report=waits_for, or_gone=True
+    )
+
+
+def _entry(operation: ShootOperation) -> Key:
+    return Key(operation.name.namespace, shoot_backup_entry.name(operation.shoot))
+
+
+# --- the end
+
+
+async def forget(operation: ShootOperation) -> None:
+    """What shows the Shoot to extensions, and what it asked to be done here. Raises KubeError."""
+    await cluster_objects.delete(operation.seed.client, operation.technical_id)
+    if keys.TASKS in annotations(operation.shoot):
+        body: Object = {"metadata": {"annotations": {keys.TASKS: None}}}
+        await operation.garden.client.patch(SHOOTS, operation.name.name, body, namespace=operation.name.namespace)
+
+
+async def let_go(garden: Client, shoot: Object, *, seed: str) -> None:
+    """Remove the label by which a gardenlet finds its Shoots; this one has nothing to say of it any more.
+
+    The garden may refuse it for that reason, and removes the label with the next write.
+    """
+    name = key(shoot)
+    body: Object = {"metadata": {"labels": {f"{keys.SEED_LABEL_PREFIX}{seed}": None}}}
+    with suppress(Forbidden, NotFound):
+        await garden.patch(SHOOTS, name.name, body, namespace=name.namespace)
