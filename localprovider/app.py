@@ -17,7 +17,8 @@ from process.controllers import Controllers
 
 def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
     config, seed = base.config, base.clusters["seed"]
-    world = World(client=seed.client, state=State(Path(config.state_dir)))
+    buckets = Path(config.buckets_dir) if config.buckets_dir else None
+    world = World(client=seed.client, state=State(Path(config.state_dir), buckets=buckets))
 
     runner = Runner(
         seed,

@@ -34,6 +34,13 @@ class LocalProviderConfiguration(ElectingConfiguration, _Connections):
     state_dir: Annotated[
         str, setting("Directory on this computer for what the provider keeps: networks and buckets.", required_value())
     ] = ""
+    buckets_dir: Annotated[
+        str,
+        setting(
+            "Directory on this computer for buckets, which providers of several seeds share, so that Shoots can move"
+            " between these. Default: in `stateDir`."
+        ),
+    ] = ""
     controllers: Annotated[Controllers, setting("The extension controllers.")] = Controllers()
     seed_is_shoot: Annotated[
         bool, setting("Whether the seed is a Shoot of such a provider, of which nothing else runs the pods.")

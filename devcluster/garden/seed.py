@@ -64,7 +64,7 @@ class SeedBox:
         config = configuration(name, visible=visible, shoots=shoots)
         self.gardenlet = Program("agent", seed, config, name=GARDENLET, kubeconfig=account)
         self.resource_manager = Program("agent", seed, of_resource_manager(), name=RESOURCE_MANAGER)
-        provider = of_local_provider(provider_state(seed), is_shoot=False)
+        provider = of_local_provider(provider_state(seed), buckets=garden.state / "buckets", is_shoot=False)
         self.provider = Program("localprovider", seed, provider, name=LOCAL_PROVIDER) if shoots else None
 
     def install(self) -> list[Program]:

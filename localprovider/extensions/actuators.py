@@ -246,10 +246,16 @@ def etcd_backup(entry: str) -> Key:
     return Key(namespace, f"{_SOURCE}etcd-backup" if entry.startswith(_SOURCE) else "etcd-backup")
 
 
+def _directory(entry: str) -> str:
+    """Of its backups: the entry of a source has those that another Seed has made."""
+    return entry.removeprefix(_SOURCE)
+
+
 async def _make_entry(world: World, obj: Object) -> Object:
     name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
     is_restored = last_operation(obj).get("type") == operations.RESTORE
-    path, secret = world.state.entry(bucket, name, is_new=_is_new(obj) or is_restored), etcd_backup(name)
+    is_new = (_is_new(obj) and not name.startswith(_SOURCE)) or is_restored
+    path, secret = world.state.entry(bucket, _directory(name), is_new=is_new), etcd_backup(name)
     if is_restored:
         # Its etcd does not begin empty: snapshots are there, or will be.
         (path / _ETCD_WITH_BACKUPS).mkdir(mode=0o700, exist_ok=True)
@@ -269,7 +275,7 @@ async def _make_entry(world: World, obj: Object) -> Object:
 async def _remove_entry(world: World, obj: Object) -> None:
     """Its Secret only if it is its own: there may be another Shoot of that name by now."""
     name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
-    world.state.remove_entry(bucket, name)
+    world.state.remove_entry(bucket, _directory(name))
     secret = etcd_backup(name)
     live = await world.client.find(SECRETS, secret.name, namespace=secret.namespace) if secret.namespace else None
     if live is not None and annotations(live).get(CREATED_BY) == name:

@@ -19,10 +19,13 @@ class BucketAway(Exception):
 
 
 class State:
-    """Args: directory: made when it is needed, readable for its owner alone."""
+    """Args:
+    directory: made when it is needed, readable for its owner alone.
+    buckets: the same, shared with providers of other seeds; None: in `directory`.
+    """
 
-    def __init__(self, directory: Path) -> None:
-        self._networks, self._buckets = directory / "networks", directory / "buckets"
+    def __init__(self, directory: Path, *, buckets: Path | None = None) -> None:
+        self._networks, self._buckets = directory / "networks", buckets or directory / "buckets"
 
     # --- networks
 

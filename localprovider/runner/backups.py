@@ -12,8 +12,6 @@ A restored etcd has revisions far beyond those that the lost one can have given 
 """
 
 import asyncio
-import base64
-import binascii
 import contextlib
 import shutil
 from collections.abc import Awaitable, Callable
@@ -42,6 +40,7 @@ from localprovider.runner.snapshots import (
     NotAtAll,
     Snapshot,
     Start,
+    directory_of,
     is_due,
     start_of,
     unpacked,
@@ -194,15 +193,7 @@ def _directory(etcd: Object, secret: Object | None) -> Directory | None:
     store = mapping_at(spec(etcd), "backup", "store")
     if not store:
         return None
-    encoded = string_map(mapping((secret or {}).get("data"))).get("hostPath", "")
-    try:
-        path = base64.b64decode(encoded, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        path = ""
-    if not path:
-        said = f"the backup bucket is away: Secret {secret_of(etcd)} is not there, or does not say its hostPath"
-        raise BucketAway(f"{said}; the extension object BackupEntry makes it")
-    return Directory(Path(path), text(store.get("prefix")).rpartition("/")[2])
+    return directory_of(secret, secret_of(etcd), text(store.get("prefix")))
 
 
 def period_of(etcd: Object) -> float:

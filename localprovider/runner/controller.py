@@ -15,7 +15,7 @@ from pathlib import Path
 import aiohttp
 
 from gardener import keys
-from gardener.api.druid import ETCDS
+from gardener.api.druid import ETCD_COPY_BACKUPS_TASKS, ETCDS
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES
 from kube.runtime.cache import Change, Store, View, without_managed_fields
@@ -25,6 +25,7 @@ from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
 from localprovider.runner.backups import ASKED, Backups
+from localprovider.runner.copies import CopyReconciler
 from localprovider.runner.deployments import DeploymentReconciler
 from localprovider.runner.etcds import EtcdReconciler
 from localprovider.runner.namespaces import NamespaceReconciler
@@ -90,7 +91,8 @@ class Runner:
     def control_loops(self) -> Sequence[ControlLoop]:
         """Only once it has started."""
         pods = self.pods()
-        return [self._services(), self._deployments(pods), self._etcds(pods, self._backups()), self._namespaces(pods)]
+        of_etcds = [self._etcds(pods, self._backups()), self._copies()]
+        return [self._services(), self._deployments(pods), *of_etcds, self._namespaces(pods)]
 
     def _services(self) -> ControlLoop:
         loop, caches = ControlLoop("local-services", kind=SERVICES, workers=_WORKERS), self._seed.caches
@@ -144,6 +146,17 @@ class Runner:
             reconciler.begin(loop.watch(self._seed.caches, View(ETCDS, without_managed_fields), enqueue(when=asks)))
 
         loop.when_served(self._seed.discovery, [ETCDS], follow)
+        return loop.reconciled_by(reconciler)
+
+    def _copies(self) -> ControlLoop:
+        kind = ETCD_COPY_BACKUPS_TASKS
+        loop = ControlLoop("local-etcd-copies", kind=kind, workers=_WORKERS)
+        reconciler = CopyReconciler(client=self._seed.client, is_of_shoot=self._shoots(loop), clock=self._seed.clock)
+
+        def follow() -> None:
+            reconciler.begin(loop.watch(self._seed.caches, View(kind, without_managed_fields), enqueue(when=_ASKS)))
+
+        loop.when_served(self._seed.discovery, [kind], follow)
         return loop.reconciled_by(reconciler)
 
     def _namespaces(self, pods: Pods) -> ControlLoop:

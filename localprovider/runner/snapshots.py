@@ -9,6 +9,8 @@ A directory is made with its first snapshot. So one that is there and empty has 
 entry that is not there is a bucket which is away.
 """
 
+import base64
+import binascii
 import gzip
 import hashlib
 import re
@@ -18,6 +20,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from kube.objects import Key, Object, mapping, string_map
 
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d{16})\.db\.gz")
 _TIME = "%Y%m%dT%H%M%SZ"
@@ -101,6 +105,19 @@ class Directory:
         return BucketAway(
             f"the backup bucket is away: {self.path}: {error.strerror}; nothing is begun without it, bring it back"
         )
+
+
+def directory_of(secret: Object | None, name: Key, prefix: str) -> Directory:
+    """Args: secret: that says where a bucket is. name: its name. prefix: of a store. Raises BucketAway."""
+    encoded = string_map(mapping((secret or {}).get("data"))).get("hostPath", "")
+    try:
+        path = base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        path = ""
+    if not path:
+        said = f"the backup bucket is away: Secret {name} is not there, or does not say its hostPath"
+        raise BucketAway(f"{said}; the extension object BackupEntry makes it")
+    return Directory(Path(path), prefix.rpartition("/")[2])
 
 
 def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:

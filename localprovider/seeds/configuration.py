@@ -31,13 +31,14 @@ def of_resource_manager() -> Object:
     return {**own, "controllers": controllers}
 
 
-def of_local_provider(state: Path, *, is_shoot: bool) -> Object:
-    """Args: state: its directory. is_shoot: whether the seed is a Shoot."""
+def of_local_provider(state: Path, *, buckets: Path | None = None, is_shoot: bool) -> Object:
+    """Args: state: its directory. buckets: that it shares with others. is_shoot: whether the seed is a Shoot."""
     component = local_provider.COMPONENT
     return {
         "apiVersion": component.api_version,
         "kind": component.kind,
         "stateDir": str(state),
+        **({"bucketsDir": str(buckets)} if buckets else {}),
         "leaderElection": {"leaderElect": False},
         "seedIsShoot": is_shoot,
     }

@@ -1,0 +1,107 @@
+"""One pass over an EtcdCopyBackupsTask: snapshots of an etcd come from one bucket into another, once.
+
+Each is copied as a whole before it has its name, so a pass that ends in between begins again with what is missing.
+"""
+
+import asyncio
+import filecmp
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from kube.clock import format_time
+from kube.errors import KubeError
+from kube.objects import Key, Object, integer, is_deleting, key, mapping, metadata, spec, text
+from kube.objects import condition as found_condition
+from kube.paths import mapping_at
+from kube.resources import SECRETS
+from kube.runtime.cache import Store
+from kube.runtime.client import Client
+from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.status import StatusWriter
+from localprovider.runner import conditions
+from localprovider.runner.snapshots import BucketAway, Directory, directory_of
+
+_SOON = 2.0
+_SUCCEEDED = "Succeeded"
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class CopyReconciler:
+    client: Client
+    is_of_shoot: Callable[[str], bool]
+    """Whether a namespace is."""
+    clock: Callable[[], datetime]
+    tasks: Store[Object] = field(init=False)
+    statuses: StatusWriter = field(init=False)
+
+    def begin(self, tasks: Store[Object]) -> None:
+        """To be called before the first pass, once the kind is served."""
+        self.tasks, self.statuses = tasks, StatusWriter(self.client, tasks)
+
+    async def reconcile(self, name: Key) -> Result:
+        task = self.tasks.get(name)
+        if task is None or is_deleting(task) or not self.is_of_shoot(name.namespace) or _is_done(task):
+            return Done()
+        try:
+            source, target = [await self._directory(task, each) for each in ("sourceStore", "targetStore")]
+            copied = await asyncio.to_thread(copy, source, target, spec(task), self.clock())
+        except (BucketAway, KubeError, OSError) as error:
+            await self._report(task, said=str(error))
+            return RequeueAfter(_SOON)
+        said = "" if copied else f"there is no snapshot in {source.path}, so there is nothing to begin with"
+        await self._report(task, said=said)
+        return RequeueAfter(_SOON) if said else Done()
+
+    async def _directory(self, task: Object, store: str) -> Directory:
+        """Raises BucketAway, KubeError."""
+        of = mapping_at(spec(task), store)
+        where = Key(key(task).namespace, text(mapping(of.get("secretRef")).get("name")))
+        secret = await self.client.find(SECRETS, where.name, namespace=where.namespace)
+        return directory_of(secret, where, text(of.get("prefix")))
+
+    async def _report(self, task: Object, *, said: str) -> None:
+        now = format_time(self.clock())
+        done = conditions.condition(
+            task, _SUCCEEDED, is_true=not said, said=said, now=now, reason="NotCopied" if said else "Copied", good=_GOOD
+        )
+        generation = metadata(task)["generation"]
+        await self.statuses.write(
+            task, {"observedGeneration": generation, "conditions": [done], "lastError": said or None}
+        )
+
+
+_GOOD = "all snapshots were copied"
+
+
+def _is_done(task: Object) -> bool:
+    is_observed = integer(mapping(task.get("status")).get("observedGeneration")) == metadata(task)["generation"]
+    return is_observed and (found_condition(task, _SUCCEEDED) or {}).get("status") == "True"
+
+
+def copy(source: Directory, target: Directory, wanted: Object, now: datetime) -> int:
+    """Have the target hold the snapshots of the source. Returns how many these are.
+
+    Args: wanted: says which: at most how many, of which age. Raises BucketAway, OSError.
+    """
+    found = source.snapshots()
+    if days := integer(wanted.get("maxBackupAge")):
+        found = [each for each in found if now - each.moment <= timedelta(days=days)]
+    if most := integer(wanted.get("maxBackups")):
+        found = found[:most]
+    for each in found:
+        _copy_one(each.path, target.place(each.moment, each.revision).path)
+    return len(found)
+
+
+def _copy_one(source: Path, target: Path) -> None:
+    if target.exists() and filecmp.cmp(source, target, shallow=False):
+        return
+    new = target.with_suffix(".new")
+    shutil.copyfile(source, new)
+    new.chmod(0o600)
+    if not filecmp.cmp(source, new, shallow=False):
+        raise OSError(f"{new} is not what {source} is")
+    new.replace(target)
