@@ -154,7 +154,7 @@ class Runner:
         reconciler = CopyReconciler(client=self._seed.client, is_of_shoot=self._shoots(loop), clock=self._seed.clock)
 
         def follow() -> None:
-            reconciler.begin(loop.watch(self._seed.caches, View(kind, without_managed_fields), enqueue(when=_ASKS)))
+            reconciler.begin(loop.watch(self._seed.caches, View(kind, without_managed_fields), enqueue(when=ASKS)))
 
         loop.when_served(self._seed.discovery, [kind], follow)
         return loop.reconciled_by(reconciler)

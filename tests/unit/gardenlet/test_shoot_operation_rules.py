@@ -87,8 +87,8 @@ def test_operation(shoot: Object, expected: str) -> None:
         ([], "Create", ""),
         ([], "Delete", ""),
         ([{"name": "w"}], "Create", "Shoots with workers are not supported yet"),
-        ([], "Migrate", "Shoots can't move between seeds yet"),
-        ([], "Restore", "Shoots can't move between seeds yet"),
+        ([], "Migrate", "Shoots move only between Seeds of one computer"),
+        ([], "Restore", "Shoots move only between Seeds of one computer"),
     ],
 )
 def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, said: str) -> None:

@@ -106,7 +106,7 @@ MIGRATE: Graph[ShootOperation] = Graph(
         _moves(
             "managed-resources-gone",
             "Waiting until ManagedResources are deleted",
-            migration.wait_for_managed_resources,
+            destruction.wait_for_all_of_shoot,
             ["managed-resources"],
         ),
         # --- the control plane

@@ -31,7 +31,7 @@ from kube.runtime.controller import ReconcileError
 
 SNAPSHOT = "local.provider/snapshot"
 """Annotation of an Etcd that asks for a snapshot, and goes when it is there."""
-_MANAGED_SECONDS, _SNAPSHOT_SECONDS, _ENTRY_SECONDS = 600.0, 300.0, 600.0
+_SNAPSHOT_SECONDS, _ENTRY_SECONDS = 300.0, 600.0
 _MOVED = (
     kinds.CONTAINER_RUNTIME,
     kinds.CONTROL_PLANE,
@@ -70,28 +70,13 @@ async def delete_managed_resources(operation: ShootOperation) -> None:
                 )
 
 
-async def wait_for_managed_resources(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
-    await operation.waiting.until_none(
-        MANAGED_RESOURCES,
-        Selection(namespace=operation.technical_id),
-        seconds=_MANAGED_SECONDS,
-        counts=_is_of_cluster,
-        report=waits_for,
-    )
-
-
 async def _managed(operation: ShootOperation) -> list[Object]:
     try:
         found = await operation.seed.client.list(MANAGED_RESOURCES, Selection(namespace=operation.technical_id))
     except KindNotServed:
         await operation.seed.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
         return []
-    return [each for each in found if _is_of_cluster(each)]
-
-
-def _is_of_cluster(managed: Object) -> bool:
-    return not spec(managed).get("class")
+    return [each for each in found if not spec(each).get("class")]
 
 
 # --- what it takes along

@@ -1,0 +1,180 @@
+"""A Shoot moves between two Seeds, with real programs on both sides: its data, its keys and its state come along.
+
+A garden, two seeds, each with its gardenlet and its local provider, as `devcluster up` starts them; their providers
+share a directory for buckets. One Shoot goes through all of it, in the order of the tests.
+"""
+
+import base64
+import os
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from devcluster.__main__ import main
+from devcluster.audit import Call
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from gardener.api.extensions import CLUSTERS, NETWORKS
+from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
+from kit.eventually import eventually
+from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, SHOOT, TECHNICAL_ID, Meadow
+from kube.objects import Object, metadata, spec
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-moves")]
+
+OTHER = "pasture"
+MANY = 100
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
+PART = 700_000
+"""Bytes of the state of one extension object; a database takes objects of little more."""
+
+
+class Move(Meadow):
+    """Between two meadows. Attributes: data: of the keys that it has, by name."""
+
+    def __init__(self, garden: Cluster, seeds: dict[str, Cluster]) -> None:
+        super().__init__(garden, seeds[SEED])
+        self.seeds, self.data = seeds, dict[str, Object]()
+        made = {**SHOOT, "spec": {**spec(SHOOT), "seedName": SEED}}
+        self.garden.api.create(SHOOTS.path(namespace=NAMESPACE), made)
+
+    def to(self, name: str) -> Object:
+        """The Shoot, once it is on the Seed."""
+        self.change({"spec": {"seedName": name}})
+        return self.arrives(name)
+
+    def arrives(self, name: str) -> Object:
+        self.seed = self.seeds[name]
+        return self.wait("Restore")
+
+    def keys(self) -> dict[str, Object]:
+        """What moves along, with its data."""
+        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=persist%3Dtrue"
+        return {metadata(each)["name"]: each["data"] for each in self.seed.api.get(path)["items"]}
+
+    def left(self, name: str) -> list[object]:
+        """What a Seed still has of it."""
+        api = self.seeds[name].api
+        paths = (NAMESPACES.path(name=TECHNICAL_ID), CLUSTERS.path(name=TECHNICAL_ID))
+        return [path for path in paths if api.raw("GET", path)[0] != 404]
+
+
+@pytest.fixture(scope="module")
+def move(devcluster_run: RunClusters) -> Iterator[Move]:
+    name = f"moves-{os.getpid()}"
+    with Cluster(name=name) as garden:
+        seeds = {}
+        for each in (SEED, OTHER):
+            assert main(["up", "--garden", "--seed", each, "--shoots", "--name", name]) == 0
+            cluster = Cluster.running(f"{name}.{each}")
+            assert cluster is not None
+            seeds[each] = cluster
+        yield Move(garden, seeds)
+
+
+def test_it_comes_up_and_is_used(move: Move) -> None:
+    move.wait("Create")
+    cluster = move.cluster()
+    for number in range(MANY):
+        obj = {**CONFIG_MAPS.type_meta, "metadata": {"name": f"c-{number}"}, "data": {"number": str(number)}}
+        cluster.create(CONFIG_MAPS.path(namespace="default"), obj)
+    secret = {**SECRETS.type_meta, "metadata": {"name": "secret"}, "stringData": {"a": "b"}}
+    cluster.create(SECRETS.path(namespace="default"), secret)
+    move.data.update(move.keys())
+    assert "ca" in move.data
+
+
+def check_data(move: Move) -> None:
+    cluster = move.cluster()
+    found = cluster.get(CONFIG_MAPS.path(namespace="default"))["items"]
+    numbers = {metadata(each)["name"]: each["data"] for each in found if metadata(each)["name"].startswith("c-")}
+    assert numbers == {f"c-{number}": {"number": str(number)} for number in range(MANY)}
+    secret = cluster.get(SECRETS.path(namespace="default", name="secret"))
+    assert base64.b64decode(secret["data"]["a"]) == b"b"
+    assert move.keys() == move.data, "whoever knew the cluster knows it still"
+
+
+@pytest.mark.parametrize("parts", [3, 30], ids=["2 MB", "20 MB"])
+def test_a_state_that_is_too_large_is_refused_before_anything_is_changed(move: Move, parts: int) -> None:
+    api, large = move.seed.api, NETWORKS.path(namespace=TECHNICAL_ID)
+    for number in range(parts):
+        obj = {
+            **NETWORKS.type_meta,
+            "metadata": {"name": f"large-{number}"},
+            "spec": {"type": "of-others", "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"},
+        }
+        api.create(large, obj)
+        api.patch(f"{large}/large-{number}/status", {"status": {"state": {"a": "x" * PART}}})
+    before = move.shoot()["status"]
+    with closing(move.seed.audit()) as audit:
+        since = audit.mark()
+        move.change({"spec": {"seedName": OTHER}})
+
+        def refused() -> str:
+            said = str(at(move.shoot(), "status", "lastOperation", "description"))
+            return said if "the state of the Shoot is not saved" in said else ""
+
+        said = eventually(refused, "the move to be refused", seconds=SECONDS, state=move.explain)
+        move.change({"spec": {"seedName": SEED}})
+        writes = audit.count(since=since, user_agent="gardenlet/", namespace=TECHNICAL_ID, verbs=WRITES)
+    assert f"it has {parts * PART // 1_000_000}" in said
+    assert "the largest parts of it: Network large-" in said
+    after = move.shoot()["status"]
+    assert (after["seedName"], after["lastOperation"]["type"]) == (SEED, before["lastOperation"]["type"])
+    assert writes == {}
+    for number in range(parts):
+        api.delete(f"{large}/large-{number}")
+    check_data(move)
+
+
+def by(calls: list[Call]) -> list[str]:
+    """The Seeds whose gardenlets have written, each run of calls as one."""
+    found = list[str]()
+    for call in calls:
+        name = call.user.rpartition(":")[2]
+        if call.status < 300 and name in {SEED, OTHER} and found[-1:] != [name]:
+            found.append(name)
+    return found
+
+
+def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
+    with closing(move.garden.audit()) as audit:
+        since = audit.mark()
+        shoot = move.to(OTHER)
+        calls = audit.calls(since=since, user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
+    assert shoot["status"]["seedName"] == OTHER
+    of_shoot = [each for each in calls if each.name == NAME and each.resource in {"shoots", "shoots/status"}]
+    assert by(of_shoot) == [SEED, OTHER]
+    entry = [
+        each for each in calls if each.resource.startswith("backupentries") and not each.name.startswith("source-")
+    ]
+    assert by(entry) == [SEED, OTHER]
+    assert move.left(SEED) == []
+    check_data(move)
+    entries = move.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"]
+    assert [(spec(each)["seedName"], each["status"]["seedName"]) for each in entries] == [(OTHER, OTHER)]
+    state = move.garden.api.get(SHOOT_STATES.path(namespace=NAMESPACE, name=NAME))
+    assert {each["name"] for each in spec(state)["gardener"]} == set(move.data)
+
+
+def test_it_moves_back_asleep(move: Move) -> None:
+    """It falls asleep where it is, although it is to move already."""
+    move.change({"spec": {"hibernation": {"enabled": True}}})
+    shoot = move.to(SEED)
+    assert (shoot["status"]["hibernated"], set(move.replicas().values())) == (True, {0})
+    assert move.left(OTHER) == []
+    move.change({"spec": {"hibernation": {"enabled": False}}})
+    assert move.wait("Reconcile")["status"]["hibernated"] is False
+    check_data(move)
+
+
+def test_it_goes_with_what_was_saved_of_it(move: Move) -> None:
+    api = move.garden.api
+    move.change({"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}})
+    api.delete(PATH)
+    eventually(lambda: api.raw("GET", PATH)[0] == 404, "the Shoot to go", seconds=SECONDS, state=move.explain)
+    assert move.left(SEED) == []
+    assert api.get(SHOOT_STATES.path(namespace=NAMESPACE))["items"] == []

@@ -1,0 +1,105 @@
+"""When a Shoot may move, and in which order it leaves its seed."""
+
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.flow.graph import TaskFailure, Walk
+from agent.gardenlet.shoot.main.flows.migrate import MIGRATE
+from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
+from agent.gardenlet.shoot.main.rules.moving import operation_on, unavailable
+from kube.objects import Object
+
+GOOD = ("GardenletReady", "SeedSystemComponentsHealthy")
+
+
+def shoot(
+    *, present: str = "a", wanted: str = "b", deleting: bool = False, asleep: bool = False, **status: Any
+) -> Object:
+    meta = {"name": "s", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
+    spec = {"seedName": wanted, "hibernation": {"enabled": asleep}}
+    return {"metadata": meta, "spec": spec, "status": {"seedName": present, **status}}
+
+
+def last(kind: str, state: str = "Succeeded") -> Object:
+    return {"lastOperation": {"type": kind, "state": state}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        (shoot(**last("Reconcile")), "Migrate"),
+        (shoot(**last("Reconcile"), deleting=True), "Delete"),
+        (shoot(**last("Migrate", "Error"), deleting=True), "Migrate"),
+        # What is between awake and asleep gets there first.
+        (shoot(**last("Reconcile"), asleep=True), "Reconcile"),
+        (shoot(**last("Reconcile"), hibernated=True), "Reconcile"),
+        (shoot(**last("Reconcile"), asleep=True, hibernated=True), "Migrate"),
+        (shoot(**last("Migrate", "Aborted"), asleep=True), "Migrate"),
+        (shoot(present="b", **last("Migrate")), "Restore"),
+        (shoot(present="b", **last("Restore", "Aborted")), "Restore"),
+        # It was taken back after it has begun: it comes back as it would come to another Seed.
+        (shoot(wanted="a", **last("Migrate", "Error")), "Migrate"),
+        (shoot(wanted="a", **last("Migrate")), "Restore"),
+    ],
+)
+def test_what_is_done_for_it(obj: Object, expected: str) -> None:
+    assert operation_on(obj) == expected
+
+
+def seed(*, deleting: bool = False, version: str = "v1", bad: str = "", backup: bool = True) -> Object:
+    meta: Object = {"name": "b", "generation": 2}
+    if deleting:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    conditions = [{"type": each, "status": "False" if each == bad else "True"} for each in GOOD]
+    status = {"gardener": {"version": version}, "observedGeneration": 2, "conditions": conditions}
+    return {"metadata": meta, "spec": {"backup": {"provider": "p"}} if backup else {}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("found", "cause"),
+    [
+        (seed(), ""),
+        (None, "seed does not exist"),
+        (seed(deleting=True), "seed is marked to be deleted"),
+        (seed(version="v0"), "observing Gardener version not up to date (v0/v1)"),
+        (seed(bad=GOOD[0]), 'condition "GardenletReady" has invalid status False (expected True)'),
+        (seed(bad=GOOD[1]), 'condition "SeedSystemComponentsHealthy" has invalid status False (expected True)'),
+        (seed(backup=False), "seed has no backup bucket, by which data of Shoots move; set spec.backup"),
+    ],
+)
+def test_which_seed_takes_it(found: Object | None, cause: str) -> None:
+    said = unavailable(shoot(), found, version="v1")
+    whole = f"destination Seed is not available to host the control plane of Shoot s: {cause}"
+    assert said.startswith(whole) if cause else not said
+
+
+REMOVES = {
+    *("managed-resources", "extensions-before", "api-server-gone", "extensions-after", "names"),
+    *("backup-entry", "etcd-gone", "namespace-goes", "cluster"),
+}
+
+
+@pytest.mark.parametrize(
+    ("failing", "stay"),
+    [
+        ("extensions-migrated", REMOVES),
+        ("state", REMOVES),
+        ("snapshot", {"backup-entry", "etcd-gone", "namespace-goes", "cluster"}),
+        ("backup-entry-moved", {"etcd-gone", "namespace-goes", "cluster"}),
+        ("names", {"etcd-gone", "namespace-goes", "cluster"}),
+        ("namespace-gone", {"cluster"}),
+    ],
+)
+def test_what_can_not_be_made_again_goes_last(failing: str, stay: set[str]) -> None:
+    walk, started = Walk(MIGRATE), set[str]()
+    while tasks := walk.start():
+        for each in tasks:
+            started.add(each.id)
+            walk.end(each, TaskFailure(each.name, RuntimeError(), "") if each.id == failing else None)
+    assert REMOVES - started == stay
+
+
+def test_it_arrives_by_the_tasks_of_a_reconciliation() -> None:
+    assert RESTORE.tasks == RECONCILE.tasks
+    assert (RESTORE.name, RECONCILE.name) == ("Shoot cluster restoration", "Shoot cluster reconciliation")
