@@ -50,7 +50,7 @@ class Backed(Meadow):
 
     @property
     def buckets(self) -> Path:
-        return self.provider / "buckets"
+        return self.garden.state / "buckets"
 
     def entry(self) -> Path:
         (found,) = self.buckets.glob(f"*/{TECHNICAL_ID}--*")

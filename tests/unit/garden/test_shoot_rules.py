@@ -336,6 +336,26 @@ def test_a_cluster_goes_to_sleep_only_if_it_can(status: Object, said: str) -> No
     assert update(asleep, purpose="testing").status is None
 
 
+def moving(kind: str, state: str) -> Object:
+    said = {"progress": 1, "description": "d", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+    return {"lastOperation": {"type": kind, "state": state, **said}}
+
+
+@pytest.mark.parametrize(
+    ("status", "frozen"),
+    [
+        ({"seedName": "other"}, True),
+        (moving("Migrate", "Succeeded"), True),
+        (moving("Restore", "Error"), True),
+        (moving("Restore", "Succeeded"), False),
+        ({}, False),
+    ],
+)
+def test_what_moves_neither_falls_asleep_nor_wakes(status: Object, frozen: bool) -> None:
+    outcome = update(stored(status=status, seedName="seed"), seedName="seed", hibernation={"enabled": True})
+    assert ("must not change while the Shoot moves to another Seed" in outcome.message) == frozen
+
+
 def test_a_cluster_that_sleeps_does_not_become_highly_available() -> None:
     node = {"highAvailability": {"failureTolerance": {"type": "node"}}}
     asleep = stored(status=operation(hibernated=True))

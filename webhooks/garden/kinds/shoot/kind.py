@@ -91,6 +91,7 @@ SHOOT = Kind(
             metadata.frozen_in_deletion,
             kubernetes.version_changes,
             maintenance.hibernation_changes,
+            maintenance.hibernation_stays,
             maintenance.availability_changes,
             settings.encryption_changes,
             references.binding_changes,

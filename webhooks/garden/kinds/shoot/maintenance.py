@@ -7,7 +7,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from gardener.conditions import HIBERNATION_POSSIBLE, constraint
 from gardener.garden.cron import Cron, parse_cron
+from gardener.garden.shoots import SUCCEEDED, last_operation, seeds_of
 from gardener.garden.windows import LONGEST, SHORTEST, parse_window
+from gardener.operations import MIGRATE, RESTORE
 from kube.clock import format_duration
 from kube.objects import Object, text, texts
 from kube.paths import at
@@ -155,6 +157,18 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
             yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
     if encrypted_resources(write.old_spec) != set(texts(status(write.old).get("encryptedResources"))):
         yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")
+
+
+def hibernation_stays(write: Write) -> Iterator[Finding]:
+    """For `changes`: what moves to another Seed is awake, or sleeps, until it is there."""
+    if is_to_hibernate(write.old_spec) != is_to_hibernate(write.spec) and _moves(write.old):
+        yield forbidden("spec.hibernation.enabled", "must not change while the Shoot moves to another Seed")
+
+
+def _moves(shoot: Object) -> bool:
+    last = last_operation(shoot)
+    is_there = last.get("type") != RESTORE or last.get("state") == SUCCEEDED
+    return last.get("type") == MIGRATE or not is_there or len(seeds_of(shoot)) > 1
 
 
 def availability_changes(write: Write) -> Iterator[Finding]:
