@@ -1,6 +1,8 @@
 """When a Shoot is reconciled, what is written of it, and which operation it is, by tables."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from kube.clock import format_time
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
 from kube.runtime.controller import ReconcileError
-from kube.runtime.queue import CHANGE, Priority
+from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority
 
 NOW = datetime(2024, 1, 1, 22, 10, tzinfo=UTC)
 GARDENER = {"id": "i", "name": "g", "version": "1"}
@@ -207,6 +209,25 @@ def test_when(settings: Any, shoot: Object, due: Due, first: float, following: f
     assert timing.next_delay(shoot, NOW) == following
 
 
+def test_a_restart_in_the_window_spreads_what_is_not_done_over_its_rest() -> None:
+    """300 Shoots with the same window, half of which are done: these come again in the next one."""
+    dice = Random(1)
+    timing = Timing(
+        settings=Settings(reconcile_in_maintenance_only=True),
+        version="1",
+        is_asked=lambda _: False,
+        uniform=dice.uniform,
+    )
+    due = [timing.first_delay(_shoot(), NOW) for _ in range(150)]
+    done = [timing.first_delay(_shoot(status={"lastOperation": _operation(ago=300)}), NOW) for _ in range(150)]
+    rest = 35 * 60
+    assert all(0 <= delay <= rest for delay in due)
+    assert all(delay > 20 * HOUR for delay in done)
+    # No fifth of the time has much more than a fifth of them.
+    fifths = Counter(int(delay // (rest / 5)) for delay in due)
+    assert max(fifths.values()) < 50
+
+
 # --- whether the Seed is ready
 
 
@@ -235,12 +256,45 @@ def test_seed_is_ready(found: Object, problem: str) -> None:
     assert seed.problem(found, gardener=GARDENER) == problem
 
 
-class _Added(list[Key]):
+@pytest.mark.parametrize("state", ["Processing", "Error", "Succeeded"])
+@pytest.mark.parametrize("version", ["0", "1", "2"], ids=["an older one", "the same", "a newer one"])
+def test_what_another_version_has_reconciled_waits_until_its_seed_is_done(state: str, version: str) -> None:
+    """Whichever is the newer: a version that goes back waits as one that goes on."""
+    own = _seed() | {"status": _seed()["status"] | {"lastOperation": {"type": "Reconcile", "state": state}}}
+    shoot = _shoot(status={"gardener": GARDENER | {"version": version}})
+    waits = state == "Processing" and version != "1"
+    assert bool(seed.problem_of_repetition(own, shoot, gardener=GARDENER)) == waits
+    assert seed.problem(own, gardener=GARDENER) == "", "what is asked for does not wait"
+
+
+class _Added(dict[Key, Priority]):
     """A queue that notes what is added."""
 
     def add(self, key: Key, priority: Priority = CHANGE) -> None:
-        assert priority == CHANGE
-        self.append(key)
+        self[key] = priority
+
+
+ASLEEP: Any = {"hibernation": {"enabled": True}}
+SLEEPS: Any = {"status": {"hibernated": True}}
+
+
+@pytest.mark.parametrize(
+    ("shoot", "priority"),
+    [
+        pytest.param(_shoot(), RESYNC, id="once more"),
+        pytest.param(_shoot(status={"observedGeneration": 2}), CHANGE, id="asked for"),
+        pytest.param(_shoot(**ASLEEP, **SLEEPS), LAST, id="asleep"),
+        pytest.param(_shoot(**ASLEEP, status={"observedGeneration": 2}), CHANGE, id="to be put to sleep"),
+        pytest.param(_shoot(**ASLEEP), RESYNC, id="still awake"),
+        pytest.param(_shoot(status=_failed()), LAST, id="failed"),
+        pytest.param(_shoot(status=_failed("0")), LAST, id="failed with another version"),
+        pytest.param(_shoot(status=_failed() | ASKED), CHANGE, id="failed, and retried"),
+        pytest.param(_shoot(status={"lastOperation": _operation("Create", "Processing")}), CHANGE, id="cut off"),
+        pytest.param(None, CHANGE, id="gone"),
+    ],
+)
+def test_in_which_order_what_waits_for_the_seed_comes(shoot: Object | None, priority: Priority) -> None:
+    assert controller._after_waiting(_timing(), shoot) == priority
 
 
 @pytest.mark.parametrize(
@@ -250,9 +304,9 @@ class _Added(list[Key]):
 def test_what_waits_for_the_seed_comes_when_that_is_ready(name: str, found: Object | None, released: bool) -> None:
     held, waiting = {Key("garden-dev", "s")}, {Key("garden-dev", "s")}
     queue: Any = _Added()
-    handle = controller.released(held, "own", GARDENER)
+    handle = controller.released(held, "own", GARDENER, lambda _: LAST)
     handle(queue, Change(key=Key("", name), old=None, new=found, initial=False))
-    assert (set(queue), held) == ((waiting, set()) if released else (set(), waiting))
+    assert (queue, held) == ((dict.fromkeys(waiting, LAST), set()) if released else ({}, waiting))
 
 
 # --- the status

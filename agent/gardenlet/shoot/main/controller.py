@@ -3,7 +3,12 @@
 Shoots  of the own Seed: that come, at a time that spreads them; that are asked for something (their generation), or are
         to be deleted: at once
 Seeds   the own one, once it is ready: Shoots whose operations wait for that
+
+When a gardenlet starts, all its Shoots may be due. As many as there are workers are worked on at a time, of which some
+are kept for what is asked for meanwhile. Those that sleep, and those that have failed, come when no other waits.
 """
+
+from collections.abc import Callable
 
 import structlog
 
@@ -30,7 +35,7 @@ from kube.resources import DEPLOYMENTS
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, changed
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority
 
 FLOWS = {
     operations.CREATE: RECONCILE,
@@ -60,7 +65,8 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
     )
     shoots = loop.watch(garden.caches, shoots_view(context.seed_name), _spread(timing, context))
     held = set[Key]()
-    seeds = loop.watch(garden.caches, SEEDS_VIEW, released(held, context.seed_name, context.gardener))
+    waited = released(held, context.seed_name, context.gardener, lambda name: _after_waiting(timing, shoots.get(name)))
+    seeds = loop.watch(garden.caches, SEEDS_VIEW, waited)
     registrations = loop.watch(garden.caches, CONTROLLER_REGISTRATIONS_VIEW)
     objects = ComponentObjects(seed, scope="shoot", writes=context.writes)
     loop.on_close(objects.close, context.shoot_clusters.close)
@@ -112,7 +118,7 @@ def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
             return
         if change.old is None:
             delay = timing.first_delay(change.new, context.clock())
-            queue.add_after(change.key, delay, RESYNC if change.initial else CHANGE)
+            queue.add_after(change.key, delay, _in_bulk(timing, change.new) if change.initial else CHANGE)
         elif asks(change):
             queue.add(change.key, CHANGE)
         elif moved(change):
@@ -122,13 +128,26 @@ def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
     return handle
 
 
-def released(held: set[Key], seed_name: str, gardener: Object) -> EventHandler[Object]:
+def _in_bulk(timing: Timing, shoot: Object) -> Priority:
+    """Of a Shoot that is due with many others."""
+    return LAST if timing.can_wait(shoot) else RESYNC
+
+
+def _after_waiting(timing: Timing, shoot: Object | None) -> Priority:
+    """Of a Shoot that has waited for the Seed: what is asked for comes before what is only done once more."""
+    return _in_bulk(timing, shoot) if shoot is not None and timing.is_repetition(shoot) else CHANGE
+
+
+def released(
+    held: set[Key], seed_name: str, gardener: Object, priority: Callable[[Key], Priority]
+) -> EventHandler[Object]:
     """What waits for the Seed comes as soon as that is ready: each of its reconciliations takes a moment.
 
     Args:
         held: Shoots that wait; none does afterwards.
         seed_name: of the own Seed.
         gardener: id, name and version of this gardenlet.
+        priority: with which one comes.
     """
 
     def handle(queue: Queue, change: Change[Object]) -> None:
@@ -136,7 +155,7 @@ def released(held: set[Key], seed_name: str, gardener: Object) -> EventHandler[O
             return
         if not problem(change.new, gardener=gardener):
             for each in held:
-                queue.add(each, CHANGE)
+                queue.add(each, priority(each))
             held.clear()
 
     return handle

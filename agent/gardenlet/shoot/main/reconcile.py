@@ -123,8 +123,21 @@ class Reconciler:
                 return await self._follow(shoot)
             case Due.LATER:
                 return self._later(shoot)
+            case Due.NOW if self._is_held(shoot):
+                return RequeueAfter(SEED_SECONDS)
             case Due.NOW:
+                self.held.discard(name)
                 return await self._operate(shoot, kind)
+
+    def _is_held(self, shoot: Object) -> bool:
+        """Whether nothing new is asked of it, and it waits for the Seed. Its status says nothing of that."""
+        own = self.seeds.get(Key("", self.seed_name))
+        if own is None or is_deleting(own) or not self.timing.is_repetition(shoot):
+            return False
+        if not seed.problem_of_repetition(own, shoot, gardener=self.gardener):
+            return False
+        self.held.add(key(shoot))
+        return True
 
     def _later(self, shoot: Object) -> Result:
         if moving.is_to_move(shoot):

@@ -1,10 +1,26 @@
-"""Whether the own Seed can take Shoots: its gardenlet has to have reconciled it first, and found it healthy."""
+"""Whether the own Seed can take Shoots: its gardenlet has to have reconciled it first, and found it healthy.
 
-from gardener import conditions
+Work that is asked for waits until this gardenlet has begun with the Seed. A Shoot that another version has reconciled,
+newer or older, and of which nothing else is asked, waits until the Seed is done: then it finds what it needs there.
+"""
+
+from gardener import conditions, operations
+from gardener.garden.shoots import last_operation
 from gardener.health.checks.rule import outdated, required_condition
 from kube.objects import Object, mapping, text
+from kube.paths import at
 
 _REQUIRED = (conditions.GARDENLET_READY, conditions.SEED_SYSTEM_COMPONENTS_HEALTHY)
+
+
+def problem_of_repetition(seed: Object, shoot: Object, *, gardener: Object) -> str:
+    """What is not ready yet for a Shoot that is only reconciled once more; empty: nothing."""
+    if found := problem(seed, gardener=gardener):
+        return found
+    is_of_other = at(shoot, "status", "gardener", "version") != gardener["version"]
+    if is_of_other and last_operation(seed).get("state") == operations.PROCESSING:
+        return f"its reconciliation by version {gardener['version']} is not over"
+    return ""
 
 
 def problem(seed: Object, *, gardener: Object) -> str:

@@ -73,6 +73,18 @@ class Timing:
             return seconds_until_next(shoot, now, self.uniform)
         return self._sync_period(shoot)
 
+    def is_repetition(self, shoot: Object) -> bool:
+        """Whether nothing is asked that was not asked before: it is done once more, or tried once more."""
+        was_given_up = last_operation(shoot).get("state") == operations.FAILED and not self.is_asked(shoot)
+        return was_given_up or self._is_up_to_date(shoot)
+
+    def can_wait(self, shoot: Object) -> bool:
+        """Whether it comes after all others when many are due at a time: nothing of it runs, or it fails again."""
+        if self._is_ignored(shoot):
+            return True
+        is_asleep = at(spec(shoot), "hibernation", "enabled") is True and at(shoot, "status", "hibernated") is True
+        return self.is_repetition(shoot) and (is_asleep or not self._is_up_to_date(shoot))
+
     def _has_failed(self, shoot: Object) -> bool:
         return has_failed(shoot) and at(shoot, "status", "gardener", "version") == self.version
 
