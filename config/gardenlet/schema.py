@@ -212,12 +212,12 @@ class Logging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootMonitoring:
-    enabled: Annotated[bool, setting("Monitor Shoots.")] = True
+    enabled: Annotated[bool, setting("Report conditions of what others deploy to monitor Shoots.")] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitoring:
-    shoot: Annotated[ShootMonitoring, setting("Monitoring of Shoots.")] = ShootMonitoring()
+    shoot: Annotated[ShootMonitoring, setting("Monitoring of Shoots; nothing is deployed for it.")] = ShootMonitoring()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

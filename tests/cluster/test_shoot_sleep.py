@@ -230,11 +230,13 @@ async def test_what_is_needed_and_still_goes_is_made_anew(bed: Bed) -> None:
 
 @pytest.mark.parametrize("times", [2, 6], ids=["now and then", "again and again"])
 async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, times: int) -> None:
-    """Who does not stop is left to people."""
-    manager = DEPLOYMENTS, "kube-controller-manager"
+    """Who does not stop is left to people; as long as an operation does not succeed, Secrets stay that it does not use."""
+    manager, unused = (DEPLOYMENTS, "kube-controller-manager"), (SECRETS, f"unused-{times}")
     async with bed.gardenlet():
         bed.hibernate(enabled=False)
         await bed.ended()
+        labels = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "name": "unused"}
+        bed.place.garden.create(SECRETS, unused[1], namespace=bed.technical_id, metadata={"labels": labels})
         bed.player.ignored.add((DEPLOYMENTS.kind, manager[1]))
         bed.hibernate(enabled=True)
         for time in range(times):
@@ -242,8 +244,10 @@ async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, tim
             await bed.waits("sleep", f"{bed.technical_id}/{manager[1]} (")
             bed.patch(*manager, {"spec": {"replicas": 1}})
             assert time < 5 or "find out who scales them" in (await bed.ended("Error"))["lastErrors"][0]["description"]
+        assert bed.find(*unused)
         bed.player.ignored.clear()
         assert (await bed.ended())["hibernated"] is True
+        await soon(lambda: bed.find(*unused) is None, "what is not used to go")
     assert bed.replicas() == [0] * 5
 
 
