@@ -153,7 +153,7 @@ class Target:
         if resource in _NEVER_CHANGED or self.remembered.is_same(self.cluster, resource, live, content):
             return
         merged = _merged(manifest, live)
-        if resource == DEPLOYMENTS and not admit() and await self._would_restart(merged, live):
+        if resource == DEPLOYMENTS and await self._would_restart(merged, live) and not admit():
             raise NotAdmitted
         self.remembered.note(self.cluster, resource, await self.client.replace(resource, merged, mode=_MODE), content)
 

@@ -91,7 +91,7 @@ class Reconciler:
 
     async def _deploy(self, managed_seed: Object, shoot: Object, ready: Condition) -> Result:
         name = key(managed_seed)
-        goes_ahead = name in self.asked or operations.generation(managed_seed) == 1 or is_renewing(managed_seed)
+        goes_ahead = name in self.asked or is_renewing(managed_seed)
         try:
             deployed = await self.deployer.deploy(
                 managed_seed,

@@ -28,7 +28,7 @@ def managed_seed(**spec: Any) -> Object:
     return {"metadata": {"name": "foo", "namespace": "garden"}, "spec": {"shoot": {"name": "s"}, **spec}}
 
 
-def found(generation: int, observed: int = 0, **meta: Any) -> Object:
+def found(generation: int, observed: int | None = 0, **meta: Any) -> Object:
     return {
         "metadata": {"generation": generation, **meta},
         "status": {"observedGeneration": observed},
@@ -46,8 +46,8 @@ def latest(jitters: bool) -> Timing:
 @pytest.mark.parametrize(
     ("obj", "jitters", "delay"),
     [
-        (found(1), False, 0.0),
-        (found(1, 1), True, 0.0),
+        (found(1, None), True, 0.0),
+        (found(1, 1), True, 300.0),
         (found(4, 4, deletionTimestamp="2026-05-01T00:00:00Z"), True, 0.0),
         (found(4, 3), False, 0.0),
         (found(4, 3), True, 300.0),

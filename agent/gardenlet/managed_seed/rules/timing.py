@@ -18,6 +18,11 @@ def is_pending(managed_seed: Object) -> bool:
     return integer(at(managed_seed, "status", "observedGeneration")) != generation(managed_seed)
 
 
+def is_new(managed_seed: Object) -> bool:
+    """Whether no pass over it has ended yet: one that is never changed keeps its first generation."""
+    return at(managed_seed, "status", "observedGeneration") is None
+
+
 def is_renewing(managed_seed: Object) -> bool:
     """Whether the kubeconfig of its gardenlet is to be made anew."""
     return annotations(managed_seed).get(keys.OPERATION) == keys.OPERATION_RENEW_KUBECONFIG
@@ -57,4 +62,4 @@ class Timing:
 
 
 def _is_urgent(managed_seed: Object) -> bool:
-    return is_deleting(managed_seed) or generation(managed_seed) == 1 or is_renewing(managed_seed)
+    return is_deleting(managed_seed) or is_new(managed_seed) or is_renewing(managed_seed)
