@@ -294,7 +294,7 @@ class Cluster:
         if assets.scheduler and self._shape.scheduled:
             self._run(SCHEDULER, components.scheduler(assets.scheduler, files))
         if assets.kwok:
-            self._run(KWOK, components.kwok(assets.kwok, files))
+            self._run(KWOK, components.kwok(assets.kwok, files.component_kubeconfig(KWOK)))
         self.add_nodes(self._nodes)
         if assets.controller_manager:
             self._wait_for("the controllers to work", self._controllers_work)

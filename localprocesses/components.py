@@ -268,16 +268,17 @@ def scheduler(binary: Path, files: Files) -> list[str]:
     ]
 
 
-def kwok(binary: Path, files: Files) -> list[str]:
+def kwok(binary: Path, kubeconfig: Path, *, server: str = "") -> list[str]:
+    """Args: server: address and port at which it says how it is; empty: it does not."""
     return [
         str(binary),
-        f"--kubeconfig={files.component_kubeconfig(KWOK)}",
+        f"--kubeconfig={kubeconfig}",
         f"--config={STAGES}",
         f"--manage-nodes-with-annotation-selector={'='.join(NODE_ANNOTATION)}",
         # Without leases the node lifecycle controller takes nodes for dead after 50 s.
         "--node-lease-duration-seconds=40",
         "--cidr=10.64.0.1/16",
-        "--server-address=",
+        f"--server-address={server}",
         "--v=WARN",
     ]
 

@@ -30,8 +30,17 @@ from kube.objects import (
     uid,
 )
 from kube.paths import mapping_at
-from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
+from kube.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    NAMESPACES,
+    RBAC_GROUP,
+    SECRETS,
+    Resource,
+)
 from kube.runtime.client import Client
+from localprovider.extensions.machines import worker
 from localprovider.extensions.state import State
 
 GARDEN = "garden"
@@ -40,6 +49,8 @@ DNS = "local-dns"
 CREATED_BY = "backup.gardener.cloud/created-by"
 _CLOUD_CONFIG = "cloud-provider-config"
 _NETWORKING = "extension-networking-local"
+_MACHINES = "extension-controlplane-local"
+_MACHINE_ACCOUNT = "machine-controller-manager"
 _EXTENSION = "extension-local"
 _SOURCE = "source-"
 _ETCD_WITH_BACKUPS = "etcd-main"
@@ -98,11 +109,28 @@ def owner_of(obj: Object) -> str:
 async def _make_control_plane(world: World, obj: Object) -> Object:
     data = {"cloudprovider.conf": f"region: {text(spec(obj).get('region'))}\n"}
     await _put(world, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG), {"data": data})
+    await _put_into_shoot(world, Key(key(obj).namespace, _MACHINES), *_rights_of_machines())
     return {"providerStatus": {}}
+
+
+def _rights_of_machines() -> tuple[Object, ...]:
+    """What plays the machines does it with the account of what would make them."""
+    kubelets = [
+        {"apiGroups": [""], "resources": ["nodes", "nodes/status", "pods", "pods/status", "events"], "verbs": ["*"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"]},
+    ]
+    name = {"metadata": {"name": "local.provider:machines"}}
+    account = {"kind": "ServiceAccount", "name": _MACHINE_ACCOUNT, "namespace": "kube-system"}
+    role = {"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLES.kind, "name": "local.provider:machines"}
+    return (
+        {**CLUSTER_ROLES.type_meta, **name, "rules": kubelets},
+        {**CLUSTER_ROLE_BINDINGS.type_meta, **name, "roleRef": role, "subjects": [account]},
+    )
 
 
 async def _remove_control_plane(world: World, obj: Object) -> None:
     await _delete(world, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG))
+    await _remove_from_shoot(world, Key(key(obj).namespace, _MACHINES))
 
 
 # --- DNS
@@ -134,7 +162,7 @@ async def _remove_record(world: World, obj: Object) -> None:
 async def _make_network(world: World, obj: Object) -> Object:
     namespace = key(obj).namespace
     config = {name: text(spec(obj).get(name)) for name in ("podCIDR", "serviceCIDR")}
-    await _put_into_shoot(world, Key(namespace, _NETWORKING), "local-network", config)
+    await _put_into_shoot(world, Key(namespace, _NETWORKING), _config_map("local-network", config))
     return {"ipFamilies": spec(obj).get("ipFamilies") or ["IPv4"]}
 
 
@@ -145,7 +173,7 @@ async def _remove_network(world: World, obj: Object) -> None:
 async def _make_extension(world: World, obj: Object) -> Object:
     if _is_of_shoot(obj):
         given = string_map(mapping_at(spec(obj), "providerConfig").get("data"))
-        await _put_into_shoot(world, Key(key(obj).namespace, _EXTENSION), "local-extension", given)
+        await _put_into_shoot(world, Key(key(obj).namespace, _EXTENSION), _config_map("local-extension", given))
     return {}
 
 
@@ -159,14 +187,15 @@ def _is_of_shoot(extension: Object) -> bool:
     return spec(extension).get("class") in {None, "shoot"}
 
 
-async def _put_into_shoot(world: World, name: Key, config_map: str, data: Mapping[str, str]) -> None:
-    """A ConfigMap, which the resource manager of the Shoot applies. Args: name: of the ManagedResource."""
-    manifest = {
-        **CONFIG_MAPS.type_meta,
-        "metadata": {"name": config_map, "namespace": "kube-system"},
-        "data": dict(data),
-    }
-    stored = {"objects.yaml": base64.b64encode(yaml.safe_dump(manifest).encode()).decode()}
+def _config_map(name: str, data: Mapping[str, str]) -> Object:
+    meta = {"name": name, "namespace": "kube-system"}
+    return {**CONFIG_MAPS.type_meta, "metadata": meta, "data": dict(data)}
+
+
+async def _put_into_shoot(world: World, name: Key, *objects: Object) -> None:
+    """Objects that the resource manager of the Shoot applies. Args: name: of the ManagedResource."""
+    written = yaml.safe_dump_all(objects)
+    stored = {"objects.yaml": base64.b64encode(written.encode()).decode()}
     await _put(world, SECRETS, name, {"data": stored})
     await _put(world, MANAGED_RESOURCES, name, {"spec": {"secretRefs": [{"name": name.name}]}})
 
@@ -195,16 +224,12 @@ async def _remove_operating_system_config(world: World, obj: Object) -> None:
     await _delete(world, SECRETS, Key(key(obj).namespace, f"osc-result-{key(obj).name}"))
 
 
-async def _make_worker(_world: World, obj: Object) -> Object:
-    deployments = [
-        {
-            "name": f"{key(obj).namespace}-{text(pool.get('name'))}",
-            "minimum": integer(pool.get("minimum")),
-            "maximum": integer(pool.get("maximum")),
-        }
-        for pool in mappings(spec(obj).get("pools"))
-    ]
-    return {"machineDeployments": deployments}
+async def _make_worker(world: World, obj: Object) -> Object:
+    return await worker.make(world.client, obj)
+
+
+async def _remove_worker(world: World, obj: Object) -> None:
+    await worker.remove(world.client, obj)
 
 
 async def _make_bastion(_world: World, _obj: Object) -> Object:
@@ -332,5 +357,5 @@ ACTUATORS = (
         make=_make_operating_system_config,
         remove=_remove_operating_system_config,
     ),
-    Actuator(resource=extensions.WORKERS, make=_make_worker),
+    Actuator(resource=extensions.WORKERS, make=_make_worker, remove=_remove_worker),
 )

@@ -12,12 +12,13 @@ import yaml
 
 from kube.objects import Object, mapping, text, texts
 from localprocesses.assets import Assets, find_or_build
-from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER
+from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, kwok
 from localprocesses.local import HOST, LocalProcessError
 from localprocesses.versions import NEWEST, release
 from localprovider.runner.addresses import Here
 
 RESOURCE_MANAGER, GARDENLET = "gardener-resource-manager", "gardenlet"
+MACHINES = "machine-controller-manager"
 
 _MAKE_PODS = ("deployment-controller", "replicaset-controller")
 
@@ -134,10 +135,23 @@ def _of_ours(name: str, path: str, connection: str, *, serves: str = "") -> Prog
     return Program(tuple(servers.values()), _agent, config=Config(path, connection, servers))
 
 
+def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
+    """In place of what would make machines: what plays the Nodes of those that there would be, and their pods."""
+    program = find_or_build().kwok
+    if program is None:
+        raise LocalProcessError(
+            "Nodes of Shoots need the program kwok; KUBEBUILDER_ASSETS names a directory without it"
+        )
+    given = (each.partition("=") for each in _arguments(container, here))
+    (kubeconfig,) = (value for flag, _, value in given if flag == "--target-kubeconfig")
+    return kwok(program, Path(kubeconfig), server=f"{HOST}:{ports[MACHINES]}")
+
+
 PROGRAMS: Mapping[str, Program] = {
     APISERVER: Program((APISERVER,), _apiserver, is_called=True),
     CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager),
     SCHEDULER: Program((SCHEDULER,), _scheduler),
+    MACHINES: Program((MACHINES,), _machines),
     RESOURCE_MANAGER: _of_ours(
         RESOURCE_MANAGER, "/gardener-resource-manager-config/config.yaml", "sourceClientConnection", serves="webhooks"
     ),

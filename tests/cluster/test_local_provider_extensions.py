@@ -124,7 +124,7 @@ async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
             found[kind.resource.kind] = await objects.wait(await objects.deploy(kind, each))
         assert at(found["Infrastructure"], "status", "nodesCIDR") == "10.64.0.0/16"
         assert at(found["Worker"], "status", "machineDeployments") == [
-            {"name": f"{place}-w", "minimum": 1, "maximum": 3}
+            {"name": f"{place}-w-z1", "minimum": 1, "maximum": 3}
         ]
         config = at(found["OperatingSystemConfig"], "status", "cloudConfig", "secretRef")
         assert (await client.get(SECRETS, config["name"], namespace=place))["data"].keys() == {"cloud_config"}

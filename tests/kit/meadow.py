@@ -42,8 +42,8 @@ class Meadow:
     def __init__(self, garden: Cluster, seed: Cluster) -> None:
         self.garden, self.seed = garden, seed
 
-    def create(self) -> Object:
-        return self.garden.api.create(SHOOTS.path(namespace=NAMESPACE), SHOOT)
+    def create(self, shoot: Object = SHOOT) -> Object:
+        return self.garden.api.create(SHOOTS.path(namespace=NAMESPACE), shoot)
 
     def shoot(self) -> Object:
         return self.garden.api.get(PATH)

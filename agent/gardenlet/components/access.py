@@ -46,6 +46,7 @@ def cluster_role_binding(
     *accounts: str,
     namespace: str = "",
     groups: Sequence[str] = (),
+    users: Sequence[str] = (),
     role: str = "",
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
@@ -57,6 +58,7 @@ def cluster_role_binding(
     accounts: ServiceAccounts.
     namespace: of the ServiceAccounts.
     groups: of users.
+    users: who are no ServiceAccounts.
     labels: of the binding.
     annotations: the same.
     is_replaceable: whether the resource manager makes it anew when it is to refer to another role.
@@ -71,6 +73,7 @@ def cluster_role_binding(
         subjects=[
             *(_subject(account, namespace) for account in accounts),
             *({"apiGroup": RBAC_GROUP, "kind": "Group", "name": group} for group in groups),
+            *({"apiGroup": RBAC_GROUP, "kind": "User", "name": user} for user in users),
         ],
     )
 

@@ -56,6 +56,15 @@ _WITHOUT_WORKERS = (
     "ttl",
 )
 """Controllers of nodes and volumes."""
+_NODE_MASK_SIZE = 24
+_POD_AUTOSCALER = (
+    ("downscale-stabilization", "downscaleStabilization", "5m0s"),
+    ("initial-readiness-delay", "initialReadinessDelay", "30s"),
+    ("cpu-initialization-period", "cpuInitializationPeriod", "5m0s"),
+    ("sync-period", "syncPeriod", "30s"),
+    ("tolerance", "tolerance", "0.1"),
+)
+"""Flag, field of the settings, and what it is without it."""
 _SIGNERS = ("kube-apiserver-client", "legacy-unknown")
 
 
@@ -68,6 +77,8 @@ class Secrets:
     server: str
     service_account_key: str
     generic_token_kubeconfig: str
+    ca_kubelet: str = ""
+    """Of a Shoot with workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +90,7 @@ class Values:
         settings: `spec.kubernetes.kubeControllerManager` of the Shoot.
         apis: which APIs are on or off, as `kube_apiserver.runtime_config`.
         autoscaled: whether there are VerticalPodAutoscalers.
+        pod_network: of a Shoot with workers; empty: it has none.
     """
 
     namespace: str
@@ -91,6 +103,11 @@ class Values:
     running: Running = Running.AWAKE
     replicas: int = 1
     autoscaled: bool = True
+    pod_network: str = ""
+
+    @property
+    def has_workers(self) -> bool:
+        return bool(self.pod_network)
 
 
 def objects(values: Values) -> list[Object]:
@@ -160,11 +177,11 @@ def _pod(values: Values) -> Object:
             secret_volume(secrets.service_account_key, is_private=True),
         ),
         "server": (_SERVER_DIRECTORY, secret_volume(secrets.server, is_private=True)),
-        "kubeconfig": (
-            KUBECONFIG_DIRECTORY,
-            kubeconfig_volume(secrets.generic_token_kubeconfig, access_secret_name(NAME)),
-        ),
     }
+    if values.has_workers:
+        volumes["ca-kubelet"] = f"{_CERTIFICATES}/ca-kubelet", secret_volume(secrets.ca_kubelet, is_private=True)
+    kubeconfig = kubeconfig_volume(secrets.generic_token_kubeconfig, access_secret_name(NAME))
+    volumes["kubeconfig"] = KUBECONFIG_DIRECTORY, kubeconfig
     mounts: list[Object] = [{"name": name, "mountPath": path} for name, (path, _) in volumes.items()]
     mounts[-1]["readOnly"] = True
     probe = {
@@ -195,10 +212,10 @@ def _pod(values: Values) -> Object:
 
 
 def arguments(values: Values) -> list[str]:
-    """For a Shoot without workers."""
     return [
         *(f"--{flag}={KUBECONFIG_FILE}" for flag in ("authentication-kubeconfig", "authorization-kubeconfig")),
         f"--kubeconfig={KUBECONFIG_FILE}",
+        *(_for_workers(values) if values.has_workers else ()),
         f"--cluster-name={values.namespace}",
         *_signing(),
         "--concurrent-endpoint-syncs=15",
@@ -224,8 +241,27 @@ def arguments(values: Values) -> list[str]:
     ]
 
 
+def _for_workers(values: Values) -> Iterator[str]:
+    """Of pods and nodes: their networks, how many objects are worked on at once, and when what is gone is given up."""
+    yield f"--node-cidr-mask-size={values.settings.get('nodeCIDRMaskSize') or _NODE_MASK_SIZE}"
+    yield "--allocate-node-cidrs=true"
+    yield "--attach-detach-reconcile-sync-period=1m0s"
+    yield f"--cluster-cidr={values.pod_network}"
+    for signer, authority in (("kubelet-client", "ca-client"), ("kubelet-serving", "ca-kubelet")):
+        yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/{authority}/ca.crt"
+        yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/{authority}/ca.key"
+    autoscaler = mapping(values.settings.get("horizontalPodAutoscaler"))
+    for flag, name, usual in _POD_AUTOSCALER:
+        yield f"--horizontal-pod-autoscaler-{flag}={autoscaler.get(name) or usual}"
+    yield "--leader-elect=true"
+    yield f"--node-monitor-grace-period={values.settings.get('nodeMonitorGracePeriod') or '40s'}"
+    yield "--concurrent-deployment-syncs=50"
+    yield "--concurrent-replicaset-syncs=50"
+    yield "--concurrent-statefulset-syncs=15"
+
+
 def _signing() -> Iterator[str]:
-    """Kubelets, whose certificates would be signed by others, are not there."""
+    """By one authority, but for kubelets."""
     for signer in _SIGNERS:
         yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/ca-client/ca.crt"
         yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/ca-client/ca.key"
@@ -233,5 +269,6 @@ def _signing() -> Iterator[str]:
 
 
 def _controllers(values: Values) -> list[str]:
-    off = {*_WITHOUT_WORKERS, *controllers_without(values.apis, version_of(values.version))}
+    always = () if values.has_workers else _WITHOUT_WORKERS
+    off = {*always, *controllers_without(values.apis, version_of(values.version))}
     return [*(name for name in _ON if name not in off), *(f"-{name}" for name in sorted(off))]

@@ -88,7 +88,7 @@ def test_operation(shoot: Object, expected: str) -> None:
     [
         ([], "Create", ""),
         ([], "Delete", ""),
-        ([{"name": "w"}], "Create", "Shoots with workers are not supported yet"),
+        ([{"name": "w"}], "Create", "Shoots with workers are supported on this computer alone"),
         ([], "Migrate", "Shoots move only between Seeds of one computer"),
         ([], "Restore", "Shoots move only between Seeds of one computer"),
     ],

@@ -8,7 +8,8 @@ only then use the new one; see `encryption_keys`. ConfigMaps and Secrets are nam
 content is a roll-out, and the garbage collector removes what no pod uses any more.
 """
 
-from agent.gardenlet.components.control_plane import ALL_SCRAPE_TARGETS, FROM_GARDEN
+from agent.gardenlet.components.access import EVERYTHING, cluster_role, cluster_role_binding, rule, urls
+from agent.gardenlet.components.control_plane import ALL_SCRAPE_TARGETS, FROM_GARDEN, in_shoot
 from agent.gardenlet.components.kube_apiserver.arguments import issuer, runtime_config
 from agent.gardenlet.components.kube_apiserver.deployment import LABELS, its_deployment, its_files
 from agent.gardenlet.components.kube_apiserver.values import (
@@ -47,6 +48,8 @@ unready = deployment_unready
 """Of its Deployment."""
 
 _MOST_REPLICAS = 6
+_KUBELETS = "system:apiserver:kubelet"
+_OF_KUBELETS = ("nodes/proxy", "nodes/stats", "nodes/log", "nodes/spec", "nodes/metrics")
 _CALLERS = (
     '{"matchLabels":{"gardener.cloud/role":"istio-ingress"}}',
     f'{{"matchLabels":{{"{keys.ACCESS_TARGET_API_SERVER}":"allowed"}}}}',
@@ -76,7 +79,15 @@ def objects(values: Values) -> list[Object]:
         its_deployment(values),
         _horizontal_autoscaler(values),
         *([_vertical_autoscaler(values)] if values.autoscaled else []),
+        *(_rights(values) if values.has_workers else []),
     ]
+
+
+def _rights(values: Values) -> list[Object]:
+    """In the Shoot: what the API server may ask kubelets for."""
+    role = cluster_role(_KUBELETS, rule("", _OF_KUBELETS, EVERYTHING), urls(EVERYTHING, EVERYTHING))
+    binding = cluster_role_binding(_KUBELETS, users=["system:kube-apiserver:kubelet"], is_replaceable=True)
+    return in_shoot(f"shoot-core-{NAME}", [role, binding], namespace=values.namespace)
 
 
 def _horizontal_autoscaler(values: Values) -> Object:

@@ -1,4 +1,4 @@
-"""The command line of the API server of a Shoot without workers.
+"""The command line of the API server of a Shoot.
 
 Settings that a version of Kubernetes does not know are left out; see `kubernetes_versions`.
 """
@@ -26,6 +26,15 @@ WITHOUT_WORKERS = (
     "storage.k8s.io/v1/csinodes",
 )
 """APIs that only serve pods: they are off in a Shoot that has none, unless it says otherwise."""
+KUBELET_DIRECTORY, KUBELET_AUTHORITY_DIRECTORY = f"{CERTIFICATES}/apiserver-kubelet", f"{CERTIFICATES}/ca-kubelet"
+_KUBELETS = (
+    "--allow-privileged=true",
+    "--kubelet-preferred-address-types=InternalIP,Hostname,ExternalIP",
+    f"--kubelet-certificate-authority={KUBELET_AUTHORITY_DIRECTORY}/bundle.crt",
+    f"--kubelet-client-certificate={KUBELET_DIRECTORY}/tls.crt",
+    f"--kubelet-client-key={KUBELET_DIRECTORY}/tls.key",
+)
+"""How kubelets are reached, and that they may run what is privileged."""
 _MOST_VALUES = 100_000
 _AUDIENCES = ("kubernetes", "gardener")
 
@@ -43,13 +52,15 @@ def arguments(values: Values) -> list[str]:
         *([f"--advertise-address={values.advertised}"] if values.advertised else []),
         f"--service-account-signing-key-file={CERTIFICATES}/service-account-key/id_rsa",
         f"--service-account-key-file={CERTIFICATES}/service-account-key-bundle/bundle.key",
-        "--authorization-mode=RBAC",
+        f"--authorization-mode={'Node,RBAC' if values.has_workers else 'RBAC'}",
+        *(_KUBELETS if values.has_workers else ()),
     ]
 
 
 def runtime_config(values: Values) -> dict[str, bool]:
     """Which APIs are on or off, by group and version."""
-    apis = dict.fromkeys(WITHOUT_WORKERS, False) | dict(values.setting("runtimeConfig"))
+    off = {} if values.has_workers else dict.fromkeys(WITHOUT_WORKERS, False)
+    apis = off | dict(values.setting("runtimeConfig"))
     return known_apis(apis, values.kubernetes)
 
 

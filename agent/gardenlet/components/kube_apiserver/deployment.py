@@ -17,6 +17,8 @@ from agent.gardenlet.components.kube_apiserver.arguments import (
     AUTHENTICATION_DIRECTORY,
     CERTIFICATES,
     ENCRYPTION_DIRECTORY,
+    KUBELET_AUTHORITY_DIRECTORY,
+    KUBELET_DIRECTORY,
     OIDC_DIRECTORY,
     arguments,
     has_oidc_authority,
@@ -39,6 +41,9 @@ _REACHES = (
     f"{keys.TO_PREFIX}etcd-main-client-tcp-2379",
     f"{keys.TO_PREFIX}extensions-all-webhook-targets",
 )
+
+
+_READ_ONLY = "etcd-encryption-secret"
 
 
 class Volume(NamedTuple):
@@ -87,8 +92,10 @@ def _pod(values: Values) -> Object:
 
 
 def _container(values: Values, volumes: list[Volume]) -> Object:
-    mounts: list[Object] = [{"name": each.name, "mountPath": each.directory} for each in volumes]
-    mounts[-1]["readOnly"] = True
+    mounts: list[Object] = [
+        {"name": each.name, "mountPath": each.directory} | ({"readOnly": True} if each.name == _READ_ONLY else {})
+        for each in volumes
+    ]
     return container(
         NAME,
         values.image,
@@ -117,7 +124,7 @@ def _probe(values: Values, path: str, *, delay: int) -> Object:
 
 
 def _volumes(values: Values) -> Iterator[Volume]:
-    """The last one is read-only; the others are by their kind."""
+    """Only one is read-only; the others are by their kind."""
     secrets = values.secrets
     for name, directory, secret, is_private in (
         ("ca", "ca", secrets.ca_bundle, False),
@@ -141,7 +148,10 @@ def _volumes(values: Values) -> Iterator[Volume]:
     if _uses_oidc_authority(values):
         yield Volume("oidc-cabundle", OIDC_DIRECTORY, secret_volume(key(files.oidc_authority(values)).name))
     encryption = key(files.encryption(values.namespace, values.encryption)).name
-    yield Volume("etcd-encryption-secret", ENCRYPTION_DIRECTORY, secret_volume(encryption, is_private=True))
+    yield Volume(_READ_ONLY, ENCRYPTION_DIRECTORY, secret_volume(encryption, is_private=True))
+    if values.has_workers:
+        yield Volume("ca-kubelet", KUBELET_AUTHORITY_DIRECTORY, secret_volume(secrets.ca_kubelet_bundle))
+        yield Volume("kubelet-client", KUBELET_DIRECTORY, secret_volume(secrets.kubelet, is_private=True))
 
 
 def _uses_oidc_authority(values: Values) -> bool:

@@ -27,6 +27,9 @@ class Secrets:
     service_account_key: str
     service_account_key_bundle: str
     static_token: str
+    ca_kubelet_bundle: str = ""
+    kubelet: str = ""
+    """The last two: of a Shoot with workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Values:
         admission_kubeconfigs: content of the Secrets that admission plugins refer to, by plugin.
         least_replicas: while it is awake; autoscalers may ask for more.
         autoscaled: whether there are VerticalPodAutoscalers.
+        has_workers: whether there are nodes, and pods on them.
     """
 
     namespace: str
@@ -99,6 +103,7 @@ class Values:
     running: Running = Running.AWAKE
     least_replicas: int = 2
     autoscaled: bool = True
+    has_workers: bool = False
 
     @property
     def kubernetes(self) -> Version:

@@ -48,8 +48,10 @@ def declare(context: Context) -> ControlLoop:
                 remediates=settings.webhook_remediator_enabled,
                 recorder=context.garden_recorder,
                 clock=context.clock,
+                has_tunnels=context.config.local_profile is None,
             ),
-            is_monitored=context.config.monitoring.shoot.enabled,
+            # Nothing on this computer watches control planes.
+            is_monitored=context.config.monitoring.shoot.enabled and context.config.local_profile is None,
             names=names,
             clock=context.clock,
         )

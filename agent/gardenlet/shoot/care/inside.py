@@ -75,12 +75,14 @@ async def probe(clusters: ShootClusters, namespace: str, shoot: Key) -> Probe:
 class Inspection:
     """Args:
     remediates: whether webhooks are corrected.
+    has_tunnels: whether API servers reach Nodes through pods, as they do but on this computer.
     """
 
     clusters: ShootClusters
     remediates: bool
     recorder: EventRecorder
     clock: Callable[[], datetime]
+    has_tunnels: bool = True
     _reversals: dict[str, dict[tuple[str, str], Reversals]] = field(default_factory=dict)
     """By namespace, and by kind and name of the configuration."""
 
@@ -96,7 +98,7 @@ class Inspection:
                 converted = [each async for each in _converted(client)]
                 nodes = await _nodes(client) if has_workers(rolled_out) else []
                 nodes_problem = await self._nodes_problem(client, rolled_out, nodes) if nodes else None
-                tunnels = await _tunnels(client) if has_workers(rolled_out) else 0
+                tunnels = await _tunnels(client) if has_workers(rolled_out) and self.has_tunnels else None
                 await self._collect(client, shoot, nodes)
         except (NoConnectionError, KubeError) as error:
             return Inside(problem=str(error))

@@ -55,6 +55,10 @@ class Found:
         going: uids of Extensions whose deletion was asked for, by name.
         has_token: whether there is one for the Shoot's API server.
         has_new_namespace: whether the operation has made it, so that nothing was in it before.
+        infrastructure: the object, once its extension has answered.
+        worker: the same.
+        systems: OperatingSystemConfigs that have been answered, by name.
+        stale_systems: those of pools that the Shoot does not have any more.
     """
 
     address: str = ""
@@ -64,6 +68,10 @@ class Found:
     going: dict[Key, str] = field(default_factory=dict)
     has_token: bool = False
     has_new_namespace: bool = False
+    infrastructure: Object = field(default_factory=dict)
+    worker: Object = field(default_factory=dict)
+    systems: dict[str, Object] = field(default_factory=dict)
+    stale_systems: Sequence[Key] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +83,7 @@ class ShootOperation:
     garden_identity: of the garden cluster.
     external: None: the Shoot has no domain of its own that records are made in.
     gateway: through which it is reached, but for a Shoot of this computer.
+    profile: its CloudProfile.
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     namespace_lives: whether it exists, and does not go.
@@ -93,6 +102,7 @@ class ShootOperation:
     internal: Served
     external: Served | None
     gateway: Gateway
+    profile: Object
     registrations: Mapping[str, Object]
     autoscaled: bool
     namespace_lives: bool

@@ -272,6 +272,7 @@ class Reconciler:
             internal=around.internal,
             external=around.external,
             gateway=gateway(self.config, around.exposure_class),
+            profile=around.profile,
             registrations={name.name: each for name, each in self.registrations.items()},
             seed=self.seed,
             garden=self.garden,

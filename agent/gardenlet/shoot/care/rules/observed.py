@@ -145,7 +145,7 @@ class Inside:
         converted: definitions with several stored versions and a webhook that converts.
         nodes: of Shoots with workers, reduced to what is checked.
         nodes_problem: what is wrong with their agents, configurations and Leases, when they were listed.
-        tunnels: pods through which the API server of a Shoot with workers reaches them.
+        tunnels: pods through which the API server of a Shoot with workers reaches them; None: it needs none.
     """
 
     problem: str = ""
@@ -153,7 +153,7 @@ class Inside:
     converted: Sequence[str] = ()
     nodes: Sequence[Object] = ()
     nodes_problem: NodeProblem | None = None
-    tunnels: int = 0
+    tunnels: int | None = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows.when import local as _local
+from agent.gardenlet.shoot.main.flows.when import no_clean_up as _no_clean_up
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import cleanup as kinds
 from agent.gardenlet.shoot.main.rules.extensions import Stage
@@ -25,14 +28,6 @@ from agent.gardenlet.shoot.main.tasks import (
 Run = Callable[[ShootOperation], Awaitable[None]]
 
 _AFTER = (Stage.AFTER_API_SERVER, Stage.AFTER_WORKER)
-
-
-def _no_clean_up(operation: ShootOperation) -> bool:
-    return not operation.cleans_up
-
-
-def _local(operation: ShootOperation) -> bool:
-    return operation.is_local
 
 
 def _wakes(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
@@ -123,13 +118,14 @@ DELETE: Graph[ShootOperation] = Graph(
             ["access", "internal-name", "names-at-gateway"],
             _LONG,
         ),
+        *workers.WOKEN,
         # --- what users have left in it
         _wakes("webhooks", "Cleaning up webhooks", partial(cleanup.clean_up, wanted=kinds.WEBHOOKS), ["connection"]),
         _wakes(
             "controller-manager",
             "Deploying Kubernetes controller manager",
             control_plane.controller_manager,
-            ["connection"],
+            ["connection", "control-plane-ready"],
             _SHORT,
         ),
         _wakes(
@@ -150,9 +146,13 @@ DELETE: Graph[ShootOperation] = Graph(
             partial(cleanup.clean_up, wanted=kinds.WORKLOADS),
             ["extended-apis"],
         ),
+        *workers.MACHINES_GONE,
         # --- what Gardener and extensions have in it
         _removes(
-            "managed-resources", "Deleting managed resources", destruction.delete_managed_resources, ["workloads"]
+            "managed-resources",
+            "Deleting managed resources",
+            destruction.delete_managed_resources,
+            ["workloads", "systems-gone"],
         ),
         _removes(
             "managed-resources-gone",
@@ -184,11 +184,12 @@ DELETE: Graph[ShootOperation] = Graph(
             extensions.wait_until_stale_are_gone,
             ["stale-extensions"],
         ),
+        *workers.CONTROL_PLANE_GONE,
         _removes(
             "shoot-managed-resources-gone",
             "Waiting until shoot managed resources have been deleted",
             destruction.wait_for_all_of_shoot,
-            ["extensions-before-gone", "stale-extensions-gone"],
+            ["extensions-before-gone", "stale-extensions-gone", "control-plane-gone"],
         ),
         # --- the control plane
         _removes(
@@ -241,12 +242,13 @@ DELETE: Graph[ShootOperation] = Graph(
             destruction.service,
             ["names-at-gateway-gone"],
         ),
+        *workers.INFRASTRUCTURE_GONE,
         # --- the rest
         _removes(
             "internal-name-gone",
             "Destroying internal domain DNS record",
             exposure.remove_internal_name,
-            ["external-name", "service-gone", "extensions-after-gone"],
+            ["external-name", "service-gone", "extensions-after-gone", "infrastructure-gone"],
         ),
         _removes(
             "referenced-gone",

@@ -1,8 +1,16 @@
 """The flow that makes a Shoot's cluster, changes it, has it sleep, and wakes it."""
 
-from collections.abc import Callable, Collection
-
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows.when import any_of as _any
+from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
+from agent.gardenlet.shoot.main.flows.when import awake as _awake
+from agent.gardenlet.shoot.main.flows.when import local as _local
+from agent.gardenlet.shoot.main.flows.when import no_backup as _no_backup
+from agent.gardenlet.shoot.main.flows.when import no_copy as _no_copy
+from agent.gardenlet.shoot.main.flows.when import no_waiting as _no_waiting
+from agent.gardenlet.shoot.main.flows.when import not_built as _not_built
+from agent.gardenlet.shoot.main.flows.when import not_restored as _not_restored
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
@@ -17,53 +25,10 @@ from agent.gardenlet.shoot.main.tasks import (
     shoot_objects,
 )
 
-Leaves = Callable[[ShootOperation], bool]
-
-
-def _asleep(operation: ShootOperation) -> bool:
-    return operation.is_asleep
-
-
-def _awake(operation: ShootOperation) -> bool:
-    return not operation.is_asleep
-
-
-def _local(operation: ShootOperation) -> bool:
-    return operation.is_local
-
-
-def _no_waiting(operation: ShootOperation) -> bool:
-    return operation.skips_waiting
-
-
-def _no_backup(operation: ShootOperation) -> bool:
-    return not operation.has_backup
-
-
-def _no_copy(operation: ShootOperation) -> bool:
-    return not operation.copies_backups
-
-
-def _not_restored(operation: ShootOperation) -> bool:
-    return not operation.is_restored
-
-
-def _any(*leaves: Leaves) -> Leaves:
-    return lambda operation: any(leave(operation) for leave in leaves)
-
-
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
 _awake_or_no_waiting = _any(_awake, _no_waiting)
 
 _LONG = Retry(within=600.0)
-
-
-async def _nothing(_: ShootOperation) -> None: ...
-
-
-def _not_built(its_id: str, name: str, after: Collection[str]) -> Task[ShootOperation]:
-    """What other gardenlets do here: reports of a flow name it, and say that it is left out."""
-    return Task(its_id, name, _nothing, after=after, unless=lambda _: True)
 
 
 RECONCILE: Graph[ShootOperation] = Graph(
@@ -73,12 +38,13 @@ RECONCILE: Graph[ShootOperation] = Graph(
         Task("identity", "Ensuring Shoot cluster identity", foundation.cluster_identity, after=["namespace"]),
         Task("secrets", "Initializing secrets management", foundation.secrets, after=["namespace"]),
         Task("referenced", "Deploying referenced resources", foundation.referenced, after=["namespace"]),
+        *workers.BEFORE_API_SERVER,
         # --- how it is reached
         Task(
             "service",
             "Deploying Kubernetes API server service in the Seed cluster",
             exposure.service,
-            after=["namespace", "identity"],
+            after=["namespace", "identity", "infrastructure-ready"],
         ),
         Task(
             "address",
@@ -179,7 +145,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "etcd",
             "Deploying main and events etcd",
             etcd.deploy,
-            after=["secrets", "backup-entry-ready", "copy-gone"],
+            after=["secrets", "credentials", "backup-entry-ready", "copy-gone"],
         ),
         Task(
             "etcd-ready",
@@ -202,7 +168,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "extensions-before",
             "Deploying extension resources before kube-apiserver",
             extensions.deploys(Stage.BEFORE_API_SERVER),
-            after=["secrets", "referenced"],
+            after=["secrets", "referenced", "infrastructure-ready"],
             unless=_asleep,
         ),
         Task(
@@ -308,14 +274,14 @@ RECONCILE: Graph[ShootOperation] = Graph(
         Task(
             "extensions-after",
             "Deploying extension resources after kube-apiserver",
-            extensions.deploys(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            extensions.deploys(Stage.AFTER_API_SERVER),
             after=["referenced", "connection"],
             unless=_asleep,
         ),
         Task(
             "extensions-after-ready",
             "Waiting until extension resources handled after kube-apiserver are ready",
-            extensions.waits(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            extensions.waits(Stage.AFTER_API_SERVER),
             after=["extensions-after"],
             unless=_asleep_or_no_waiting,
             retry=ONCE,
@@ -324,16 +290,17 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "shoot-identity",
             "Deploying shoot cluster identity",
             shoot_objects.identity,
-            after=["resource-manager", "identity"],
+            after=["resource-manager", "identity", "systems-ready"],
             unless=_asleep,
         ),
         Task(
             "system",
             "Deploying shoot system resources",
             shoot_objects.system,
-            after=["resource-manager-ready", "connection", "namespaces-ready"],
+            after=["resource-manager-ready", "connection", "namespaces-ready", "systems-ready"],
             unless=_asleep,
         ),
+        *workers.AFTER_API_SERVER,
         Task(
             "stale-extensions",
             "Deleting stale extension resources",
@@ -370,14 +337,14 @@ RECONCILE: Graph[ShootOperation] = Graph(
         Task(
             "extensions-hibernate",
             "Hibernating extension resources before kube-apiserver hibernation",
-            extensions.deploys(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            extensions.deploys(Stage.AFTER_API_SERVER),
             after=["referenced", "connection"],
             unless=_awake,
         ),
         Task(
             "extensions-hibernated",
             "Waiting until extension resources hibernated before kube-apiserver hibernation are ready",
-            extensions.waits(Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            extensions.waits(Stage.AFTER_API_SERVER),
             after=["extensions-hibernate"],
             unless=_awake_or_no_waiting,
             retry=ONCE,
@@ -393,6 +360,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
                 "namespaces",
                 "controller-manager",
                 "stale-extensions",
+                *workers.BEFORE_SLEEP,
             ],
             unless=_awake,
             retry=ONCE,

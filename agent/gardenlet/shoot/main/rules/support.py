@@ -20,6 +20,8 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
             "Shoots move only between Seeds of one computer (localProfile) yet, whose etcds are asked for a last"
             " snapshot; set spec.seedName to the Seed of status.seedName"
         )
-    if workers(spec(shoot)):
-        return "Shoots with workers are not supported yet; create one without spec.provider.workers"
+    if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
+        return "Shoots with workers can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
+    if workers(spec(shoot)) and config.local_profile is None and kind != DELETE:
+        return "Shoots with workers are supported on this computer alone; create one without spec.provider.workers"
     return ""

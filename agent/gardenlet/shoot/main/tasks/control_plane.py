@@ -65,7 +65,7 @@ _BOOTSTRAP = f"{access_secret_name(RESOURCE_MANAGER)}-bootstrap"
 
 async def api_server(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
-    await _deploy(operation, kube_apiserver.NAME, await _api_server_objects(operation))
+    await deploy(operation, kube_apiserver.NAME, await _api_server_objects(operation))
 
 
 async def _api_server_objects(operation: ShootOperation) -> list[Object]:
@@ -112,6 +112,7 @@ async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values
             service_account_key=name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
             service_account_key_bundle=bundle_name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
             static_token=name_of(operation, "kube-apiserver-static-token"),
+            **({} if operation.is_workerless else _of_kubelets(operation)),
         ),
         encryption=await _encryption(operation),
         health_token=health_token(operation),
@@ -125,7 +126,15 @@ async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values
         running=operation.running,
         least_replicas=least_api_servers(operation.shoot),
         autoscaled=operation.autoscaled,
+        has_workers=not operation.is_workerless,
     )
+
+
+def _of_kubelets(operation: ShootOperation) -> dict[str, str]:
+    return {
+        "ca_kubelet_bundle": bundle_name_of(operation, tables.CA_KUBELET.name),
+        "kubelet": name_of(operation, "kube-apiserver-kubelet"),
+    }
 
 
 async def _admission_kubeconfigs(operation: ShootOperation, settings: Object) -> dict[str, str]:
@@ -153,7 +162,7 @@ async def wait_for_api_server(operation: ShootOperation) -> None:
     await _wait(operation, kube_apiserver.NAME, _API_SERVER_SECONDS)
 
 
-async def _deploy(operation: ShootOperation, component: str, objects: list[Object]) -> None:
+async def deploy(operation: ShootOperation, component: str, objects: list[Object]) -> None:
     """What is to sleep goes to sleep later, all together: until then it runs if it does."""
     if operation.is_asleep:
         live = await operation.seed.client.find(DEPLOYMENTS, component, namespace=operation.technical_id)
@@ -173,7 +182,7 @@ async def _wait(operation: ShootOperation, name: str, seconds: float) -> None:
 
 async def controller_manager(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
-    await _deploy(operation, kube_controller_manager.NAME, await _controller_manager_objects(operation))
+    await deploy(operation, kube_controller_manager.NAME, await _controller_manager_objects(operation))
 
 
 async def _controller_manager_objects(operation: ShootOperation) -> list[Object]:
@@ -187,12 +196,14 @@ async def _controller_manager_objects(operation: ShootOperation) -> list[Object]
             server=name_of(operation, "kube-controller-manager-server"),
             service_account_key=name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
             generic_token_kubeconfig=name_of(operation, "generic-token-kubeconfig"),
+            ca_kubelet="" if operation.is_workerless else name_of(operation, tables.CA_KUBELET.name),
         ),
         service_network=foundation.service_network(operation),
         settings=mapping(at(spec(operation.shoot), "kubernetes", "kubeControllerManager")),
         apis=kube_apiserver.runtime_config(await _api_server_values(operation)),
         running=operation.running,
         replicas=controller_managers(operation.shoot),
+        pod_network="" if operation.is_workerless else foundation.pod_network(operation),
         autoscaled=operation.autoscaled,
     )
     return kube_controller_manager.objects(values)
@@ -231,7 +242,7 @@ async def _needs_certificate(operation: ShootOperation) -> bool:
 async def _deploy_resource_manager(operation: ShootOperation, *bootstrap: Object) -> None:
     """Args: bootstrap: the Secret with a certificate, which goes when it is deployed without."""
     objects = _resource_manager_objects(operation, bootstrap=_BOOTSTRAP if bootstrap else "")
-    await _deploy(operation, RESOURCE_MANAGER, [*bootstrap, *objects])
+    await deploy(operation, RESOURCE_MANAGER, [*bootstrap, *objects])
 
 
 def _resource_manager_objects(operation: ShootOperation, *, bootstrap: str = "") -> list[Object]:

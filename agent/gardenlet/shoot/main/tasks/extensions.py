@@ -87,7 +87,13 @@ def _wanted(operation: ShootOperation) -> dict[str, Extension]:
 
 
 def _of(operation: ShootOperation, stages: Collection[Stage]) -> list[Extension]:
-    return [each for each in _wanted(operation).values() if each.reconciled in stages]
+    return [each for each in _wanted(operation).values() if _stage(operation, each) in stages]
+
+
+def _stage(operation: ShootOperation, extension: Extension) -> Stage:
+    """Where there are no workers, nothing comes after them."""
+    is_late = extension.reconciled is Stage.AFTER_WORKER and operation.is_workerless
+    return Stage.AFTER_API_SERVER if is_late else extension.reconciled
 
 
 def _kind(extension: Extension) -> Kind:

@@ -107,6 +107,7 @@ async def secrets(operation: ShootOperation) -> None:
         tables.static_tokens(has_cluster_admin=has_static_kubeconfig),
         tables.generic_token_kubeconfig(operation.technical_id, ca_bundle(operation)),
         *certificates(operation).certificates(),
+        *(() if operation.is_workerless else (tables.SSH_KEY,)),
     )
     await _publish(operation)
 
@@ -149,11 +150,20 @@ def certificates(operation: ShootOperation) -> ControlPlane:
 
 def service_network(operation: ShootOperation) -> str:
     """Raises ReconcileError."""
-    found = text(at(spec(operation.shoot), "networking", "services"))
-    found = found or text(at(spec(operation.seed_object), "networks", "shootDefaults", "services"))
+    return _network(operation, "services")
+
+
+def pod_network(operation: ShootOperation) -> str:
+    """Raises ReconcileError."""
+    return _network(operation, "pods")
+
+
+def _network(operation: ShootOperation, what: str) -> str:
+    found = text(at(spec(operation.shoot), "networking", what))
+    found = found or text(at(spec(operation.seed_object), "networks", "shootDefaults", what))
     if not found:
         raise ReconcileError(
-            "neither spec.networking.services of the Shoot nor spec.networks.shootDefaults.services of the Seed is set;"
+            f"neither spec.networking.{what} of the Shoot nor spec.networks.shootDefaults.{what} of the Seed is set;"
             " set one of them"
         )
     return found

@@ -20,10 +20,10 @@ async def namespaces(operation: ShootOperation) -> None:
 async def wait_for_namespaces(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
     name = Key(operation.technical_id, shoot_system.NAMESPACES_NAME)
-    await operation.waiting.until_ready(MANAGED_RESOURCES, name, _unready, seconds=_SECONDS, report=waits_for)
+    await operation.waiting.until_ready(MANAGED_RESOURCES, name, unready, seconds=_SECONDS, report=waits_for)
 
 
-def _unready(managed: Object | None) -> str:
+def unready(managed: Object | None) -> str:
     if managed is None:
         return "it does not exist"
     observed, generation = integer(at(managed, "status", "observedGeneration")), metadata(managed)["generation"]

@@ -1,0 +1,204 @@
+"""The DNS server in a Shoot with workers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.gardenlet.components.access import cluster_role, cluster_role_binding, rule, service_account
+from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.namespaces import KUBE_SYSTEM
+from agent.gardenlet.components.parts import disruption_budget, made
+from agent.gardenlet.components.workloads import container, deployment, service
+from gardener import keys
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, NETWORK_POLICIES
+
+NAME = "coredns"
+MANAGED_RESOURCE = f"shoot-core-{NAME}"
+LABELS = {"k8s-app": "kube-dns"}
+_SERVICE = "kube-dns"
+_CUSTOM = f"{NAME}-custom"
+_DNS, _METRICS, _HEALTH, _READY = 8053, 9153, 8080, 8181
+_DIRECTORY = "/etc/coredns"
+_LEAST, _MOST = 2, 5
+_SYSTEM_COMPONENT = {keys.ROLE: keys.ROLE_SYSTEM_COMPONENT, "origin": "gardener"}
+_EXAMPLE = "# See the documentation of CoreDNS: snippets in this ConfigMap are read beside its own configuration."
+_COREFILE = f""".:{_DNS} {{
+  errors
+  log . {{
+      class error
+  }}
+  health {{
+      lameduck 15s
+  }}
+  ready
+  kubernetes cluster.local in-addr.arpa ip6.arpa {{
+      pods insecure
+      fallthrough in-addr.arpa ip6.arpa
+      ttl 30
+  }}
+  prometheus :{_METRICS}
+  forward . /etc/resolv.conf
+  cache 30
+  loop
+  reload
+  loadbalance round_robin
+  import custom/*.override
+}}
+import custom/*.server
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """Attributes:
+    namespace: of the Shoot, in the seed.
+    address: of its Service, in the Shoot.
+    host: of the API server, as pods reach it.
+    networks: of pods and nodes.
+    """
+
+    namespace: str
+    image: str
+    address: str
+    host: str
+    networks: Sequence[str]
+
+
+def objects(values: Values) -> list[Object]:
+    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
+
+
+def _objects(values: Values) -> Iterator[Object]:
+    yield made(
+        CONFIG_MAPS,
+        _CUSTOM,
+        namespace=KUBE_SYSTEM,
+        annotations={keys.IGNORE: "true"},
+        data={"changeme.override": _EXAMPLE, "changeme.server": _EXAMPLE},
+    )
+    yield made(CONFIG_MAPS, NAME, namespace=KUBE_SYSTEM, data={"Corefile": _COREFILE})
+    yield _its_service(values)
+    yield service_account(NAME, KUBE_SYSTEM)
+    yield _its_deployment(values)
+    yield _autoscaler()
+    yield _policy(values)
+    yield disruption_budget(NAME, KUBE_SYSTEM, labels=LABELS)
+    name = f"system:{NAME}"
+    yield cluster_role(
+        name,
+        rule("", ("endpoints", "services", "pods", "namespaces"), ("list", "watch")),
+        rule("", "nodes", "get"),
+        rule("discovery.k8s.io", "endpointslices", ("list", "watch")),
+    )
+    yield cluster_role_binding(name, NAME, namespace=KUBE_SYSTEM, is_replaceable=True)
+
+
+def _its_service(values: Values) -> Object:
+    ports: list[Object] = [
+        {"name": name, "port": 53, "targetPort": _DNS, "protocol": protocol}
+        for name, protocol in (("dns", "UDP"), ("dns-tcp", "TCP"))
+    ]
+    ports.append({"name": "metrics", "port": _METRICS, "targetPort": _METRICS})
+    labels = {**LABELS, "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"}
+    spec = {
+        "clusterIP": values.address,
+        "clusterIPs": [values.address],
+        "ports": ports,
+        "selector": LABELS,
+    }
+    made_service = service(_SERVICE, namespace=KUBE_SYSTEM, ports=(), selects=LABELS, labels=labels)
+    return {**made_service, "spec": spec}
+
+
+def _its_deployment(values: Values) -> Object:
+    mounts = [
+        {"name": "config-volume", "mountPath": _DIRECTORY, "readOnly": True},
+        {"name": "custom-config-volume", "mountPath": f"{_DIRECTORY}/custom", "readOnly": True},
+    ]
+    ports = [("dns-udp", _DNS, "UDP"), ("dns-tcp", _DNS, "TCP"), ("metrics", _METRICS, "TCP")]
+    its_container = container(
+        NAME,
+        values.image,
+        cpu="50m",
+        memory="15Mi",
+        args=["-conf", f"{_DIRECTORY}/Corefile"],
+        env=[{"name": "KUBERNETES_SERVICE_HOST", "value": values.host}],
+        ports=[{"name": name, "containerPort": number, "protocol": protocol} for name, number, protocol in ports],
+        livenessProbe={
+            "httpGet": {"path": "/health", "port": _HEALTH, "scheme": "HTTP"},
+            "initialDelaySeconds": 60,
+            "timeoutSeconds": 5,
+            "successThreshold": 1,
+            "failureThreshold": 5,
+        },
+        readinessProbe={
+            "httpGet": {"path": "/ready", "port": _READY, "scheme": "HTTP"},
+            "initialDelaySeconds": 30,
+            "timeoutSeconds": 2,
+            "periodSeconds": 10,
+            "successThreshold": 1,
+            "failureThreshold": 1,
+        },
+        securityContext={
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["all"], "add": ["NET_BIND_SERVICE"]},
+            "readOnlyRootFilesystem": True,
+        },
+        volumeMounts=mounts,
+    )
+    its_container["resources"]["limits"] = {"memory": "1500Mi"}
+    pod = {
+        "priorityClassName": "system-cluster-critical",
+        "serviceAccountName": NAME,
+        "dnsPolicy": "Default",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+            "fsGroup": 1,
+            "supplementalGroups": [1],
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [its_container],
+        "volumes": [
+            {"name": "config-volume", "configMap": {"name": NAME, "items": [{"key": "Corefile", "path": "Corefile"}]}},
+            {"name": "custom-config-volume", "configMap": {"name": _CUSTOM, "defaultMode": 0o644, "optional": True}},
+        ],
+    }
+    return deployment(
+        NAME,
+        namespace=KUBE_SYSTEM,
+        labels={**LABELS, **_SYSTEM_COMPONENT, keys.HIGH_AVAILABILITY_TYPE: "server"},
+        selects=LABELS,
+        pod_labels=_SYSTEM_COMPONENT,
+        pod=pod,
+        replicas=_LEAST,
+        strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+    )
+
+
+def _autoscaler() -> Object:
+    metric = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
+    spec = {
+        "scaleTargetRef": {**DEPLOYMENTS.type_meta, "name": NAME},
+        "minReplicas": _LEAST,
+        "maxReplicas": _MOST,
+        "metrics": [{"type": "Resource", "resource": metric}],
+    }
+    labels = {keys.HIGH_AVAILABILITY_TYPE: "server"}
+    return made(HORIZONTAL_POD_AUTOSCALERS, NAME, namespace=KUBE_SYSTEM, labels=labels, spec=spec)
+
+
+def _policy(values: Values) -> Object:
+    out = [{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
+    into = [(_METRICS, "TCP"), (_DNS, "TCP"), (_DNS, "UDP")]
+    callers: list[Object] = [{"namespaceSelector": {}, "podSelector": {}}]
+    callers += [{"ipBlock": {"cidr": each}} for each in values.networks]
+    spec = {
+        "podSelector": {"matchExpressions": [{"key": "k8s-app", "operator": "In", "values": [_SERVICE]}]},
+        "policyTypes": ["Ingress", "Egress"],
+        "egress": [{"ports": out}],
+        "ingress": [{"from": callers, "ports": [{"port": port, "protocol": name} for port, name in into]}],
+    }
+    described = "Pods reach CoreDNS, and CoreDNS reaches the API server and the DNS servers of its node."
+    notes = {"gardener.cloud/description": described}
+    return made(NETWORK_POLICIES, "gardener.cloud--allow-dns", namespace=KUBE_SYSTEM, annotations=notes, spec=spec)

@@ -1,0 +1,97 @@
+"""What the agents on nodes read in the Shoot: a Secret for each pool, with all that is to be on its nodes."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import yaml
+
+from agent.gardenlet.components.access import cluster_role, cluster_role_binding, role, rule
+from agent.gardenlet.components.control_plane import access_secret, in_shoot
+from agent.gardenlet.components.namespaces import KUBE_SYSTEM
+from agent.gardenlet.components.parts import made
+from agent.gardenlet.components.worker_pools.pools import NODE_AGENT, POOL, Pool
+from gardener import keys
+from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
+from kube.objects import Object, mapping, spec
+from kube.resources import RBAC_GROUP, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
+from kube.yaml import Dumper
+
+NAME = f"shoot-{NODE_AGENT}"
+"""Of the ManagedResource."""
+CHECKSUM = "checksum/data-script"
+"""An annotation of the Secret of a pool."""
+APPLIED = "checksum/cloud-config-data"
+"""An annotation of Nodes: the checksum of what their agents have applied."""
+_CONTENT = "osc.yaml"
+_BOOTSTRAPPERS, _NODES = "system:bootstrappers", "system:nodes"
+_SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
+_TOKEN_LIFE = "720h"
+
+
+def objects(namespace: str, configs: Sequence[tuple[Pool, Object]]) -> list[Object]:
+    """Args: namespace: of the Shoot, in the seed. configs: of pools, as extensions have answered."""
+    secrets = [_secret(pool, config) for pool, config in configs]
+    names = [pool.key for pool, _ in configs]
+    access = access_secret(NODE_AGENT, namespace, lifetime=_TOKEN_LIFE)
+    target = {
+        "token-requestor.resources.gardener.cloud/target-secret-name": NODE_AGENT,
+        "token-requestor.resources.gardener.cloud/target-secret-namespace": KUBE_SYSTEM,
+    }
+    access["metadata"]["annotations"] |= target
+    return [access, *in_shoot(NAME, [*secrets, *_rights(names)], namespace=namespace)]
+
+
+def content_of(config: Object) -> bytes:
+    """What an agent reads of an OperatingSystemConfig, with what its extension adds."""
+    status = mapping(config.get("status"))
+    added = {name: status[name] for name in ("extensionUnits", "extensionFiles") if status.get(name)}
+    whole = {**OPERATING_SYSTEM_CONFIGS.type_meta, "spec": spec(config), **({"status": added} if added else {})}
+    written: str = yaml.dump(whole, Dumper=Dumper, sort_keys=True, width=1 << 20)
+    return written.encode()
+
+
+def checksum_of(config: Object) -> str:
+    return hashlib.sha256(content_of(config)).hexdigest()
+
+
+def _secret(pool: Pool, config: Object) -> Object:
+    return made(
+        SECRETS,
+        pool.key,
+        namespace=KUBE_SYSTEM,
+        labels={keys.ROLE: "operating-system-config", POOL: pool.name},
+        annotations={CHECKSUM: checksum_of(config)},
+        data={_CONTENT: base64.b64encode(content_of(config)).decode()},
+    )
+
+
+def _rights(secrets: Sequence[str]) -> Iterable[Object]:
+    yield cluster_role(
+        NODE_AGENT,
+        rule("", ("nodes", "nodes/status"), ("get", "list", "watch", "patch", "update")),
+        rule("", "events", ("get", "list", "watch", "create", "patch", "update")),
+    )
+    yield cluster_role_binding(NODE_AGENT, NODE_AGENT, namespace=KUBE_SYSTEM)
+    for name, group in (
+        (f"{_SIGNING}:nodeclient", _BOOTSTRAPPERS),
+        (f"{_SIGNING}:selfnodeclient", _NODES),
+        ("system:node-bootstrapper", _BOOTSTRAPPERS),
+    ):
+        yield cluster_role_binding(name, groups=[group])
+    yield role(
+        NODE_AGENT,
+        KUBE_SYSTEM,
+        rule("", "secrets", ("get", "list", "watch"), names=[NODE_AGENT, *secrets]),
+        rule("coordination.k8s.io", "leases", ("get", "list", "watch", "create", "update")),
+    )
+    yield made(
+        ROLE_BINDINGS,
+        NODE_AGENT,
+        namespace=KUBE_SYSTEM,
+        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": NODE_AGENT},
+        subjects=[
+            {"apiGroup": RBAC_GROUP, "kind": "Group", "name": _BOOTSTRAPPERS},
+            {"kind": SERVICE_ACCOUNTS.kind, "name": NODE_AGENT, "namespace": KUBE_SYSTEM},
+        ],
+    )

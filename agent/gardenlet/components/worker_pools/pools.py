@@ -1,0 +1,110 @@
+"""A worker pool of a Shoot, as all that is made for it sees it."""
+
+import hashlib
+from dataclasses import dataclass
+
+from gardener.garden.shoots import workers
+from kube.objects import Object, integer, key, mapping, mappings, spec, string_map, text, texts
+from kube.paths import at, mappings_at
+
+NODE_AGENT = "gardener-node-agent"
+POOL = "worker.gardener.cloud/pool"
+VERSION = "worker.gardener.cloud/kubernetes-version"
+SECRET_NAME = "worker.gardener.cloud/gardener-node-agent-secret-name"
+_ARCHITECTURE, _RUNTIME = "amd64", "containerd"
+_SYSTEM_COMPONENTS = "worker.gardener.cloud/system-components"
+
+
+class PoolError(ValueError):
+    """A pool asks for what the CloudProfile does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Attributes:
+    asked: the entry of `spec.provider.workers`.
+    version: of Kubernetes on its nodes, such as `1.30.14`.
+    type: of its machines, as the CloudProfile describes them.
+    kubelet: settings.
+    """
+
+    name: str
+    asked: Object
+    version: str
+    type: Object
+    kubelet: Object
+
+    @property
+    def key(self) -> str:
+        """Of its configuration, in the Shoot; another one means other machines."""
+        what = ".".join(self.version.split(".")[:2]) + self.runtime
+        return f"{NODE_AGENT}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:5]}"
+
+    @property
+    def runtime(self) -> str:
+        return text(at(self.asked, "cri", "name")) or _RUNTIME
+
+    @property
+    def architecture(self) -> str:
+        return text(at(self.asked, "machine", "architecture")) or _ARCHITECTURE
+
+    @property
+    def image(self) -> Object:
+        return mapping(at(self.asked, "machine", "image"))
+
+    @property
+    def image_name(self) -> str:
+        return text(self.image.get("name"))
+
+    @property
+    def zones(self) -> list[str]:
+        return texts(self.asked.get("zones"))
+
+    @property
+    def minimum(self) -> int:
+        return integer(self.asked.get("minimum"))
+
+    @property
+    def maximum(self) -> int:
+        return integer(self.asked.get("maximum"))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Of its nodes."""
+        found = {
+            **string_map(self.asked.get("labels")),
+            "kubernetes.io/arch": self.architecture,
+            "networking.gardener.cloud/node-local-dns-enabled": "false",
+            "node.kubernetes.io/role": "node",
+            "worker.garden.sapcloud.io/group": self.name,
+            "worker.gardener.cloud/cri-name": self.runtime,
+            SECRET_NAME: self.key,
+            POOL: self.name,
+        }
+        for each in mappings(mapping(self.asked.get("cri")).get("containerRuntimes")):
+            found[f"containerruntime.worker.gardener.cloud/{text(each.get('type'))}"] = "true"
+        if at(self.asked, "systemComponents", "allow") is not False:
+            found[_SYSTEM_COMPONENTS] = "true"
+        return found
+
+
+def pools_of(shoot: Object, profile: Object) -> list[Pool]:
+    """Args: profile: its CloudProfile. Raises PoolError."""
+    return [_pool(each, shoot, profile) for each in workers(spec(shoot))]
+
+
+def _pool(asked: Object, shoot: Object, profile: Object) -> Pool:
+    wanted = text(at(asked, "machine", "type"))
+    types = {text(each.get("name")): each for each in mappings_at(spec(profile), "machineTypes")}
+    if wanted not in types:
+        raise PoolError(
+            f"the CloudProfile {key(profile).name} has no machine type {wanted!r}, which worker pool"
+            f" {text(asked.get('name'))!r} asks for; choose one of {', '.join(sorted(types)) or 'none'}"
+        )
+    return Pool(
+        name=text(asked.get("name")),
+        asked=asked,
+        version=text(at(asked, "kubernetes", "version")) or text(at(spec(shoot), "kubernetes", "version")),
+        type=types[wanted],
+        kubelet=mapping(at(asked, "kubernetes", "kubelet")) or mapping(at(spec(shoot), "kubernetes", "kubelet")),
+    )

@@ -1,0 +1,56 @@
+"""When tasks of a Shoot are left out."""
+
+from collections.abc import Callable, Collection
+
+from agent.gardenlet.flow.graph import Task
+from agent.gardenlet.shoot.main.operation import ShootOperation
+
+Leaves = Callable[[ShootOperation], bool]
+
+
+def asleep(operation: ShootOperation) -> bool:
+    return operation.is_asleep
+
+
+def awake(operation: ShootOperation) -> bool:
+    return not operation.is_asleep
+
+
+def local(operation: ShootOperation) -> bool:
+    return operation.is_local
+
+
+def workerless(operation: ShootOperation) -> bool:
+    return operation.is_workerless
+
+
+def no_waiting(operation: ShootOperation) -> bool:
+    return operation.skips_waiting
+
+
+def no_backup(operation: ShootOperation) -> bool:
+    return not operation.has_backup
+
+
+def no_copy(operation: ShootOperation) -> bool:
+    return not operation.copies_backups
+
+
+def not_restored(operation: ShootOperation) -> bool:
+    return not operation.is_restored
+
+
+def no_clean_up(operation: ShootOperation) -> bool:
+    return not operation.cleans_up
+
+
+def any_of(*leaves: Leaves) -> Leaves:
+    return lambda operation: any(leave(operation) for leave in leaves)
+
+
+async def _nothing(_: ShootOperation) -> None: ...
+
+
+def not_built(its_id: str, name: str, after: Collection[str]) -> Task[ShootOperation]:
+    """What other gardenlets do here: reports of a flow name it, and say that it is left out."""
+    return Task(its_id, name, _nothing, after=after, unless=lambda _: True)

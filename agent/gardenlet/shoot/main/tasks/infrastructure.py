@@ -1,0 +1,141 @@
+"""What the provider of a Shoot with workers makes: networks, what controls them, and how pods reach each other."""
+
+import base64
+
+from agent.gardenlet.components import shoot_infrastructure
+from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import RSA_PUBLIC_KEY
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import foundation
+from gardener import operations
+from gardener.api.extensions import INFRASTRUCTURES
+from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
+from gardener.garden.shoots import last_operation
+from kube.objects import Key, Object, key, mapping, spec, string_map, text
+from kube.paths import at
+from kube.resources import SECRETS
+from kube.runtime.controller import ReconcileError
+
+INFRASTRUCTURE_TASK = "deployInfrastructure"
+
+
+def _values(operation: ShootOperation) -> shoot_infrastructure.Values:
+    return shoot_infrastructure.Values(namespace=operation.technical_id, shoot=operation.shoot)
+
+
+def _name(operation: ShootOperation) -> Key:
+    return Key(operation.technical_id, operation.name.name)
+
+
+# --- with which credentials
+
+
+async def credentials(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    wanted = shoot_infrastructure.credentials(operation.technical_id, await _credentials(operation))
+    await operation.deploy(shoot_infrastructure.SECRET, [wanted])
+
+
+async def _credentials(operation: ShootOperation) -> dict[str, str]:
+    """Data of the Secret that the binding of the Shoot names; empty: it has no binding."""
+    client, namespace = operation.garden.client, operation.name.namespace
+    if name := text(spec(operation.shoot).get("credentialsBindingName")):
+        binding = await client.get(CREDENTIALS_BINDINGS, name, namespace=namespace)
+        reference = mapping(binding.get("credentialsRef"))
+        if reference.get("kind") != SECRETS.kind:
+            raise ReconcileError(
+                f"CredentialsBinding {key(binding)} names a {reference.get('kind')}, which is not supported for Shoots"
+                " with workers; name a Secret"
+            )
+    elif name := text(spec(operation.shoot).get("secretBindingName")):
+        binding = await client.get(SECRET_BINDINGS, name, namespace=namespace)
+        reference = mapping(binding.get("secretRef"))
+    else:
+        return {}
+    place = text(reference.get("namespace")) or namespace
+    secret = await client.get(SECRETS, text(reference.get("name")), namespace=place)
+    return string_map(secret.get("data"))
+
+
+# --- networks
+
+
+def ssh_key(operation: ShootOperation) -> str:
+    """The public one, base64."""
+    return base64.b64encode(operation.keys.get(tables.SSH_KEY.name).current.data[RSA_PUBLIC_KEY]).decode()
+
+
+async def infrastructure(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    wanted = shoot_infrastructure.infrastructure(_values(operation), ssh_key=ssh_key(operation))
+    has_failed = last_operation(operation.shoot).get("state") == operations.FAILED
+    await operation.ask(INFRASTRUCTURE, wanted, is_demanded=has_failed or operation.is_asked(INFRASTRUCTURE_TASK))
+
+
+async def wait_for_infrastructure(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    operation.found.infrastructure = await operation.until_answered(INFRASTRUCTURE, _name(operation))
+    await operation.task_done(INFRASTRUCTURE_TASK)
+
+
+def provider_status(operation: ShootOperation) -> object:
+    """Of the Infrastructure; None: it has none."""
+    return at(operation.found.infrastructure, "status", "providerStatus")
+
+
+async def control_plane(operation: ShootOperation) -> None:
+    """Of the Infrastructure that there is, if it has not been asked for. Raises ReconcileError, KubeError."""
+    if not operation.found.infrastructure:
+        name = _name(operation)
+        live = await operation.seed.client.find(INFRASTRUCTURES, name.name, namespace=name.namespace)
+        operation.found.infrastructure = live or {}
+    wanted = shoot_infrastructure.control_plane(_values(operation), status=provider_status(operation))
+    await operation.ask(CONTROL_PLANE, wanted)
+
+
+async def wait_for_control_plane(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await operation.until_answered(CONTROL_PLANE, _name(operation))
+
+
+async def network(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    wanted = shoot_infrastructure.network(
+        _values(operation), pods=foundation.pod_network(operation), services=foundation.service_network(operation)
+    )
+    await operation.ask(NETWORK, wanted)
+
+
+async def wait_for_network(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await operation.until_answered(NETWORK, _name(operation))
+
+
+# --- their end
+
+
+async def remove_infrastructure(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await _remove(operation, INFRASTRUCTURE)
+
+
+async def remove_control_plane(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await _remove(operation, CONTROL_PLANE)
+
+
+async def remove_network(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await _remove(operation, NETWORK)
+
+
+async def _remove(operation: ShootOperation, kind: Kind) -> None:
+    its_uid = await operation.extensions.delete(kind, _name(operation))
+    if its_uid:
+        await operation.extensions.wait_until_gone(kind, _name(operation), its_uid=its_uid)
+
+
+def nodes_of(infrastructure: Object) -> str:
+    """The network of nodes; empty: it is not known."""
+    return text(at(infrastructure, "status", "nodesCIDR"))

@@ -1,0 +1,206 @@
+"""Worker pools of a Shoot: what is on their machines, the machines, and that they have what they are to have."""
+
+import asyncio
+from ipaddress import ip_network
+
+from agent.gardenlet.components.shoot_infrastructure import SECRET
+from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
+from agent.gardenlet.components.worker_pools.operating_system import PROVISION, RECONCILE
+from agent.gardenlet.components.worker_pools.pools import POOL, Pool, PoolError, pools_of
+from agent.gardenlet.extension_objects.kinds import OPERATING_SYSTEM_CONFIG, WORKER
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import exposure, foundation, infrastructure
+from agent.gardenlet.shoot.main.tasks.shoot_objects import unready
+from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.objects import Key, Object, annotations, integer, key, mapping, metadata, spec, text
+from kube.paths import at
+from kube.resources import NODES
+from kube.runtime.client import Form, Selection
+from kube.runtime.controller import ReconcileError
+
+_APPLIED_SECONDS = 120.0
+_DNS_NUMBER = 10
+"""Of the address of the DNS server, in the network of Services."""
+_UNKNOWN_SERVER = "https://kubernetes.default.svc"
+"""In what is configured for nodes of a Shoot that sleeps: there are none."""
+
+
+def pools(operation: ShootOperation) -> list[Pool]:
+    """Raises ReconcileError."""
+    try:
+        return pools_of(operation.shoot, operation.profile)
+    except PoolError as error:
+        raise ReconcileError(str(error)) from error
+
+
+def dns_address(operation: ShootOperation) -> str:
+    """Raises ReconcileError."""
+    return str(ip_network(foundation.service_network(operation))[_DNS_NUMBER])
+
+
+# --- what is on machines
+
+
+async def systems(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    wanted = [each for pool in pools(operation) for each in operating_system.objects(_system(operation, pool))]
+    await asyncio.gather(*(operation.ask(OPERATING_SYSTEM_CONFIG, each) for each in wanted))
+
+
+def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
+    bundle = operation.keys.get(tables.CA_KUBELET.name).bundle
+    assert bundle is not None  # an authority has one
+    return operating_system.Values(
+        namespace=operation.technical_id,
+        pool=pool,
+        type=pool.image_name,
+        server=exposure.url(operation) if operation.found.address else _UNKNOWN_SERVER,
+        ca_bundle=foundation.ca_bundle(operation),
+        kubelet_ca=bundle.data[BUNDLE],
+        dns=dns_address(operation),
+    )
+
+
+async def wait_for_systems(operation: ShootOperation) -> None:
+    """Raises ExtensionError, ReconcileError, KubeError."""
+    names = [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
+    answered = await asyncio.gather(
+        *(operation.until_answered(OPERATING_SYSTEM_CONFIG, Key(operation.technical_id, each)) for each in names)
+    )
+    for each in answered:
+        if not at(each, "status", "cloudConfig", "secretRef", "name"):
+            raise ReconcileError(
+                f"Error while waiting for OperatingSystemConfig {key(each)} to become ready: no cloud config"
+                " information provided in status"
+            )
+        operation.found.systems[key(each).name] = each
+
+
+async def delete_stale_systems(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    keeps = {operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)}
+    operation.found.stale_systems = [each for each in await _systems(operation) if each.name not in keeps]
+    await _delete_systems(operation)
+
+
+async def wait_until_stale_systems_are_gone(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    names = operation.found.stale_systems
+    await asyncio.gather(*(operation.extensions.wait_until_gone(OPERATING_SYSTEM_CONFIG, each) for each in names))
+
+
+async def _systems(operation: ShootOperation) -> list[Key]:
+    selection = Selection(namespace=operation.technical_id)
+    found = await operation.seed.client.list(OPERATING_SYSTEM_CONFIGS, selection, form=Form.METADATA)
+    return [key(each) for each in found]
+
+
+async def _delete_systems(operation: ShootOperation) -> None:
+    names = operation.found.stale_systems
+    await asyncio.gather(*(operation.extensions.delete(OPERATING_SYSTEM_CONFIG, each) for each in names))
+
+
+async def remove_systems(operation: ShootOperation) -> None:
+    """All of them. Raises ExtensionError, KubeError."""
+    operation.found.stale_systems = await _systems(operation)
+    await _delete_systems(operation)
+    await wait_until_stale_systems_are_gone(operation)
+
+
+# --- node agents
+
+
+async def node_agents(operation: ShootOperation) -> None:
+    """In the Shoot, before any machine asks for it. Raises ReconcileError, KubeError."""
+    configs = [(pool, _answered(operation, pool, RECONCILE)) for pool in pools(operation)]
+    await operation.deploy(node_agent.NAME, node_agent.objects(operation.technical_id, configs))
+    name = Key(operation.technical_id, node_agent.NAME)
+    await operation.waiting.until_ready(MANAGED_RESOURCES, name, unready, seconds=_APPLIED_SECONDS, report=waits_for)
+
+
+def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
+    name = operating_system.name_of(pool, purpose)
+    if (found := operation.found.systems.get(name)) is None:
+        raise ReconcileError(f"OperatingSystemConfig {operation.technical_id}/{name} has not been answered")
+    return found
+
+
+# --- machines
+
+
+async def deploy(operation: ShootOperation) -> None:
+    """Raises ReconcileError, KubeError."""
+    values = worker.Values(
+        namespace=operation.technical_id,
+        name=operation.name.name,
+        type=text(at(spec(operation.shoot), "provider", "type")),
+        region=text(spec(operation.shoot).get("region")),
+        secret=SECRET,
+        ssh_key=infrastructure.ssh_key(operation),
+        status=infrastructure.provider_status(operation),
+        pools=[(pool, _user_data(_answered(operation, pool, PROVISION))) for pool in pools(operation)],
+    )
+    await operation.ask(WORKER, worker.worker(values))
+
+
+def _user_data(system: Object) -> Object:
+    return {"name": at(system, "status", "cloudConfig", "secretRef", "name"), "key": "cloud_config"}
+
+
+def _name(operation: ShootOperation) -> Key:
+    return Key(operation.technical_id, operation.name.name)
+
+
+async def wait_for_machine_deployments(operation: ShootOperation) -> None:
+    """Until it is known which machines there will be. Raises ExtensionError, KubeError."""
+    operation.found.worker = await operation.until_answered(WORKER, _name(operation))
+
+
+async def wait(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await operation.until_answered(WORKER, _name(operation))
+
+
+async def remove(operation: ShootOperation) -> None:
+    """Raises KubeError."""
+    await operation.extensions.delete(WORKER, _name(operation))
+
+
+async def wait_until_gone(operation: ShootOperation) -> None:
+    """Raises ExtensionError, KubeError."""
+    await operation.extensions.wait_until_gone(WORKER, _name(operation))
+
+
+async def demand_configured_nodes(operation: ShootOperation) -> None:
+    """Raises ReconcileError: there is one that has not applied its configuration; KubeError."""
+    async with operation.cluster() as cluster:
+        nodes = await cluster.client.list(NODES, Selection(label_selector=POOL), form=Form.METADATA)
+    for pool in pools(operation):
+        wanted = node_agent.checksum_of(_answered(operation, pool, RECONCILE))
+        if problem := unconfigured(pool, nodes, wanted):
+            raise ReconcileError(problem)
+
+
+def unconfigured(pool: Pool, nodes: list[Object], checksum: str) -> str:
+    """What is missing until all nodes of a pool have applied a configuration; empty: nothing."""
+    own = sorted((each for each in nodes if _pool_of(each) == pool.name), key=key)
+    if len(own) < pool.minimum:
+        return f"worker pool {pool.name} has {len(own)} nodes, and is to have {pool.minimum} at least"
+    outdated = [key(each).name for each in own if annotations(each).get(node_agent.APPLIED) != checksum]
+    if not outdated:
+        return ""
+    return f"these nodes have not applied the operating system config of worker pool {pool.name}: {', '.join(outdated)}"
+
+
+def _pool_of(node: Object) -> str:
+    return text(mapping(metadata(node).get("labels")).get(POOL))
+
+
+def has_autoscaling(operation: ShootOperation) -> bool:
+    """Whether a pool can grow or shrink."""
+    pools_asked = mapping(spec(operation.shoot).get("provider")).get("workers") or ()
+    return any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in pools_asked)

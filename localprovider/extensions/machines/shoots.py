@@ -1,0 +1,44 @@
+"""The cluster of a Shoot, as its administrator: by the kubeconfig that the gardenlet keeps in its namespace."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gardener.api.extensions import CLUSTERS
+from kube.objects import Object, integer, is_deleting, string_map
+from kube.paths import at
+from kube.resources import DEPLOYMENTS, SECRETS
+from kube.runtime.client import Client
+from kube.runtime.connection import connection_of_kubeconfig
+from kube.runtime.controller import ReconcileError
+from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.transport import Transport
+from localprocesses.components import APISERVER
+
+_KUBECONFIG = "gardener"
+_USER_AGENT = "local-provider"
+
+
+async def runs(seed: Client, namespace: str) -> bool:
+    """Whether there is to be an API server, and so may be Nodes. Raises KubeError."""
+    found = await seed.find(DEPLOYMENTS, APISERVER, namespace=namespace)
+    return found is not None and not is_deleting(found) and integer(at(found, "spec", "replicas")) > 0
+
+
+async def is_asleep(seed: Client, namespace: str) -> bool:
+    """Whether the Shoot is to sleep. Raises KubeError."""
+    cluster: Object = await seed.find(CLUSTERS, namespace) or {}
+    return at(cluster, "spec", "shoot", "spec", "hibernation", "enabled") is True
+
+
+@asynccontextmanager
+async def connected(seed: Client, namespace: str) -> AsyncIterator[Client]:
+    """Raises ReconcileError: there is no kubeconfig yet; KubeError."""
+    secret = await seed.find(SECRETS, _KUBECONFIG, namespace=namespace) or {}
+    try:
+        content = base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
+        connection = connection_of_kubeconfig(content, origin=f"of Secret {namespace}/{_KUBECONFIG}")
+    except (ConfigurationError, ValueError) as error:
+        raise ReconcileError(f"the cluster of {namespace} can't be reached yet: {error}") from error
+    async with Transport(connection) as transport:
+        yield Client(transport, user_agent=_USER_AGENT)

@@ -1,0 +1,176 @@
+"""A Shoot with workers has Nodes: they come, grow in number, are replaced, go to sleep with it, and go with it.
+
+A garden, a seed, a gardenlet with the rights of the manifests, and the local provider, as `devcluster up` starts them.
+One Shoot goes through all of it, in the order of the tests. Its Nodes and its pods are played by KWOK.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from devcluster.__main__ import main
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
+from gardener.api.kinds import MANAGED_RESOURCES
+from kit.eventually import eventually
+from kit.meadow import PATH, SECONDS, SEED, SHOOT, TECHNICAL_ID, Meadow
+from kube.errors import Unreachable
+from kube.objects import Object, annotations, condition, key, labels, mapping
+from kube.paths import at
+from kube.resources import DEPLOYMENTS, NAMESPACES, NODES, SECRETS
+from localprocesses.versions import NEWEST
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-workers")]
+
+PLAYED = ("cluster-autoscaler", "kube-scheduler", "machine-controller-manager")
+POOL: Object = {
+    "name": "pool",
+    "minimum": 2,
+    "maximum": 3,
+    "maxSurge": 1,
+    "maxUnavailable": 0,
+    "machine": {"type": "local", "image": {"name": "local", "version": "1.0.0"}},
+    "zones": ["a"],
+}
+
+
+class Field(Meadow):
+    """A Meadow whose Shoot has a pool."""
+
+    def sow(self) -> Object:
+        spec = {
+            **SHOOT["spec"],
+            "credentialsBindingName": "local",
+            "networking": {"type": "local", "services": "10.4.0.0/16", "pods": "10.3.0.0/16", "nodes": "10.250.0.0/16"},
+            "provider": {"type": "local", "workers": [POOL]},
+        }
+        return self.create({**SHOOT, "spec": spec})
+
+    def change_pool(self, **fields: Any) -> None:
+        (pool,) = self.shoot()["spec"]["provider"]["workers"]
+        self.change({"spec": {"provider": {"workers": [{**pool, **fields}]}}})
+
+    def nodes(self) -> list[Object]:
+        return sorted(self.cluster().get(NODES.path())["items"], key=key)
+
+    def names(self) -> set[str]:
+        return {key(each).name for each in self.nodes()}
+
+    def extension(self, kind: Any, name: str) -> Object:
+        return self.seed.api.get(kind.path(namespace=TECHNICAL_ID, name=name))
+
+
+@pytest.fixture(scope="module")
+def field(devcluster_run: RunClusters) -> Iterator[Field]:
+    name = f"workers-{os.getpid()}"
+    with Cluster(name=name) as garden:
+        assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
+        seed = Cluster.running(f"{name}.{SEED}")
+        assert seed is not None
+        made = Field(garden, seed)
+        made.sow()
+        yield made
+
+
+def _is_ready(node: Object) -> bool:
+    return mapping(condition(node, "Ready")).get("status") == "True"
+
+
+def test_it_comes_up_with_nodes_that_have_what_they_are_to_have(field: Field) -> None:
+    field.wait("Create")
+    nodes = field.nodes()
+    assert len(nodes) == 2
+    assert [_is_ready(each) for each in nodes] == [True, True]
+    assert {at(each, "status", "nodeInfo", "kubeletVersion") for each in nodes} == {f"v{NEWEST}"}
+    secret = labels(nodes[0])["worker.gardener.cloud/gardener-node-agent-secret-name"]
+    found = field.cluster().get(SECRETS.path(namespace="kube-system", name=secret))
+    checksum = annotations(found)["checksum/data-script"]
+    assert {annotations(each)["checksum/cloud-config-data"] for each in nodes} == {checksum}
+    systems = field.seed.api.get(OPERATING_SYSTEM_CONFIGS.path(namespace=TECHNICAL_ID))["items"]
+    assert {each["spec"]["purpose"] for each in systems} == {"provision", "reconcile"}
+    for kind in (INFRASTRUCTURES, NETWORKS, WORKERS):
+        assert at(field.extension(kind, "rose"), "status", "lastOperation", "state") == "Succeeded"
+    assert field.replicas().items() >= dict.fromkeys(PLAYED, 1).items()
+
+
+def test_pods_run_on_its_nodes(field: Field) -> None:
+    """Those of CoreDNS, which its own scheduler has placed."""
+    path = DEPLOYMENTS.path(namespace="kube-system", name="coredns")
+
+    def runs() -> bool:
+        return bool(at(field.cluster().get(path), "status", "availableReplicas") == 2)
+
+    eventually(runs, "the pods of CoreDNS", seconds=SECONDS, state=field.explain)
+
+
+def test_its_conditions_say_that_all_is_well(field: Field) -> None:
+    def said() -> dict[str, str]:
+        return {each["type"]: each["status"] for each in field.shoot()["status"].get("conditions", [])}
+
+    eventually(
+        lambda: "EveryNodeReady" in said() and set(said().values()) == {"True"},
+        "the conditions",
+        seconds=SECONDS,
+        state=field.explain,
+    )
+
+
+def test_a_reconciliation_that_changes_nothing_keeps_its_nodes(field: Field) -> None:
+    before = {key(each).name: each["metadata"]["uid"] for each in field.nodes()}
+    field.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    field.wait("Reconcile")
+    assert {key(each).name: each["metadata"]["uid"] for each in field.nodes()} == before
+
+
+def test_a_larger_pool_has_more_nodes_beside_those_before(field: Field) -> None:
+    before = field.names()
+    field.change_pool(minimum=3, maximum=4)
+    field.wait("Reconcile")
+    assert len(field.names()) == 3
+    assert before < field.names()
+    (arguments,) = [
+        each["spec"]["template"]["spec"]["containers"][0]["command"]
+        for each in field.seed.api.get(DEPLOYMENTS.path(namespace=TECHNICAL_ID))["items"]
+        if key(each).name == "cluster-autoscaler"
+    ]
+    assert f"--nodes=3:4:{TECHNICAL_ID}.{TECHNICAL_ID}-pool-z1" in arguments
+
+
+def test_other_machines_replace_those_before(field: Field) -> None:
+    before = field.names()
+    field.change_pool(machine={**POOL["machine"], "type": "large"})
+    field.wait("Reconcile")
+    assert len(field.names()) == 3
+    assert field.names().isdisjoint(before)
+    assert all(_is_ready(each) for each in field.nodes())
+
+
+def test_it_sleeps_without_nodes_and_wakes_with_new_ones(field: Field) -> None:
+    field.change({"spec": {"hibernation": {"enabled": True}}})
+    assert field.wait("Reconcile")["status"]["hibernated"] is True
+    assert set(field.replicas().values()) == {0}
+    assert field.processes() == []
+    field.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    field.wait("Reconcile")
+    assert field.processes() == []
+    field.change({"spec": {"hibernation": {"enabled": False}}})
+    assert field.wait("Reconcile")["status"]["hibernated"] is False
+    assert len(field.names()) == 3
+    assert field.replicas().items() >= dict.fromkeys(PLAYED, 1).items()
+
+
+def test_it_goes_with_all_that_its_provider_has_made(field: Field) -> None:
+    field.change({"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}})
+    field.garden.api.delete(PATH)
+
+    def gone() -> bool:
+        return field.garden.api.raw("GET", PATH)[0] == 404
+
+    eventually(gone, "the Shoot to go", seconds=SECONDS, state=field.explain, passing=(Unreachable,))
+    assert field.seed.api.raw("GET", NAMESPACES.path(name=TECHNICAL_ID))[0] == 404
+    assert field.processes() == []
+    for kind in (INFRASTRUCTURES, WORKERS, EXTENSIONS, MANAGED_RESOURCES):
+        assert field.seed.api.raw("GET", kind.path(namespace=TECHNICAL_ID, name="rose"))[0] == 404
