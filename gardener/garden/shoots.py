@@ -22,6 +22,12 @@ def workers(shoot_spec: Object) -> list[Object]:
     return mappings_at(shoot_spec, "provider", "workers")
 
 
+def has_ssh(shoot_spec: Object) -> bool:
+    """Whether its nodes are reached by SSH."""
+    enabled = at(shoot_spec, "provider", "workersSettings", "sshAccess", "enabled")
+    return bool(workers(shoot_spec)) and enabled is not False
+
+
 def zones_of_workers(shoot_spec: Object) -> list[str]:
     """Sorted."""
     return sorted({zone for worker in workers(shoot_spec) for zone in texts(worker.get("zones"))})

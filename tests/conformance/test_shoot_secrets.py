@@ -25,6 +25,7 @@ from agent.gardenlet.secrets_manager.rules.published import certificate_authorit
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.secrets_manager.rules.stored import Stored
+from agent.gardenlet.shoot.main.rules import rotation
 from conformance.seed_objects import differences, normal, unhashed
 from conformance.shoot_objects import (
     CREATED,
@@ -124,6 +125,20 @@ def test_a_certificate_says_what_is_recorded(config: SignedCertificate) -> None:
 @pytest.mark.parametrize("config", CONFIGS[6:9], ids=lambda config: config.name)
 def test_other_secrets_have_the_recorded_fields(config: Config) -> None:
     assert config.make(Given("name", None, NOW)).data.keys() == recorded(config.name)["data"].keys()
+
+
+def test_rotations_go_through_the_recorded_phases() -> None:
+    shoot: Object = {"spec": {}, "status": {}}
+    rotated = [each for each in moments() if each.startswith("rotate-")]
+    assert len(rotated) == 6
+    for moment in rotated:
+        step = "start" if moment.endswith("-prepared") else "complete"
+        operation = f"{moment.rpartition('-')[0]}-{step}"
+        asked = {**shoot, "metadata": {"annotations": {"gardener.cloud/operation": operation}}}
+        begun = {**shoot, "status": shoot["status"] | rotation.begun(asked, now=NOW)}
+        shoot = {**shoot, "status": begun["status"] | rotation.ended(begun, begun["status"], now=NOW)}
+        timeless = json.loads(re.sub(r'"2026-[^"]*"', '"<time>"', json.dumps(shoot["status"]["credentials"])))
+        assert timeless == status_of_the_shoot(moment)["credentials"]
 
 
 @pytest.mark.parametrize("moment", moments())

@@ -1,7 +1,7 @@
-"""kill -9 while a gardenlet creates, changes, hibernates, wakes and deletes a Shoot: the next process ends it.
+"""kill -9 while a gardenlet makes, changes, hibernates, wakes, rotates or deletes a Shoot: the next process ends it.
 
 Each Shoot goes through its whole life, and at each step the gardenlet dies at one write, before or after it. After each
-step, seed and garden are as in the life of a Shoot whose gardenlet never died, with the very keys of before; in the end
+step, seed and garden are as in the life of a Shoot whose gardenlet never died, with the very keys of before, or those of a rotation; in the end
 nothing is left. Deaths are sampled; with CRASH_SWEEP=full there is one at each write, both ways.
 
 See `kit.gardenlet_shoots` for what is real and what is played, and `kit.crash.shoot_lives` for deaths.
@@ -32,7 +32,7 @@ from kit.gardenlet_shoots import HELD, SHAPE, HoldUp, ShootsPlace, leads_to, pla
 from kit.granted_rights import Right
 from kube.objects import Object
 from kube.paths import at
-from kube.resources import SERVICES
+from kube.resources import SECRETS, SERVICE_ACCOUNTS, SERVICES
 from kube.x509 import make_rsa_key
 
 pytestmark = pytest.mark.timeout(5400 if FULL else 600)
@@ -69,18 +69,26 @@ class Stage:
             SERVICES.path(namespace="default"), {"metadata": {"name": name, "finalizers": [HELD]}, "spec": spec}
         )
 
+    def has_what_is_written_anew(self) -> None:
+        """While credentials are rotated: a Secret, and a ServiceAccount that lists one."""
+        of_default = SECRETS.path(namespace="default")
+        self.shoots.api.create(of_default, {"metadata": {"name": "encrypted"}, "data": {"a": "Yg=="}})
+        account = {"metadata": {"name": "robot"}, "secrets": [{"name": "encrypted"}]}
+        self.shoots.api.create(SERVICE_ACCOUNTS.path(namespace="default"), account)
+
     def play(self) -> Play:
         return Play(self.place, f"play-{next(self.numbers):04}")
 
     async def undisturbed(self) -> None:
         if Step.DELETE in self.states:
             return
+        await asyncio.to_thread(self.has_what_is_written_anew)
         play = self.play()
         for step in Step:
             await asyncio.to_thread(play.ask, step)
             self.writes[step] = await play.lived()
             if step is not Step.DELETE:
-                play.check_keys()
+                play.check_keys(step)
             if step is Step.CREATE:
                 self.place.narrow(play.name)
             self.states[step] = play.state()
@@ -137,7 +145,7 @@ async def _step(stage: Stage, play: Play, step: Step, moment: Moment | None) -> 
     most = len(stage.writes[step]) + _MOST_WRITES.get(step, _MOST_WRITES_OF_OTHERS)
     await play.check(stage.states[step], moment)
     if step is not Step.DELETE:
-        play.check_keys()
+        play.check_keys(step)
     assert len(written) <= most, f"{step}, killed {moment}: {len(written)} writes instead of {most} at most: {written}"
 
 
@@ -169,7 +177,7 @@ async def test_a_gardenlet_that_dies_while_it_waits_leaves_what_the_next_one_goe
     hold_up.release()
     await play.lived()
     await play.check(stage.states[Step.CREATE], "held up")
-    play.check_keys()
+    play.check_keys(Step.CREATE)
     await asyncio.to_thread(play.ask, Step.DELETE)
     await play.lived()
 
@@ -194,7 +202,7 @@ async def test_what_was_asked_for_last_is_what_comes_out(stage: Stage, hold_up: 
     async def wake(what: str, *steps: Step) -> None:
         await end(*steps)
         await play.check(stage.states[Step.WAKE], what)
-        play.check_keys()
+        play.check_keys(Step.WAKE)
 
     await begin(Step.CREATE)
     assert _sleeps(await end(Step.CHANGE, Step.SLEEP))

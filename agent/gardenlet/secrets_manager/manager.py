@@ -188,6 +188,11 @@ class SecretsManager:
             if each.config_name in config_names or each.labels.get(names.BUNDLE_FOR) in config_names:
                 self._used.add(each.name)
 
+    def begin_anew(self) -> None:
+        """What was asked for until now does not count as used, unless it is asked for again."""
+        self._generated.clear()
+        self._used.clear()
+
     async def clean_up(self) -> None:
         """Delete what this pass has not asked for. Only for the end of a flow in which every task has done its work."""
         unused = [each for each in self._found.values() if each.name not in self._used]

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from agent.gardenlet.secrets_manager.rules.configs import (
     Authority,
+    Config,
     EncryptionKey,
     RSAKey,
     SignedCertificate,
@@ -47,6 +48,13 @@ CA_VPN = _authority("ca-vpn")
 def authorities_of_a_shoot(*, has_workers: bool) -> tuple[Authority, ...]:
     of_all = (CA, CA_CLIENT, CA_ETCD, CA_ETCD_PEER, CA_FRONT_PROXY)
     return (*of_all, CA_KUBELET, CA_METRICS_SERVER, CA_VPN) if has_workers else of_all
+
+
+def rotated(*, has_workers: bool, has_static_kubeconfig: bool) -> tuple[Config, ...]:
+    """Of a Shoot, all that rotations are about."""
+    tokens = static_tokens(has_cluster_admin=has_static_kubeconfig)
+    authorities = authorities_of_a_shoot(has_workers=has_workers)
+    return (*authorities, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, tokens)
 
 
 # --- keys and tokens

@@ -30,6 +30,7 @@ from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers, Shoot
 from config.gardenlet.schema import GardenletConfiguration, LocalProfile
 from devcluster.faults import Request
+from gardener import keys
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOT_STATES, SHOOTS
@@ -114,6 +115,8 @@ class Step(Enum):
     CHANGE = "change"
     SLEEP = "sleep"
     WAKE = "wake"
+    ROTATE = "rotate"
+    COMPLETE = "complete"
     DELETE = "delete"
 
 
@@ -122,6 +125,14 @@ _SPECS: dict[Step, Object] = {
     Step.SLEEP: {"hibernation": {"enabled": True}},
     Step.WAKE: {"hibernation": {"enabled": False}},
 }
+_OPERATIONS = {Step.ROTATE: "rotate-credentials-start", Step.COMPLETE: "rotate-credentials-complete"}
+_ROTATED = {
+    *("ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy"),
+    *("kube-apiserver-etcd-encryption-key", "service-account-key"),
+}
+"""Configs whose Secret of before stays until a rotation is completed."""
+_FOLLOWS = "generic-token-kubeconfig"
+"""The config whose Secret has the bundle in it: the one of before stays."""
 
 
 class Play:
@@ -134,6 +145,8 @@ class Play:
         self._found: Object = {}
         self.keys: dict[str, str] = {}
         """Uids of the Secrets that were generated, by name."""
+        self.rotated: dict[str, str] = {}
+        """Of those, what is rotated in two steps."""
         self.was_killed = False
         """Whether the moment has come for the last gardenlet."""
 
@@ -144,6 +157,8 @@ class Play:
             self._uid = uid(self.place.shoot(self.name))
         elif step is Step.DELETE:
             self.place.delete(self.name)
+        elif step in _OPERATIONS:
+            self.place.change(self.name, {"metadata": {"annotations": {keys.OPERATION: _OPERATIONS[step]}}})
         else:
             self.place.change(self.name, {"spec": _SPECS[step]})
 
@@ -274,31 +289,39 @@ class Play:
         found = _listed(self.place.cluster.api, SECRETS, self.technical_id)
         return [each for each in found if labels(each).get("managed-by") == "secrets-manager"]
 
-    def check_keys(self) -> None:
-        """There is one of each, and those of before are as they were."""
+    def check_keys(self, step: Step) -> None:
+        """There is one of each, or two while it is rotated, and those of before are as they were."""
         made = self.generated()
         counts = Counter(labels(each)["name"] for each in made)
-        assert {name: count for name, count in counts.items() if count > 1} == {}
+        two = {Step.ROTATE: {*_ROTATED, _FOLLOWS}, Step.COMPLETE: {_FOLLOWS}}.get(step, set())
+        assert {name: count for name, count in counts.items() if count > 1} == dict.fromkeys(two, 2)
         now = {key(each).name: uid(each) for each in made}
-        assert {name: now.get(name) for name in self.keys} == self.keys
-        self.keys = now
-        authority = next(each for each in made if labels(each)["name"] == "ca")
+        rotated = {key(each).name: uid(each) for each in made if labels(each)["name"] in _ROTATED}
+        match step:
+            case Step.ROTATE:
+                assert {*self.rotated.items()} < {*rotated.items()}
+            case Step.COMPLETE:
+                assert {*rotated.items()} < {*self.rotated.items()}
+            case _:
+                assert {name: now.get(name) for name in self.keys} == self.keys
+        self.keys, self.rotated = now, rotated
+        bundle = next(each for each in made if labels(each)["name"] == "ca-bundle")
         published = _found(self.place.garden.cluster.api, CONFIG_MAPS, f"{self.name}.ca-cluster", self.place.namespace)
         (config_map,) = published
-        assert base64.b64decode(authority["data"]["ca.crt"]).decode() == config_map["data"]["ca.crt"]
+        assert base64.b64decode(bundle["data"]["bundle.crt"]).decode() == config_map["data"]["ca.crt"]
 
 
 _KINDS_OF_GARDEN = (SECRETS, CONFIG_MAPS, INTERNAL_SECRETS, BACKUP_ENTRIES, SHOOT_STATES)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _TRANSIENT = {"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
-_HASH = re.compile(r"-[0-9a-f]{8}\b")
+_HASH = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{5})?\b")
 _REFERENCES = "reference.resources.gardener.cloud/"
 _RANDOM = (
     (r"\b[0-9a-f]{64}\b", "<hash>"),
     (r"\b[0-9a-f]{32}\b", "<hash>"),
-    (r"-[0-9a-f]{8}\b", "-<hash>"),
+    (r"-[0-9a-f]{8}(-[0-9a-f]{5})?\b", "-<hash>"),
     (r'"clusterIPs?":("[^"]*"|\[[^\]]*\])', '"clusterIP":""'),
-    (r'"(checksum-of-[a-z-]+|issued-at-time|valid-until-time)":"[^"]*"', '"":""'),
+    (r'"(checksum-of-[a-z-]+|issued-at-time|last-rotation-initiation-time|valid-until-time)":"[^"]*"', '"":""'),
     (r'"nodePort":\d+', '"nodePort":0'),
     (r"Bearer \w+", "Bearer <token>"),
     (r"\b10\.96\.\d+\.\d+", "<address>"),

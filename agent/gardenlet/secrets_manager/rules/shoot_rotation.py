@@ -10,13 +10,11 @@ from typing import Any
 
 from agent.gardenlet.secrets_manager.rules.configs import Authority, Config, EncryptionKey, RSAKey, StaticTokens
 from agent.gardenlet.secrets_manager.rules.rotation import Old
+from gardener.garden import rotations as of_shoots
 from kube.clock import time_or_none
 from kube.objects import mapping, text
 
-_AUTHORITIES, _KUBECONFIG, _SSH = "certificateAuthorities", "kubeconfig", "sshKeypair"
-_SERVICE_ACCOUNT_KEY, _ENCRYPTION_KEY = "serviceAccountKey", "etcdEncryptionKey"
-_COMPLETING = "Completing"
-_OVER = ("", "Completed")
+_OVER = ("", of_shoots.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,14 @@ class Rotations:
             servers_by_current: names of authorities of which all servers were seen with a certificate of the current.
         """
         rotation = self._of(config)
-        if rotation in ("", _SSH):
+        if rotation in ("", of_shoots.SSH):
             return Old.IN_USE
         match text(mapping(self.status.get(rotation)).get("phase")):
             case phase if phase in _OVER:
                 # Also where a clean-up has not come to its end: trust that was taken away does not come back.
                 return Old.IGNORED
-            case phase if phase == _COMPLETING:
-                is_first = rotation == _AUTHORITIES and config.name not in servers_by_current
+            case phase if phase == of_shoots.COMPLETING:
+                is_first = rotation == of_shoots.AUTHORITIES and config.name not in servers_by_current
                 return Old.VERIFIES if is_first else Old.IGNORED
             case _:
                 return Old.IN_USE
@@ -56,15 +54,15 @@ class Rotations:
         """By which rotation a config changes; empty: by none."""
         match config:
             case Authority():
-                return _AUTHORITIES
+                return of_shoots.AUTHORITIES
             case StaticTokens():
-                return _KUBECONFIG if self.has_static_kubeconfig else _AUTHORITIES
+                return of_shoots.KUBECONFIG if self.has_static_kubeconfig else of_shoots.AUTHORITIES
             case RSAKey(has_bundle=True):
-                return _SERVICE_ACCOUNT_KEY
+                return of_shoots.SERVICE_ACCOUNT_KEY
             case RSAKey():
-                return _SSH
+                return of_shoots.SSH
             case EncryptionKey():
-                return _ENCRYPTION_KEY
+                return of_shoots.ENCRYPTION_KEY
             case _:
                 return ""
 

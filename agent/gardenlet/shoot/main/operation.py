@@ -23,6 +23,7 @@ from config.gardenlet.schema import GardenletConfiguration
 from gardener import keys, operations
 from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.garden import SHOOTS
+from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import workers
 from kube.objects import Key, Object, annotations, is_truthy, key, metadata, spec, text
 from kube.paths import at
@@ -164,6 +165,10 @@ class ShootOperation:
     def skips_waiting(self) -> bool:
         """Whether the user has asked not to wait until what was deployed is ready."""
         return is_truthy(annotations(self.shoot).get(keys.SHOOT_SKIP_READINESS))
+
+    def is_in(self, phase: str, what: str) -> bool:
+        """Whether a rotation is in this phase, see `gardener.garden.rotations`."""
+        return phase_of(self.shoot, what) == phase
 
     def image_of_kubernetes(self, program: str) -> str:
         """Of one of its own programs, in the Shoot's version."""

@@ -24,6 +24,7 @@ from agent.gardenlet.shoot.main.rules import status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.gateways import GatewayError
 from agent.gardenlet.shoot.main.rules.support import unsupported
+from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import operations
 from gardener.difference_reports import DifferenceReport, Place
@@ -65,7 +66,7 @@ class ShootPreviews:
         garden = RecordingClient(of.garden.client)
         shoot = self._begun(shoot, kind, project)
         namespace = text(at(shoot, "status", "technicalID"))
-        keys = await NoNewSecrets.open(seed, namespace, clock=of.seed.clock)
+        keys = await NoNewSecrets.open(seed, namespace, clock=of.seed.clock, asked=rotation_times(shoot))
         operation = self._without_writes(
             await of.operation(shoot, kind, around, made=keys), seed=seed, garden=garden, components=components
         )

@@ -29,7 +29,7 @@ from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, 
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
-from agent.gardenlet.shoot.main.rules import cluster, moving, seed, status
+from agent.gardenlet.shoot.main.rules import cluster, moving, rotation, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.gateways import GatewayError, gateway
 from agent.gardenlet.shoot.main.rules.support import unsupported
@@ -37,6 +37,8 @@ from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
 from agent.gardenlet.shoot.main.tasks import backup
 from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
+from agent.gardenlet.shoot.main.tasks.rotation import settle
+from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
@@ -44,7 +46,7 @@ from gardener import keys, operations
 from gardener.api.garden import SHOOT_STATES, SHOOTS
 from gardener.garden.shoots import last_errors, last_operation, responsible_seed
 from kube.errors import KubeError, refusal_of
-from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, text, uid
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, metadata, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, failure_of, is_conflict
@@ -215,7 +217,16 @@ class Reconciler:
         fields = status.begun(shoot, kind, gardener=self.gardener, technical_id=technical_id, now=self.clock())
         if self.api.has_own_fields:
             fields["observedOperationSequence"] = at(shoot, "operation", "sequence")
-        return await self.statuses.write(shoot, fields)
+        shoot = await self.statuses.write(shoot, fields)
+        return shoot if rotation.asked_of(shoot) is None else await self._without_operation(shoot)
+
+    async def _without_operation(self, shoot: Object) -> Object:
+        """The status says from now on what it has asked for. Raises KubeError."""
+        name, version = key(shoot), metadata(shoot)["resourceVersion"]
+        body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
+        written = await self.garden.client.patch(SHOOTS, name.name, body, namespace=name.namespace)
+        self.shoots.observe(written)
+        return written
 
     async def _unready(self, shoot: Object, around: Surroundings, *, is_new: bool) -> tuple[str, Object | None]:
         """What is missing, empty if nothing, and the Cluster object. Args: is_new: nothing was made of it before."""
@@ -247,11 +258,14 @@ class Reconciler:
     async def _run(self, shoot: Object, kind: str, around: Surroundings) -> None:
         """Raises FlowFailed, FlowCanceled, KubeError, ReconcileError."""
         namespace = text(at(shoot, "status", "technicalID"))
-        made = await SecretsManager.open(self.seed.client, namespace, clock=self.seed.clock)
+        made = await SecretsManager.open(
+            self.seed.client, namespace, clock=self.seed.clock, asked=rotation_times(shoot)
+        )
         operation = await self.operation(shoot, kind, around, made=made)
         await self._run_flow(shoot, kind, self.flows[kind], operation)
         if kind not in _LEAVES:
             await made.clean_up()
+            await settle(operation)
 
     async def operation(
         self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager

@@ -69,10 +69,6 @@ def status(shoot: Object) -> Object:
     return mapping(shoot.get("status"))
 
 
-def rotation_phase(shoot: Object, what: str) -> str:
-    return text(at(status(shoot), "credentials", "rotation", what, "phase"))
-
-
 def encrypted_resources(shoot_spec: Object) -> set[str]:
     """That are to be encrypted beside Secrets."""
     return set(texts(at(shoot_spec, "kubernetes", "kubeAPIServer", "encryptionConfig", "resources")))

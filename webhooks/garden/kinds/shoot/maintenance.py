@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from gardener.conditions import HIBERNATION_POSSIBLE, constraint
 from gardener.garden.cron import Cron, parse_cron
+from gardener.garden.rotations import COMPLETING, ENCRYPTION_KEY, PREPARING, SERVICE_ACCOUNT_KEY
+from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import SUCCEEDED, last_operation, seeds_of
 from gardener.garden.windows import LONGEST, SHORTEST, parse_window
 from gardener.operations import MIGRATE, RESTORE
@@ -16,7 +18,7 @@ from kube.paths import at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import encrypted_resources, is_to_hibernate, rotation_phase, status
+from webhooks.garden.kinds.shoot.fields import encrypted_resources, is_to_hibernate, status
 
 _WINDOW = "spec.maintenance.timeWindow"
 _SCHEDULES = "spec.hibernation.schedules"
@@ -151,9 +153,9 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
             f"'{HIBERNATION_POSSIBLE}' constraint is '{text(possible.get('status'))}': {text(possible.get('message'))}"
         )
         yield Denial(message, path)
-    for what in ("etcdEncryptionKey", "serviceAccountKey"):
-        phase = rotation_phase(write.old, what)
-        if phase in {"Preparing", "Completing"}:
+    for what in (ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY):
+        phase = phase_of(write.old, what)
+        if phase in {PREPARING, COMPLETING}:
             yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
     if encrypted_resources(write.old_spec) != set(texts(status(write.old).get("encryptedResources"))):
         yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")

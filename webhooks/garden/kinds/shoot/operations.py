@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from gardener import error_codes, keys
-from gardener.garden.shoots import last_operation, workers
+from gardener.garden.rotations import ONE_STEP, ROTATES, TWO_STEPS, phase
+from gardener.garden.shoots import has_ssh, last_operation
 from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
 from kube.paths import at
 from kube.validation import FieldError, forbidden, not_supported
@@ -11,20 +12,11 @@ from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.metadata import set_annotation
 from webhooks.garden.common.operations import became_truthy, operation_of, remove_operation
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import is_to_hibernate, rotation_phase, status
+from webhooks.garden.kinds.shoot.fields import is_to_hibernate, status
 
 SSH = "rotate-ssh-keypair"
-_ROTATES = {
-    "credentials": ("certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey"),
-    "ca": ("certificateAuthorities",),
-    "serviceaccount-key": ("serviceAccountKey",),
-    "etcd-encryption-key": ("etcdEncryptionKey",),
-}
-"""What an operation `rotate-<this>-start` or `-complete` is about, as the status calls it."""
-_TWO_STEPS = {f"rotate-{what}-{step}": (what, step) for what in _ROTATES for step in ("start", "complete")}
-_ONE_STEP = (SSH, "rotate-kubeconfig-credentials", "rotate-observability-credentials")
-_ANY_TIME = (keys.OPERATION_RECONCILE, *_TWO_STEPS, *_ONE_STEP)
-_AWAKE = tuple(name for name, (what, _) in _TWO_STEPS.items() if what != "ca")
+_ANY_TIME = (keys.OPERATION_RECONCILE, *TWO_STEPS, *ONE_STEP)
+_AWAKE = tuple(name for name, (what, _) in TWO_STEPS.items() if what != "ca")
 _FORCES = (
     error_codes.CLEANUP_CLUSTER_RESOURCES,
     error_codes.CONFIGURATION_PROBLEM,
@@ -32,11 +24,6 @@ _FORCES = (
     error_codes.INFRA_UNAUTHENTICATED,
     error_codes.INFRA_UNAUTHORIZED,
 )
-
-
-def has_ssh(shoot_spec: Object) -> bool:
-    enabled = at(shoot_spec, "provider", "workersSettings", "sshAccess", "enabled")
-    return bool(workers(shoot_spec)) and enabled is not False
 
 
 def asks(write: Write) -> bool:
@@ -60,7 +47,7 @@ def _operation_asks(write: Write) -> bool:
     if operation == SSH and not has_ssh(write.spec):
         remove_operation(write.new)
         return False
-    return operation in _TWO_STEPS or operation in _ONE_STEP
+    return operation in TWO_STEPS or operation in ONE_STEP
 
 
 # --- which operations are possible
@@ -96,8 +83,8 @@ def _path(annotation: str) -> str:
 def _possible(write: Write, path: str, operation: str) -> Iterator[FieldError]:
     if operation in _AWAKE and (is_to_hibernate(write.spec) or status(write.old).get("hibernated") is True):
         yield forbidden(path, f"operation {operation} is not possible while the Shoot is hibernated or wakes up")
-    what, step = _TWO_STEPS.get(operation, ("", ""))
-    phases = {rotation_phase(write.old, each) for each in _ROTATES.get(what, ())}
+    what, step = TWO_STEPS.get(operation, ("", ""))
+    phases = {phase(write.old, each) for each in ROTATES.get(what, ())}
     if step == "start" and (not _is_settled(write.old) or not phases <= {"", "Completed"}):
         yield forbidden(
             path, f"cannot start {operation}: the Shoot must have been created, and no such rotation may run"

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from gardener.garden.certificates import bundle_errors
+from gardener.garden.rotations import COMPLETED, ENCRYPTION_KEY
+from gardener.garden.rotations import phase as phase_of
 from gardener.garden.versions import Version
 from kube.addresses import parse_cidr
 from kube.names import dns_subdomain_problems
@@ -28,7 +30,6 @@ from webhooks.garden.kinds.shoot.fields import (
     most_pods,
     pools_of,
     project_name,
-    rotation_phase,
     status,
     workers_of,
 )
@@ -261,8 +262,8 @@ def encryption_changes(write: Write) -> Iterator[Finding]:
     if before == now:
         return
     path = f"{_SERVER}.encryptionConfig.resources"
-    phase = rotation_phase(write.old, "etcdEncryptionKey")
-    if phase not in {"", "Completed"}:
+    phase = phase_of(write.old, ENCRYPTION_KEY)
+    if phase not in {"", COMPLETED}:
         yield forbidden(path, f"must not change while the rotation of etcdEncryptionKey is in phase {phase}")
     if before != set(texts(status(write.old).get("encryptedResources"))):
         yield forbidden(path, "must not change while a previous change is being rolled out")

@@ -2,6 +2,7 @@
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows.completion import LAST, completion
 from agent.gardenlet.shoot.main.flows.when import any_of as _any
 from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
 from agent.gardenlet.shoot.main.flows.when import awake as _awake
@@ -22,6 +23,7 @@ from agent.gardenlet.shoot.main.tasks import (
     extensions,
     foundation,
     hibernation,
+    service_accounts,
     shoot_objects,
 )
 
@@ -193,6 +195,12 @@ RECONCILE: Graph[ShootOperation] = Graph(
             unless=_asleep_or_no_waiting,
             retry=ONCE,
         ),
+        Task(
+            "client-authority",
+            "Publishing the authority for client certificates",
+            foundation.client_authority,
+            after=["api-server-ready"],
+        ),
         # --- what applies the rest
         Task(
             "resource-manager",
@@ -224,10 +232,18 @@ RECONCILE: Graph[ShootOperation] = Graph(
             retry=ONCE,
         ),
         Task(
+            "renew-tokens",
+            "Renewing shoot access secrets after creation of new ServiceAccount signing key",
+            service_accounts.renew,
+            after=["api-server-ready", "resource-manager-ready"],
+            unless=_any(_asleep, service_accounts.not_preparing),
+            retry=ONCE,
+        ),
+        Task(
             "access",
             "Deploying Gardener shoot access resources",
             shoot_objects.access,
-            after=["secrets", "resource-manager-ready", "address"],
+            after=["secrets", "resource-manager-ready", "address", "renew-tokens"],
             unless=_asleep,
         ),
         Task(
@@ -260,7 +276,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
             " key",
             encryption.label,
             after=["connection"],
-            unless=_any(_asleep_or_no_waiting, encryption.nothing_changed),
+            unless=_any(_asleep, encryption.nothing_to_write),
             retry=_LONG,
         ),
         Task(
@@ -268,7 +284,23 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "Removing label from resources after modification of encryption config or rotation of ETCD encryption key",
             encryption.remove_label,
             after=["connection", "label-encrypted"],
-            unless=_any(_asleep_or_no_waiting, encryption.nothing_changed),
+            unless=_any(_asleep, encryption.nothing_written),
+            retry=_LONG,
+        ),
+        Task(
+            "new-token-secrets",
+            "Creating new ServiceAccount secrets after creation of new signing key",
+            service_accounts.add_secrets,
+            after=["connection", "controller-manager-ready"],
+            unless=_any(_asleep, service_accounts.not_preparing),
+            retry=_LONG,
+        ),
+        Task(
+            "old-token-secrets",
+            "Deleting old ServiceAccount secrets after rotation of signing key",
+            service_accounts.delete_old_secrets,
+            after=["connection", "controller-manager-ready"],
+            unless=_any(_asleep, service_accounts.not_completing),
             retry=_LONG,
         ),
         Task(
@@ -315,6 +347,9 @@ RECONCILE: Graph[ShootOperation] = Graph(
             unless=_asleep_or_no_waiting,
             retry=ONCE,
         ),
+        *completion(
+            after=["access", "client-authority", "controller-manager-ready", "unlabel-encrypted", "old-token-secrets"]
+        ),
         # --- what is not there yet
         _not_built(
             "trusted-ingress",
@@ -359,6 +394,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
                 "access",
                 "namespaces",
                 "controller-manager",
+                LAST,
                 "stale-extensions",
                 *workers.BEFORE_SLEEP,
             ],

@@ -4,7 +4,7 @@ The spec lists what is to be encrypted beside Secrets, the status what is. In be
 what was removed are written once, so that all of them are stored as the list says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kube.objects import Object, mapping, spec, texts
@@ -13,11 +13,15 @@ from kube.paths import at
 KEY_NAME = "credentials.gardener.cloud/key-name"
 """A label of objects that were written anew: the name of the Secret with the key."""
 MARKS = "credentials.gardener.cloud/"
-"""Begins annotations of the API server's Deployment that say how far a change has got."""
+"""Begins annotations of the API server's Deployment that say how far a change has got, by the Secret of a key."""
+_BY_OTHERS = "true"
+"""As the original marks it, which does not say of which key."""
 POPULATED = f"{MARKS}new-encryption-key-populated"
 """All API servers know the new key."""
 LABELED = f"{MARKS}resources-labeled"
 """All objects were written anew."""
+SNAPSHOTTED = f"{MARKS}etcd-snapshotted"
+"""They are in a backup, too."""
 _ALWAYS = "secrets"
 
 
@@ -39,6 +43,11 @@ class Encrypted:
     def changed(self) -> Sequence[str]:
         """Objects of these are to be written anew."""
         return [*self.added, *self.removed]
+
+
+def is_marked(marks: Mapping[str, str], mark: str, key_name: str) -> bool:
+    """Args: marks: annotations. key_name: of the Secret with the current key."""
+    return marks.get(mark) in {key_name, _BY_OTHERS}
 
 
 def listed(shoot: Object) -> list[str]:

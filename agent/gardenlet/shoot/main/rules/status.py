@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.gardenlet.flow.graph import Snapshot, TaskFailure
+from agent.gardenlet.shoot.main.rules import rotation
 from gardener import conditions, operations
 from gardener.error_codes import NOT_RETRIED
 from gardener.garden.shoots import last_errors, last_operation, responsible_seed
@@ -43,7 +44,7 @@ def begun(shoot: Object, kind: str, *, gardener: Object, technical_id: str, now:
     if _is_new_cycle(shoot, kind, gardener):
         fields["retryCycleStartTime"] = format_time(now)
     if kind not in {MIGRATE, DELETE}:
-        fields["seedName"] = responsible_seed(shoot)
+        fields |= {"seedName": responsible_seed(shoot), **rotation.begun(shoot, now=now)}
     return fields
 
 
@@ -185,6 +186,8 @@ def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, n
     if kind != MIGRATE:
         for name in ("conditions", "constraints"):
             ended[name] = conditions.to_be_checked(mappings(status.get(name)), _HINTED, now=now) or None
+    if kind not in {MIGRATE, DELETE}:
+        ended |= rotation.ended(rolled_out, status, now=now)
     if kind != DELETE:
         ended["seedName"] = spec(shoot).get("seedName") if kind == MIGRATE else responsible_seed(shoot)
     return ended

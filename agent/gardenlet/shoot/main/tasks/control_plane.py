@@ -1,11 +1,12 @@
 """The API server of a Shoot, its controller manager, and its resource manager."""
 
 import base64
+from collections.abc import Mapping
 from datetime import timedelta
 
 from agent.gardenlet.components import kube_apiserver, kube_controller_manager
 from agent.gardenlet.components.control_plane import access_secret_name, controller_managers, least_api_servers
-from agent.gardenlet.components.kube_apiserver import Encryption
+from agent.gardenlet.components.kube_apiserver import Encryption, files
 from agent.gardenlet.components.parts import deployment_unready, made
 from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
@@ -14,29 +15,47 @@ from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import authority_in
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import token_bootstrap
-from agent.gardenlet.shoot.main.rules.encryption import MARKS, POPULATED, encrypted
+from agent.gardenlet.shoot.main.rules.encryption import MARKS, POPULATED, encrypted, is_marked
+from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
 from agent.gardenlet.shoot.main.tasks import foundation
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
+from gardener.garden.rotations import AUTHORITIES, COMPLETING, ENCRYPTION_KEY, PREPARING
 from kube.kubeconfigs import kubeconfig
-from kube.objects import Key, Object, annotations, integer, mapping, mappings, metadata, spec, string_map, text
-from kube.paths import at
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    integer,
+    is_deleting,
+    key,
+    mapping,
+    mappings,
+    metadata,
+    spec,
+    string_map,
+    text,
+)
+from kube.paths import at, mappings_at
 from kube.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     HORIZONTAL_POD_AUTOSCALERS,
     POD_DISRUPTION_BUDGETS,
+    PODS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
 )
+from kube.runtime.client import Selection
 from kube.runtime.controller import ReconcileError, TerminalError
 from kube.runtime.threads import KEYS
 from kube.x509 import make_client
 
 _API_SERVER_SECONDS, _OTHERS_SECONDS, _TOKEN_SECONDS, _GONE_SECONDS = 300.0, 180.0, 120.0, 300.0
+_ENDED_SECONDS = 120.0
 _CERTIFICATE_LIFE = timedelta(minutes=10)
 _KINDS = [
     each.type_meta
@@ -64,8 +83,37 @@ _BOOTSTRAP = f"{access_secret_name(RESOURCE_MANAGER)}-bootstrap"
 
 
 async def api_server(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Raises ReconcileError, NotInTimeError, KubeError."""
     await deploy(operation, kube_apiserver.NAME, await _api_server_objects(operation))
+    if not operation.is_in(PREPARING, ENCRYPTION_KEY):
+        return
+    key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
+    if not is_marked(await _marks(operation), POPULATED, key_name):
+        await api_server_is_rolled_out(operation)
+        await mark_api_server(operation, {POPULATED: key_name})
+        await deploy(operation, kube_apiserver.NAME, await _api_server_objects(operation))
+
+
+async def mark_api_server(operation: ShootOperation, marks: Mapping[str, str | None]) -> None:
+    """With annotations; None: without. Raises KubeError."""
+    body: Object = {"metadata": {"annotations": dict(marks)}}
+    await operation.seed.client.patch(DEPLOYMENTS, kube_apiserver.NAME, body, namespace=operation.technical_id)
+
+
+async def api_server_is_rolled_out(operation: ShootOperation) -> None:
+    """Until none serves as before, whatever the user says of waiting. Raises ReconcileError, NotInTimeError, KubeError.
+
+    One that ends may serve still.
+    """
+    await wait_for_api_server(operation)
+    labels = ",".join(f"{name}={value}" for name, value in kube_apiserver.LABELS.items())
+    await operation.waiting.until_none(
+        PODS,
+        Selection(operation.technical_id, label_selector=labels),
+        seconds=_ENDED_SECONDS,
+        missing=lambda pod: "it has the former configuration" if is_deleting(pod) else "",
+        report=waits_for,
+    )
 
 
 async def _api_server_objects(operation: ShootOperation) -> list[Object]:
@@ -77,22 +125,45 @@ async def _api_server_objects(operation: ShootOperation) -> list[Object]:
 
 
 async def _marks(operation: ShootOperation) -> dict[str, str]:
-    """Annotations that say how far a change of what is encrypted, and with what, has got."""
-    if operation.keys.get(tables.ENCRYPTION_KEY.name).old is None and not encrypted(operation.shoot).changed:
+    """Annotations that say how far a change of what is encrypted, and with what, or a rotation has got."""
+    encrypts_anew = operation.keys.get(tables.ENCRYPTION_KEY.name).old is not None or encrypted(operation.shoot).changed
+    is_completing = operation.is_in(COMPLETING, AUTHORITIES)
+    if not encrypts_anew and not is_completing:
         return {}
     live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
-    return {name: value for name, value in annotations(live or {}).items() if name.startswith(MARKS)}
+    return {
+        name: value
+        for name, value in annotations(live or {}).items()
+        if name.startswith(MARKS) and (is_completing if name == SERVERS_BY_CURRENT else encrypts_anew)
+    }
 
 
 async def _encryption(operation: ShootOperation) -> Encryption:
-    """While a key is rotated, the new one is used once all API servers know it."""
+    """While a key is rotated, the new one is used once all API servers know it, and then for ever.
+
+    An object that was written anew would otherwise be stored with the old key again, and never again with the new one.
+    """
     made, resources = operation.keys.get(tables.ENCRYPTION_KEY.name), encrypted(operation.shoot)
-    keys = kube_apiserver.encryption_keys(
-        encryption_key(made.current),
-        encryption_key(made.old) if made.old else None,
-        encrypts_by_current=POPULATED in await _marks(operation),
-    )
-    return Encryption(keys=keys, resources=resources.resources, removed=resources.removed)
+
+    def by(*, current: bool) -> Encryption:
+        old = encryption_key(made.old) if made.old else None
+        keys = kube_apiserver.encryption_keys(encryption_key(made.current), old, encrypts_by_current=current)
+        return Encryption(keys=keys, resources=resources.resources, removed=resources.removed)
+
+    new = by(current=True)
+    if made.old is None or not operation.is_in(PREPARING, ENCRYPTION_KEY):
+        return new
+    live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
+    is_known = live is None or is_marked(annotations(live), POPULATED, made.current.name)
+    return new if is_known or _reads(live, files.encryption(operation.technical_id, new)) else by(current=False)
+
+
+def _reads(deployment: Object | None, secret: Object) -> bool:
+    names = {at(each, "secret", "secretName") for each in mappings_at(deployment or {}, *_VOLUMES)}
+    return key(secret).name in names
+
+
+_VOLUMES = ("spec", "template", "spec", "volumes")
 
 
 async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values:

@@ -1,10 +1,12 @@
-"""Objects of the Shoot are written anew after other resources are to be encrypted, see `rules.encryption`.
+"""Objects of the Shoot are written anew after other resources, or with another key, are to be encrypted.
+
+See `rules.encryption`.
 
 They get a label, and lose it again: any write has the API server store them as its configuration says. Each kind is
 listed by what does not have the label, so a pass that ended in between goes on where it was.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -12,12 +14,22 @@ from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.rules.encryption import KEY_NAME, LABELED, encrypted, listed
+from agent.gardenlet.shoot.main.rules.encryption import (
+    KEY_NAME,
+    LABELED,
+    POPULATED,
+    SNAPSHOTTED,
+    encrypted,
+    is_marked,
+    listed,
+)
+from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out, mark_api_server
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from gardener.garden.rotations import COMPLETED, COMPLETING, ENCRYPTION_KEY, PREPARING, phase
 from kube.apply.application import for_each
 from kube.errors import Conflict, KubeError, NotFound
-from kube.objects import Object, annotations, is_deleting, key, metadata
-from kube.resources import DEPLOYMENTS, PODS, Resource
+from kube.objects import Object, annotations, key, metadata
+from kube.resources import DEPLOYMENTS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
@@ -26,51 +38,47 @@ from kube.runtime.limiter import TokenBucket
 _WRITES_A_SECOND = 100
 
 
-def nothing_changed(operation: ShootOperation) -> bool:
-    return not encrypted(operation.shoot).changed
+def nothing_to_write(operation: ShootOperation) -> bool:
+    return not encrypted(operation.shoot).changed and not operation.is_in(PREPARING, ENCRYPTION_KEY)
+
+
+def nothing_written(operation: ShootOperation) -> bool:
+    """While a key is rotated, labels stay until the old one goes."""
+    return not encrypted(operation.shoot).changed and not operation.is_in(COMPLETING, ENCRYPTION_KEY)
 
 
 async def label(operation: ShootOperation) -> None:
     """Raises ReconcileError, NoConnectionError, KubeError."""
-    name = kube_apiserver.NAME
+    name, key_name = kube_apiserver.NAME, name_of(operation, tables.ENCRYPTION_KEY.name)
     live = await operation.seed.client.get(DEPLOYMENTS, name, namespace=operation.technical_id)
-    if LABELED in annotations(live):
+    if is_marked(annotations(live), LABELED, key_name):
         return
-    await _demand_rolled_out(operation)
-    key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
+    await api_server_is_rolled_out(operation)
     await _write(operation, f"{KEY_NAME}!={key_name}", key_name)
-    await _mark(operation, "true")
+    await mark_api_server(operation, {LABELED: key_name})
 
 
 async def remove_label(operation: ShootOperation) -> None:
     """And report what is encrypted now. Raises ReconcileError, NoConnectionError, KubeError."""
     await _write(operation, KEY_NAME, None)
-    await _mark(operation, None)
+    await mark_api_server(operation, dict.fromkeys((POPULATED, LABELED, SNAPSHOTTED)))
     now = listed(operation.shoot)
     await operation.statuses.update(operation.shoot, lambda status: {**status, "encryptedResources": now or None})
-
-
-async def _demand_rolled_out(operation: ShootOperation) -> None:
-    """One that ends may serve still, and stores objects as before. Raises ReconcileError, KubeError."""
-    labels = ",".join(f"{name}={value}" for name, value in kube_apiserver.LABELS.items())
-    selection = Selection(namespace=operation.technical_id, label_selector=labels)
-    pods = await operation.seed.client.list(PODS, selection, form=Form.METADATA)
-    if old := [key(each).name for each in pods if is_deleting(each)]:
-        raise ReconcileError(f"Pods {', '.join(sorted(old))} with the former configuration have not ended yet")
-
-
-async def _mark(operation: ShootOperation, value: str | None) -> None:
-    body = {"metadata": {"annotations": {LABELED: value}}}
-    await operation.seed.client.patch(DEPLOYMENTS, kube_apiserver.NAME, body, namespace=operation.technical_id)
 
 
 async def _write(operation: ShootOperation, selector: str, value: str | None) -> None:
     limit = TokenBucket(qps=_WRITES_A_SECOND, burst=_WRITES_A_SECOND)
     async with operation.cluster() as cluster:
-        async for resource in _served(cluster.client, encrypted(operation.shoot).changed):
+        async for resource in _served(cluster.client, _rewritten(operation)):
             waits_for(f"{resource.plural} are written anew")
             async for page in cluster.client.pages(resource, Selection(label_selector=selector), form=Form.METADATA):
                 await for_each(partial(_write_one, cluster.client, resource, limit, value), page)
+
+
+def _rewritten(operation: ShootOperation) -> Sequence[str]:
+    """With another key, all that is encrypted."""
+    found = encrypted(operation.shoot)
+    return found.changed if phase(operation.shoot, ENCRYPTION_KEY) in ("", COMPLETED) else found.resources
 
 
 async def _write_one(client: Client, resource: Resource, limit: TokenBucket, value: str | None, obj: Object) -> None:

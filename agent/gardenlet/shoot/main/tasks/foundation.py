@@ -5,21 +5,26 @@ import random
 from collections.abc import Iterable
 from ipaddress import ip_network
 
-from agent.gardenlet.components import referenced_resources, shoot_namespace, shoot_system
+from agent.gardenlet.components import kube_apiserver, referenced_resources, shoot_namespace, shoot_system
 from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.manager import UseOfOld
 from agent.gardenlet.secrets_manager.rules import persisted, published
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Config
+from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
+from agent.gardenlet.secrets_manager.rules.stored import Stored
 from agent.gardenlet.secrets_manager.tables import LOOPBACK, ControlPlane
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from gardener.api.garden import INTERNAL_SECRETS
+from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from gardener.garden.shoots import references
 from kube.apply.shared_objects import share
 from kube.errors import NotFound
-from kube.objects import Key, Object, key, labels, mapping, metadata, spec, text, uid
+from kube.objects import Key, Object, annotations, key, labels, mapping, metadata, spec, text, uid
 from kube.paths import at, mappings_at
-from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, VOLUME_CLAIMS, VOLUMES, Resource
 from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 
@@ -94,11 +99,18 @@ async def secrets(operation: ShootOperation) -> None:
     """
     if operation.is_restored:
         await _take_over_keys(operation)
-    has_static_kubeconfig = at(spec(operation.shoot), "kubernetes", "enableStaticTokenKubeconfig") is True
+    has_static_kubeconfig = rules.has_static_kubeconfig(operation.shoot)
     rotation = rotations(operation.shoot, has_static_kubeconfig=has_static_kubeconfig)
+    by_current = await servers_by_current(operation)
+
+    def use_of_old(config: Config) -> UseOfOld:
+        def use(current: Stored) -> Old:
+            return rotation.old(config, servers_by_current={config.name} if current.name in by_current else ())
+
+        return use
 
     async def generate(*configs: Config) -> None:
-        await asyncio.gather(*(operation.keys.generate(each, old=rotation.old(each)) for each in configs))
+        await asyncio.gather(*(operation.keys.generate(each, old=use_of_old(each)) for each in configs))
 
     await generate(*tables.authorities_of_a_shoot(has_workers=not operation.is_workerless))
     await generate(
@@ -109,7 +121,15 @@ async def secrets(operation: ShootOperation) -> None:
         *certificates(operation).certificates(),
         *(() if operation.is_workerless else (tables.SSH_KEY,)),
     )
-    await _publish(operation)
+    await publish(operation, *published.certificate_authority(operation.shoot, _bundle(operation)))
+
+
+async def servers_by_current(operation: ShootOperation) -> list[str]:
+    """Names of authorities of which all servers were seen with a certificate of theirs. Raises KubeError."""
+    if not operation.is_in(COMPLETING, AUTHORITIES):
+        return []
+    live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
+    return annotations(live or {}).get(rules.SERVERS_BY_CURRENT, "").split(",")
 
 
 async def _take_over_keys(operation: ShootOperation) -> None:
@@ -130,9 +150,13 @@ async def had_keys(garden: Client, shoot: Key) -> bool:
 
 def ca_bundle(operation: ShootOperation) -> bytes:
     """By which the Shoot's API server is verified."""
+    return _bundle(operation).data[BUNDLE]
+
+
+def _bundle(operation: ShootOperation) -> Stored:
     bundle = operation.keys.get(tables.CA.name).bundle
     assert bundle is not None  # an authority has one
-    return bundle.data[BUNDLE]
+    return bundle
 
 
 def certificates(operation: ShootOperation) -> ControlPlane:
@@ -169,14 +193,15 @@ def _network(operation: ShootOperation, what: str) -> str:
     return found
 
 
-async def _publish(operation: ShootOperation) -> None:
-    """Users find these in the garden; what is as it should be is not written."""
-    bundle = operation.keys.get(tables.CA.name).bundle
-    assert bundle is not None  # an authority has one
-    for each in (
-        *published.certificate_authority(operation.shoot, bundle),
-        published.client_authority(operation.shoot, operation.keys.get(tables.CA_CLIENT.name).current),
-    ):
+async def client_authority(operation: ShootOperation) -> None:
+    """Only now: what it signs is of use to no one before all API servers trust it. Raises KubeError, ReconcileError."""
+    current = operation.keys.get(tables.CA_CLIENT.name).current
+    await publish(operation, published.client_authority(operation.shoot, current))
+
+
+async def publish(operation: ShootOperation, *objects: Object) -> None:
+    """Users find these in the garden; what is as it should be is not written. Raises KubeError, ReconcileError."""
+    for each in objects:
         await _publish_one(operation, _KINDS[text(each.get("kind"))], each)
 
 
@@ -187,12 +212,14 @@ async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Ob
     client, name = operation.garden.client, key(wanted)
     live = await client.find(resource, name.name, namespace=name.namespace)
     if live is None:
-        await client.create(resource, wanted)
+        live = await client.create(resource, wanted)
     elif mapping(live.get("data")) != wanted["data"] or not labels(wanted).items() <= labels(live).items():
         meta = {"uid": uid(live), "labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
         gone = {field: None for field in mapping(live.get("data")) if field not in wanted["data"]}
         body = {"metadata": meta, "data": {**gone, **wanted["data"]}}
-        await client.patch(resource, name.name, body, namespace=name.namespace)
+        live = await client.patch(resource, name.name, body, namespace=name.namespace)
+    if mapping(live.get("data")) != wanted["data"]:
+        raise ReconcileError(f"{resource.kind} {name} was changed while it was written; it is written again")
 
 
 # --- what it refers to

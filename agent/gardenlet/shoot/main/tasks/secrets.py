@@ -2,6 +2,7 @@
 
 import csv
 import io
+from datetime import datetime
 
 from agent.gardenlet.components.kube_apiserver import Key
 from agent.gardenlet.secrets_manager import tables
@@ -10,10 +11,21 @@ from agent.gardenlet.secrets_manager.rules.configs import (
     ENCRYPTION_SECRET,
     STATIC_TOKENS,
 )
+from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.secrets_manager.rules.stored import Stored
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules import rotation
+from gardener.garden.shoots import workers
+from kube.objects import Object, spec
 
 HEALTH_USER = "health-check"
+
+
+def rotation_times(shoot: Object) -> dict[str, datetime]:
+    """When rotations of a Shoot were asked for last, by config."""
+    has_static_kubeconfig = rotation.has_static_kubeconfig(shoot)
+    configs = tables.rotated(has_workers=bool(workers(spec(shoot))), has_static_kubeconfig=has_static_kubeconfig)
+    return rotations(shoot, has_static_kubeconfig=has_static_kubeconfig).asked(configs)
 
 
 def name_of(operation: ShootOperation, config: str) -> str:

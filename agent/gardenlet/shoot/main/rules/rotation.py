@@ -1,0 +1,121 @@
+"""What the status of a Shoot says about rotations of its credentials: when one begins, and when a step has ended. Pure.
+
+All else follows from that: which Secrets there are, and what the old ones are good for. So what an annotation asks for
+is written first, then the annotation is removed. A pass that ended in between finds the phase, and asks for nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from gardener import keys
+from gardener.garden.rotations import (
+    AUTHORITIES,
+    COMPLETED,
+    COMPLETING,
+    ENCRYPTION_KEY,
+    KUBECONFIG,
+    OBSERVABILITY,
+    PREPARED,
+    PREPARING,
+    SERVICE_ACCOUNT_KEY,
+    SSH,
+    Asked,
+    asked,
+    phase,
+)
+from gardener.garden.shoots import has_ssh
+from kube.clock import format_time, time_or_none
+from kube.objects import Object, annotations, mapping, spec
+from kube.paths import at, mapping_at
+
+SERVERS_BY_CURRENT = "credentials.gardener.cloud/servers-by-current-ca"
+"""Annotation of the API server's Deployment while authorities are completed: names of those of which all servers were
+seen with a certificate of theirs. Only then clients stop to trust the old ones."""
+_IN_TWO_STEPS = (AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY)
+_IN_ONE_STEP = (KUBECONFIG, SSH, OBSERVABILITY)
+_OVER = ("", COMPLETED)
+
+
+def has_static_kubeconfig(shoot: Object) -> bool:
+    return at(spec(shoot), "kubernetes", "enableStaticTokenKubeconfig") is True
+
+
+def asked_of(shoot: Object) -> Asked | None:
+    """What its annotation asks for; None: nothing, or no rotation."""
+    return asked(annotations(shoot).get(keys.OPERATION, ""))
+
+
+def begun(shoot: Object, *, now: datetime) -> Object:
+    """Fields of the status once what is asked for has begun. What is under way is not begun again."""
+    wanted = asked_of(shoot)
+    if wanted is None:
+        return {}
+    found = _rotations(mapping(shoot.get("status")))
+    for what in wanted.starts:
+        if phase(shoot, what) in _OVER:
+            before = mapping(found.get(what)).get("lastCompletionTime")
+            kept = {"lastCompletionTime": before} if before else {}
+            found[what] = {"phase": PREPARING, "lastInitiationTime": format_time(now), **kept}
+    for what in wanted.completes:
+        if phase(shoot, what) == PREPARED:
+            triggered = {"phase": COMPLETING, "lastCompletionTriggeredTime": format_time(now)}
+            found[what] = {**mapping(found[what]), **triggered}
+    for what in _possible(shoot, wanted.renews):
+        if not _is_under_way(mapping(found.get(what))):
+            found[what] = {**mapping(found.get(what)), "lastInitiationTime": format_time(now)}
+    return _fields(shoot, found)
+
+
+def ended(shoot: Object, status: Object, *, now: datetime) -> Object:
+    """Fields of the status once an operation has succeeded.
+
+    Args:
+        shoot: as it was when the operation began: what has begun since is not done.
+        status: as it is.
+        now: the time.
+    """
+    found, said = _rotations(status), format_time(now)
+    for what in _IN_TWO_STEPS:
+        own = mapping(found.get(what))
+        if not own or own.get("phase") != phase(shoot, what):
+            continue
+        match own["phase"]:
+            case "Preparing":
+                found[what] = {**own, "phase": PREPARED, "lastInitiationFinishedTime": said}
+            case "Completing":
+                left_out = {"lastInitiationFinishedTime", "lastCompletionTriggeredTime"}
+                kept = {name: value for name, value in own.items() if name not in left_out}
+                found[what] = {**kept, "phase": COMPLETED, "lastCompletionTime": said}
+    for what in _IN_ONE_STEP:
+        own = mapping(found.get(what))
+        has_begun = own.get("lastInitiationTime") == mapping_at(shoot, *_PATH, what).get("lastInitiationTime")
+        if own and has_begun and _is_under_way(own):
+            found[what] = {**own, "lastCompletionTime": said}
+    possible = {*_IN_TWO_STEPS, *_possible(shoot, _IN_ONE_STEP)}
+    return _fields({"status": status}, {what: each for what, each in found.items() if what in possible})
+
+
+def _possible(shoot: Object, whats: Iterable[str]) -> list[str]:
+    """That the Shoot has."""
+    absent = {KUBECONFIG: not has_static_kubeconfig(shoot), SSH: not has_ssh(spec(shoot))}
+    return [what for what in whats if not absent.get(what)]
+
+
+def _is_under_way(rotation: Mapping[str, Any]) -> bool:
+    """Of what has one step."""
+    initiated, completed = (time_or_none(rotation.get(f"last{name}Time")) for name in ("Initiation", "Completion"))
+    return initiated is not None and (completed is None or completed < initiated)
+
+
+_PATH = ("status", "credentials", "rotation")
+
+
+def _rotations(status: Object) -> dict[str, Any]:
+    return dict(mapping_at(status, *_PATH[1:]))
+
+
+def _fields(shoot: Object, rotation: Object) -> Object:
+    if rotation == mapping_at(shoot, *_PATH):
+        return {}
+    return {"credentials": {**mapping_at(shoot, *_PATH[:-1]), "rotation": rotation or None}}

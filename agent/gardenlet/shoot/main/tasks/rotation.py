@@ -1,0 +1,95 @@
+"""Authorities are completed in two steps: clients stop to trust the old ones only once that is of no use to any server.
+
+    servers    have certificates of the current authorities, and run with them; clients trust both
+    seen       that is so: the API server's Deployment is marked, so that a pass that ends is gone on with from here
+    clients    trust the current authorities alone
+
+Nothing that has to reach a server in between trusts less than before: neither backups, nor what is asked of etcd.
+"""
+
+import asyncio
+
+from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager
+from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
+from agent.gardenlet.extension_objects.kinds import ETCD
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
+from agent.gardenlet.shoot.main.tasks import control_plane, foundation, shoot_objects
+from agent.gardenlet.shoot.main.tasks.etcd import deploy as deploy_etcds
+from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from gardener.api.druid import ETCDS
+from gardener.garden.rotations import AUTHORITIES, COMPLETING
+from kube.objects import Key, Object, integer, spec
+from kube.resources import DEPLOYMENTS, Resource
+
+
+def no_completion(operation: ShootOperation) -> bool:
+    return not operation.is_in(COMPLETING, AUTHORITIES)
+
+
+async def see_servers(operation: ShootOperation) -> None:
+    """All that run have been rolled out, whatever the user says of waiting. What sleeps will start with what is there.
+
+    Raises: NotInTimeError, ExtensionError, KubeError.
+    """
+    await asyncio.gather(_see_etcds(operation), _see_deployments(operation))
+    authorities = tables.authorities_of_a_shoot(has_workers=not operation.is_workerless)
+    names = ",".join(name_of(operation, each.name) for each in authorities)
+    await control_plane.mark_api_server(operation, {SERVERS_BY_CURRENT: names})
+
+
+async def _see_etcds(operation: ShootOperation) -> None:
+    for role in etcd.ROLES:
+        name = etcd.name(role)
+        if await _runs(operation, ETCDS, name):
+            await operation.until_answered(ETCD, Key(operation.technical_id, name))
+
+
+async def _see_deployments(operation: ShootOperation) -> None:
+    if await _runs(operation, DEPLOYMENTS, kube_apiserver.NAME):
+        await control_plane.api_server_is_rolled_out(operation)
+    if await _runs(operation, DEPLOYMENTS, RESOURCE_MANAGER):
+        await control_plane.wait_for_resource_manager(operation)
+    if await _runs(operation, DEPLOYMENTS, kube_controller_manager.NAME):
+        await control_plane.wait_for_controller_manager(operation)
+
+
+async def _runs(operation: ShootOperation, resource: Resource, name: str) -> bool:
+    live: Object | None = await operation.seed.client.find(resource, name, namespace=operation.technical_id)
+    return live is not None and integer(spec(live).get("replicas")) > 0
+
+
+async def trust_current(operation: ShootOperation) -> None:
+    """Bundles have the current authorities alone. Raises SecretsError, ReconcileError, KubeError."""
+    operation.keys.begin_anew()
+    await foundation.secrets(operation)
+    await foundation.client_authority(operation)
+
+
+async def etcds(operation: ShootOperation) -> None:
+    """Raises ReconcileError, ExtensionError, KubeError."""
+    await deploy_etcds(operation)
+    await _see_etcds(operation)
+
+
+async def api_server(operation: ShootOperation) -> None:
+    """Raises ReconcileError, NotInTimeError, KubeError."""
+    await control_plane.api_server(operation)
+    if await _runs(operation, DEPLOYMENTS, kube_apiserver.NAME):
+        await control_plane.api_server_is_rolled_out(operation)
+
+
+async def others(operation: ShootOperation) -> None:
+    """Raises ReconcileError, NotInTimeError, KubeError."""
+    await control_plane.deploy_resource_manager(operation)
+    await control_plane.controller_manager(operation)
+    if not operation.is_asleep:
+        await shoot_objects.access(operation)
+    await _see_deployments(operation)
+
+
+async def settle(operation: ShootOperation) -> None:
+    """When the old ones are gone, too. Raises KubeError."""
+    if not no_completion(operation):
+        await control_plane.mark_api_server(operation, {SERVERS_BY_CURRENT: None})

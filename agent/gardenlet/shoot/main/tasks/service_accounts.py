@@ -1,0 +1,146 @@
+"""Tokens of ServiceAccounts while the key that signs them is rotated.
+
+Those of components in the seed are requested anew as soon as the new key signs. Those in Secrets that ServiceAccounts
+list get others beside them, and go when the rotation is completed: what users have made meanwhile is signed by the new
+key, and stays.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import datetime
+
+from agent.gardenlet.components.control_plane import CLASS_SHOOT
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.labels import checksum_of_authority
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules.encryption import KEY_NAME
+from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out
+from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from gardener import keys
+from gardener.garden.rotations import COMPLETING, PREPARING, SERVICE_ACCOUNT_KEY
+from kube.clock import time_or_none
+from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.objects import Key, Object, annotations, key, labels, mappings, metadata, text, uid
+from kube.paths import at
+from kube.resources import SECRETS, SERVICE_ACCOUNTS
+from kube.runtime.client import Client, Form, Selection
+from kube.runtime.controller import ReconcileError
+
+_TOKEN = "kubernetes.io/service-account-token"
+_ACCOUNT = "kubernetes.io/service-account.name"
+_REQUESTS = f"{keys.PURPOSE}={keys.PURPOSE_TOKEN_REQUESTOR},{keys.CLASS}={CLASS_SHOOT}"
+_RENEWED_SECONDS = 120.0
+
+
+def not_preparing(operation: ShootOperation) -> bool:
+    return not operation.is_in(PREPARING, SERVICE_ACCOUNT_KEY)
+
+
+def not_completing(operation: ShootOperation) -> bool:
+    return not operation.is_in(COMPLETING, SERVICE_ACCOUNT_KEY)
+
+
+# --- of components in the seed
+
+
+async def renew(operation: ShootOperation) -> None:
+    """Return when all have been requested anew. Raises ReconcileError, NotInTimeError, KubeError."""
+    await api_server_is_rolled_out(operation)
+    client, namespace = operation.seed.client, operation.technical_id
+    requests = await client.list(SECRETS, Selection(namespace, label_selector=_REQUESTS), form=Form.METADATA)
+    for each in requests:
+        meta = {"uid": uid(each), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}
+        with suppress(NotFound, Conflict):
+            await client.patch(SECRETS, key(each).name, {"metadata": meta}, namespace=namespace)
+    for each in requests:
+        name = Key(namespace, key(each).name)
+        await operation.waiting.until_ready(
+            SECRETS, name, _not_renewed, seconds=_RENEWED_SECONDS, report=waits_for, or_gone=True
+        )
+
+
+def _not_renewed(secret: Object | None) -> str:
+    is_renewed = secret is None or keys.TOKEN_RENEW_TIMESTAMP in annotations(secret)
+    return "" if is_renewed else "its token was not requested anew yet"
+
+
+# --- in Secrets of the Shoot
+
+
+async def add_secrets(operation: ShootOperation) -> None:
+    """For ServiceAccounts that list some. Raises ReconcileError, NoConnectionError, KubeError."""
+    key_name = name_of(operation, tables.SERVICE_ACCOUNT_KEY.name)
+    digest = checksum_of_authority(operation.keys.get(tables.SERVICE_ACCOUNT_KEY.name).current.data)[:6]
+    async with operation.cluster() as cluster:
+        async for account in _accounts(cluster.client, f"{KEY_NAME}!={key_name}"):
+            if not mappings(account.get("secrets")):
+                continue
+            secret = _token_secret(account, f"{key(account).name}-token-{digest}", key_name)
+            with suppress(AlreadyExists):
+                await cluster.client.create(SECRETS, secret)
+            others = [each for each in mappings(account.get("secrets")) if each.get("name") != key(secret).name]
+            listed = [{"name": key(secret).name}, *others]
+            await _write(cluster.client, account, {"labels": {KEY_NAME: key_name}}, listed)
+
+
+def _token_secret(account: Object, name: str, key_name: str) -> Object:
+    meta = {
+        "name": name,
+        "namespace": key(account).namespace,
+        "annotations": {_ACCOUNT: key(account).name},
+        "labels": {KEY_NAME: key_name},
+    }
+    return {**SECRETS.type_meta, "metadata": meta, "type": _TOKEN}
+
+
+async def delete_old_secrets(operation: ShootOperation) -> None:
+    """Raises ReconcileError, NoConnectionError, KubeError."""
+    before = time_or_none(
+        at(operation.shoot, "status", "credentials", "rotation", SERVICE_ACCOUNT_KEY, "lastInitiationFinishedTime")
+    )
+    if before is None:
+        raise ReconcileError(
+            f"status.credentials.rotation.{SERVICE_ACCOUNT_KEY}.lastInitiationFinishedTime of the Shoot is not set: it"
+            " is not known which Secrets with tokens are old; set it to the time when the rotation was prepared"
+        )
+    key_name = name_of(operation, tables.SERVICE_ACCOUNT_KEY.name)
+    async with operation.cluster() as cluster:
+        async for account in _accounts(cluster.client, KEY_NAME):
+            kept = list[Object]()
+            for each in mappings(account.get("secrets")):
+                name = text(each.get("name"))
+                if not await _delete_old(cluster.client, account, name, before=before, key_name=key_name):
+                    kept.append(each)
+            await _write(cluster.client, account, {"labels": {KEY_NAME: None}}, kept)
+
+
+async def _delete_old(client: Client, account: Object, name: str, *, before: datetime, key_name: str) -> bool:
+    """Whether the Secret was old, or is gone."""
+    namespace = key(account).namespace
+    secret = await client.find(SECRETS, name, namespace=namespace)
+    if secret is None:
+        return True
+    created = time_or_none(metadata(secret).get("creationTimestamp"))
+    is_of_account = secret.get("type") == _TOKEN and annotations(secret).get(_ACCOUNT) == key(account).name
+    if not is_of_account or labels(secret).get(KEY_NAME) == key_name or created is None or created >= before:
+        return False
+    with suppress(NotFound):
+        await client.delete(SECRETS, name, namespace=namespace, uid=uid(secret))
+    return True
+
+
+async def _accounts(client: Client, selector: str) -> AsyncIterator[Object]:
+    async for page in client.pages(SERVICE_ACCOUNTS, Selection(label_selector=selector)):
+        for each in page:
+            yield each
+
+
+async def _write(client: Client, account: Object, meta: Object, secrets: list[Object]) -> None:
+    """Raises Conflict: somebody has changed it meanwhile; another attempt sees what is there."""
+    name = key(account)
+    body: Object = {"metadata": {**meta, "resourceVersion": metadata(account)["resourceVersion"]}}
+    if secrets != mappings(account.get("secrets")):
+        body["secrets"] = secrets or None
+    with suppress(NotFound):
+        await client.patch(SERVICE_ACCOUNTS, name.name, body, namespace=name.namespace)

@@ -1,0 +1,155 @@
+"""Phases of rotations in the status of a Shoot."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.rotation import Old
+from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
+from agent.gardenlet.shoot.main.rules import rotation
+from agent.gardenlet.shoot.main.rules.encryption import LABELED, is_marked
+from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
+from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, OBSERVABILITY, SERVICE_ACCOUNT_KEY, SSH
+from kube.objects import Object
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SAID = "2026-01-02T03:04:05Z"
+EARLIER = "2026-01-01T00:00:00Z"
+
+
+def shoot(operation: str = "", *, workers: bool = False, **of_rotation: Any) -> Object:
+    pools = [{"name": "a"}] if workers else []
+    return {
+        "metadata": {"annotations": {"gardener.cloud/operation": operation} if operation else {}},
+        "spec": {"provider": {"workers": pools}},
+        "status": {"credentials": {"rotation": of_rotation}} if of_rotation else {},
+    }
+
+
+def begun(shoot: Object) -> Object:
+    fields = rotation.begun(shoot, now=NOW)
+    found: Object = fields["credentials"]["rotation"] if fields else {}
+    return found
+
+
+def ended(shoot: Object, status: Object | None = None) -> Object:
+    fields = rotation.ended(shoot, shoot["status"] if status is None else status, now=NOW)
+    found: Object = fields["credentials"]["rotation"] if fields else {}
+    return found
+
+
+PREPARING = {"phase": "Preparing", "lastInitiationTime": SAID}
+PREPARED = {"phase": "Prepared", "lastInitiationTime": EARLIER, "lastInitiationFinishedTime": EARLIER}
+COMPLETING = {**PREPARED, "phase": "Completing", "lastCompletionTriggeredTime": SAID}
+COMPLETED = {"phase": "Completed", "lastInitiationTime": EARLIER, "lastCompletionTime": EARLIER}
+
+
+@pytest.mark.parametrize(
+    ("operation", "before", "after"),
+    [
+        ("rotate-ca-start", {}, {AUTHORITIES: PREPARING}),
+        ("rotate-serviceaccount-key-start", {}, {SERVICE_ACCOUNT_KEY: PREPARING}),
+        (
+            "rotate-etcd-encryption-key-start",
+            {ENCRYPTION_KEY: COMPLETED},
+            {ENCRYPTION_KEY: {**PREPARING, "lastCompletionTime": EARLIER}},
+        ),
+        ("rotate-ca-complete", {AUTHORITIES: PREPARED}, {AUTHORITIES: COMPLETING}),
+        (
+            "rotate-credentials-start",
+            {},
+            {
+                **dict.fromkeys((AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY), PREPARING),
+                OBSERVABILITY: {"lastInitiationTime": SAID},
+            },
+        ),
+        ("reconcile", {}, {}),
+        ("", {}, {}),
+    ],
+)
+def test_what_is_asked_for_begins(operation: str, before: Object, after: Object) -> None:
+    assert begun(shoot(operation, **before)) == after
+
+
+@pytest.mark.parametrize(
+    ("operation", "before"),
+    [
+        ("rotate-ca-start", {AUTHORITIES: PREPARING}),
+        ("rotate-ca-start", {AUTHORITIES: PREPARED}),
+        ("rotate-ca-start", {AUTHORITIES: {**PREPARED, "phase": "WaitingForWorkersRollout"}}),
+        ("rotate-ca-complete", {AUTHORITIES: COMPLETING}),
+        ("rotate-ca-complete", {AUTHORITIES: PREPARING}),
+        ("rotate-ca-complete", {AUTHORITIES: {**PREPARED, "phase": "WaitingForWorkersRollout"}}),
+        ("rotate-ca-complete", {}),
+        ("rotate-observability-credentials", {OBSERVABILITY: {"lastInitiationTime": EARLIER}}),
+    ],
+)
+def test_an_annotation_that_a_process_has_left_asks_for_nothing_again(operation: str, before: Object) -> None:
+    assert begun(shoot(operation, **before)) == {}
+
+
+def test_nodes_alone_have_key_pairs() -> None:
+    operation = "rotate-ssh-keypair"
+    assert begun(shoot(operation)) == {}
+    assert begun(shoot(operation, workers=True)) == {SSH: {"lastInitiationTime": SAID}}
+
+
+def test_a_step_ends_with_an_operation_that_succeeds() -> None:
+    preparing = {"phase": "Preparing", "lastInitiationTime": EARLIER}
+    assert ended(shoot(**{AUTHORITIES: preparing, SERVICE_ACCOUNT_KEY: COMPLETING, ENCRYPTION_KEY: PREPARED})) == {
+        AUTHORITIES: {**preparing, "phase": "Prepared", "lastInitiationFinishedTime": SAID},
+        SERVICE_ACCOUNT_KEY: {"phase": "Completed", "lastInitiationTime": EARLIER, "lastCompletionTime": SAID},
+        ENCRYPTION_KEY: PREPARED,
+    }
+
+
+def test_what_has_begun_since_does_not_end() -> None:
+    before, now = shoot(**{AUTHORITIES: PREPARED}), shoot(**{AUTHORITIES: COMPLETING})["status"]
+    assert ended(before, now) == {}
+    before, now = shoot(), shoot(**{OBSERVABILITY: {"lastInitiationTime": SAID}})["status"]
+    assert ended(before, now) == {}
+
+
+def test_what_has_one_step_is_complete_once() -> None:
+    initiated = {"lastInitiationTime": EARLIER}
+    completed = ended(shoot(**{OBSERVABILITY: initiated}))
+    assert completed == {OBSERVABILITY: {**initiated, "lastCompletionTime": SAID}}
+    assert ended(shoot(**completed)) == {}
+    assert begun(shoot("rotate-observability-credentials", **completed)) == {
+        OBSERVABILITY: {"lastInitiationTime": SAID, "lastCompletionTime": SAID}
+    }
+
+
+def test_what_the_shoot_has_no_more_is_left_out() -> None:
+    assert ended(shoot(**{SSH: COMPLETED, AUTHORITIES: COMPLETED})) == {AUTHORITIES: COMPLETED}
+    assert ended(shoot(workers=True, **{SSH: COMPLETED})) == {}
+
+
+def test_times_of_rotations_are_those_of_their_start() -> None:
+    initiated = {"phase": "Prepared", "lastInitiationTime": SAID}
+    times = rotation_times(shoot(**{AUTHORITIES: initiated}))
+    assert times == dict.fromkeys(
+        ("ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "kube-apiserver-static-token"), NOW
+    )
+    assert rotation_times(shoot(**{ENCRYPTION_KEY: initiated})) == {"kube-apiserver-etcd-encryption-key": NOW}
+    assert "ca-kubelet" in rotation_times(shoot(workers=True, **{AUTHORITIES: initiated}))
+
+
+@pytest.mark.parametrize("phase", ["PreparingWithoutWorkersRollout", "WaitingForWorkersRollout", "Preparing", "New"])
+def test_what_is_old_is_in_use_until_the_rotation_is_completed(phase: str) -> None:
+    found = rotations(shoot(**{AUTHORITIES: {"phase": phase}}), has_static_kubeconfig=False)
+    assert found.old(tables.CA) is Old.IN_USE
+
+
+def test_trust_shrinks_after_the_servers_were_seen_authority_by_authority() -> None:
+    found = rotations(shoot(**{AUTHORITIES: COMPLETING}), has_static_kubeconfig=False)
+    assert found.old(tables.CA) is Old.VERIFIES
+    assert found.old(tables.CA, servers_by_current=["ca"]) is Old.IGNORED
+    assert found.old(tables.CA_ETCD, servers_by_current=["ca"]) is Old.VERIFIES
+
+
+@pytest.mark.parametrize(("value", "expected"), [("key-2", True), ("true", True), ("key-1", False), ("", False)])
+def test_a_mark_of_another_key_says_nothing(value: str, expected: bool) -> None:
+    assert is_marked({LABELED: value}, LABELED, "key-2") is expected
