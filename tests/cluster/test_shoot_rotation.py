@@ -160,6 +160,7 @@ def test_all_credentials_are_rotated_and_no_client_loses_its_access(meadow: Mead
         prepared = rotate(meadow, "rotate-credentials-start", "Prepared", *_IN_TWO_STEPS)
         assert all(prepared[each]["lastInitiationFinishedTime"] for each in _IN_TWO_STEPS)
         assert authorities(meadow) == 2
+        assert marks(meadow) == {"new-encryption-key-populated", "resources-labeled", "etcd-snapshotted"}
         assert {config: len(made(meadow, config)) for config in before} == {
             "ca": 2,
             "etcd-client": 1,

@@ -19,7 +19,7 @@ MAIN, EVENTS = "main", "events"
 ROLES = (MAIN, EVENTS)
 BACKUP_SECRET = "etcd-backup"
 """With the credentials for the bucket; an extension makes it."""
-_CLIENT, _SERVER, _BACKUP = 2379, 2380, 8080
+_CLIENT, _SERVER, BACKUP_PORT = 2379, 2380, 8080
 _REACHES = (
     TO_DNS,
     f"{keys.TO_NETWORKS_PREFIX}private-networks",
@@ -27,7 +27,7 @@ _REACHES = (
     TO_RUNTIME_API_SERVER,
 )
 _SERVICE_ANNOTATIONS = {
-    ALL_SCRAPE_TARGETS: allowed_ports(_CLIENT, _BACKUP),
+    ALL_SCRAPE_TARGETS: allowed_ports(_CLIENT, BACKUP_PORT),
     keys.NAMESPACE_SELECTORS: f"[{FROM_GARDEN}]",
     keys.NAMESPACE_ALIAS: "all-shoots",
 }
@@ -136,7 +136,7 @@ def _server(values: Values, role: _Role) -> Object:
 
 
 def _backup(values: Values, role: _Role) -> Iterator[tuple[str, object]]:
-    yield "port", _BACKUP
+    yield "port", BACKUP_PORT
     yield "tls", _tls(values.certificates, values.namespace)
     yield "resources", {"requests": {"cpu": role.backup_cpu, "memory": role.backup_memory}}
     yield "compression", {"enabled": True, "policy": "gzip"}

@@ -1,5 +1,6 @@
 """Phases of rotations in the status of a Shoot."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ SAID = "2026-01-02T03:04:05Z"
 EARLIER = "2026-01-01T00:00:00Z"
 
 
-def shoot(operation: str = "", *, workers: bool = False, **of_rotation: Any) -> Object:
+def shoot(operation: str = "", of_rotation: Mapping[str, Any] | None = None, *, workers: bool = False) -> Object:
     pools = [{"name": "a"}] if workers else []
     return {
         "metadata": {"annotations": {"gardener.cloud/operation": operation} if operation else {}},
@@ -70,7 +71,7 @@ COMPLETED = {"phase": "Completed", "lastInitiationTime": EARLIER, "lastCompletio
     ],
 )
 def test_what_is_asked_for_begins(operation: str, before: Object, after: Object) -> None:
-    assert begun(shoot(operation, **before)) == after
+    assert begun(shoot(operation, before)) == after
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_what_is_asked_for_begins(operation: str, before: Object, after: Object)
     ],
 )
 def test_an_annotation_that_a_process_has_left_asks_for_nothing_again(operation: str, before: Object) -> None:
-    assert begun(shoot(operation, **before)) == {}
+    assert begun(shoot(operation, before)) == {}
 
 
 def test_nodes_alone_have_key_pairs() -> None:
@@ -98,7 +99,7 @@ def test_nodes_alone_have_key_pairs() -> None:
 
 def test_a_step_ends_with_an_operation_that_succeeds() -> None:
     preparing = {"phase": "Preparing", "lastInitiationTime": EARLIER}
-    assert ended(shoot(**{AUTHORITIES: preparing, SERVICE_ACCOUNT_KEY: COMPLETING, ENCRYPTION_KEY: PREPARED})) == {
+    assert ended(shoot("", {AUTHORITIES: preparing, SERVICE_ACCOUNT_KEY: COMPLETING, ENCRYPTION_KEY: PREPARED})) == {
         AUTHORITIES: {**preparing, "phase": "Prepared", "lastInitiationFinishedTime": SAID},
         SERVICE_ACCOUNT_KEY: {"phase": "Completed", "lastInitiationTime": EARLIER, "lastCompletionTime": SAID},
         ENCRYPTION_KEY: PREPARED,
@@ -106,45 +107,45 @@ def test_a_step_ends_with_an_operation_that_succeeds() -> None:
 
 
 def test_what_has_begun_since_does_not_end() -> None:
-    before, now = shoot(**{AUTHORITIES: PREPARED}), shoot(**{AUTHORITIES: COMPLETING})["status"]
+    before, now = shoot("", {AUTHORITIES: PREPARED}), shoot("", {AUTHORITIES: COMPLETING})["status"]
     assert ended(before, now) == {}
-    before, now = shoot(), shoot(**{OBSERVABILITY: {"lastInitiationTime": SAID}})["status"]
+    before, now = shoot(), shoot("", {OBSERVABILITY: {"lastInitiationTime": SAID}})["status"]
     assert ended(before, now) == {}
 
 
 def test_what_has_one_step_is_complete_once() -> None:
     initiated = {"lastInitiationTime": EARLIER}
-    completed = ended(shoot(**{OBSERVABILITY: initiated}))
+    completed = ended(shoot("", {OBSERVABILITY: initiated}))
     assert completed == {OBSERVABILITY: {**initiated, "lastCompletionTime": SAID}}
-    assert ended(shoot(**completed)) == {}
-    assert begun(shoot("rotate-observability-credentials", **completed)) == {
+    assert ended(shoot("", completed)) == {}
+    assert begun(shoot("rotate-observability-credentials", completed)) == {
         OBSERVABILITY: {"lastInitiationTime": SAID, "lastCompletionTime": SAID}
     }
 
 
 def test_what_the_shoot_has_no_more_is_left_out() -> None:
-    assert ended(shoot(**{SSH: COMPLETED, AUTHORITIES: COMPLETED})) == {AUTHORITIES: COMPLETED}
-    assert ended(shoot(workers=True, **{SSH: COMPLETED})) == {}
+    assert ended(shoot("", {SSH: COMPLETED, AUTHORITIES: COMPLETED})) == {AUTHORITIES: COMPLETED}
+    assert ended(shoot(workers=True, of_rotation={SSH: COMPLETED})) == {}
 
 
 def test_times_of_rotations_are_those_of_their_start() -> None:
     initiated = {"phase": "Prepared", "lastInitiationTime": SAID}
-    times = rotation_times(shoot(**{AUTHORITIES: initiated}))
+    times = rotation_times(shoot("", {AUTHORITIES: initiated}))
     assert times == dict.fromkeys(
         ("ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "kube-apiserver-static-token"), NOW
     )
-    assert rotation_times(shoot(**{ENCRYPTION_KEY: initiated})) == {"kube-apiserver-etcd-encryption-key": NOW}
-    assert "ca-kubelet" in rotation_times(shoot(workers=True, **{AUTHORITIES: initiated}))
+    assert rotation_times(shoot("", {ENCRYPTION_KEY: initiated})) == {"kube-apiserver-etcd-encryption-key": NOW}
+    assert "ca-kubelet" in rotation_times(shoot(workers=True, of_rotation={AUTHORITIES: initiated}))
 
 
 @pytest.mark.parametrize("phase", ["PreparingWithoutWorkersRollout", "WaitingForWorkersRollout", "Preparing", "New"])
 def test_what_is_old_is_in_use_until_the_rotation_is_completed(phase: str) -> None:
-    found = rotations(shoot(**{AUTHORITIES: {"phase": phase}}), has_static_kubeconfig=False)
+    found = rotations(shoot("", {AUTHORITIES: {"phase": phase}}), has_static_kubeconfig=False)
     assert found.old(tables.CA) is Old.IN_USE
 
 
 def test_trust_shrinks_after_the_servers_were_seen_authority_by_authority() -> None:
-    found = rotations(shoot(**{AUTHORITIES: COMPLETING}), has_static_kubeconfig=False)
+    found = rotations(shoot("", {AUTHORITIES: COMPLETING}), has_static_kubeconfig=False)
     assert found.old(tables.CA) is Old.VERIFIES
     assert found.old(tables.CA, servers_by_current=["ca"]) is Old.IGNORED
     assert found.old(tables.CA_ETCD, servers_by_current=["ca"]) is Old.VERIFIES

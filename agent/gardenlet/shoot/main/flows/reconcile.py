@@ -25,6 +25,7 @@ from agent.gardenlet.shoot.main.tasks import (
     hibernation,
     service_accounts,
     shoot_objects,
+    snapshots,
 )
 
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
@@ -280,10 +281,19 @@ RECONCILE: Graph[ShootOperation] = Graph(
             retry=_LONG,
         ),
         Task(
+            "snapshot",
+            "Snapshotting ETCD after modification of encryption config or resources are re-encrypted with new ETCD"
+            " encryption key",
+            snapshots.take,
+            after=["label-encrypted"],
+            unless=_any(_asleep, _no_backup, encryption.nothing_to_write),
+            retry=_LONG,
+        ),
+        Task(
             "unlabel-encrypted",
             "Removing label from resources after modification of encryption config or rotation of ETCD encryption key",
             encryption.remove_label,
-            after=["connection", "label-encrypted"],
+            after=["connection", "label-encrypted", "snapshot"],
             unless=_any(_asleep, encryption.nothing_written),
             retry=_LONG,
         ),
