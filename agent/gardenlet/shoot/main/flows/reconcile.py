@@ -293,7 +293,7 @@ RECONCILE: Graph[ShootOperation] = Graph(
             "unlabel-encrypted",
             "Removing label from resources after modification of encryption config or rotation of ETCD encryption key",
             encryption.remove_label,
-            after=["connection", "label-encrypted", "snapshot"],
+            after=["connection", "label-encrypted", "snapshot", "old-token-secrets"],
             unless=_any(_asleep, encryption.nothing_written),
             retry=_LONG,
         ),

@@ -21,7 +21,7 @@ from gardener import keys
 from gardener.garden.rotations import COMPLETING, PREPARING, SERVICE_ACCOUNT_KEY
 from kube.clock import time_or_none
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Key, Object, annotations, key, labels, mappings, metadata, text, uid
+from kube.objects import Key, Object, annotations, key, mappings, metadata, text, uid
 from kube.paths import at
 from kube.resources import SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.client import Client, Form, Selection
@@ -71,12 +71,11 @@ def _not_renewed(secret: Object | None) -> str:
 async def add_secrets(operation: ShootOperation) -> None:
     """For ServiceAccounts that list some. Raises ReconcileError, NoConnectionError, KubeError."""
     key_name = name_of(operation, tables.SERVICE_ACCOUNT_KEY.name)
-    digest = checksum_of_authority(operation.keys.get(tables.SERVICE_ACCOUNT_KEY.name).current.data)[:6]
     async with operation.cluster() as cluster:
         async for account in _accounts(cluster.client, f"{KEY_NAME}!={key_name}"):
             if not mappings(account.get("secrets")):
                 continue
-            secret = _token_secret(account, f"{key(account).name}-token-{digest}", key_name)
+            secret = _token_secret(account, _name_of_new(operation, account))
             with suppress(AlreadyExists):
                 await cluster.client.create(SECRETS, secret)
             others = [each for each in mappings(account.get("secrets")) if each.get("name") != key(secret).name]
@@ -84,12 +83,17 @@ async def add_secrets(operation: ShootOperation) -> None:
             await _write(cluster.client, account, {"labels": {KEY_NAME: key_name}}, listed)
 
 
-def _token_secret(account: Object, name: str, key_name: str) -> Object:
+def _name_of_new(operation: ShootOperation, account: Object) -> str:
+    """Not a label says which Secret is the new one: it is labeled with the key that encrypts it."""
+    digest = checksum_of_authority(operation.keys.get(tables.SERVICE_ACCOUNT_KEY.name).current.data)[:6]
+    return f"{key(account).name}-token-{digest}"
+
+
+def _token_secret(account: Object, name: str) -> Object:
     meta = {
         "name": name,
         "namespace": key(account).namespace,
         "annotations": {_ACCOUNT: key(account).name},
-        "labels": {KEY_NAME: key_name},
     }
     return {**SECRETS.type_meta, "metadata": meta, "type": _TOKEN}
 
@@ -104,18 +108,18 @@ async def delete_old_secrets(operation: ShootOperation) -> None:
             f"status.credentials.rotation.{SERVICE_ACCOUNT_KEY}.lastInitiationFinishedTime of the Shoot is not set: it"
             " is not known which Secrets with tokens are old; set it to the time when the rotation was prepared"
         )
-    key_name = name_of(operation, tables.SERVICE_ACCOUNT_KEY.name)
     async with operation.cluster() as cluster:
         async for account in _accounts(cluster.client, KEY_NAME):
+            new = _name_of_new(operation, account)
             kept = list[Object]()
             for each in mappings(account.get("secrets")):
                 name = text(each.get("name"))
-                if not await _delete_old(cluster.client, account, name, before=before, key_name=key_name):
+                if name == new or not await _delete_old(cluster.client, account, name, before=before):
                     kept.append(each)
             await _write(cluster.client, account, {"labels": {KEY_NAME: None}}, kept)
 
 
-async def _delete_old(client: Client, account: Object, name: str, *, before: datetime, key_name: str) -> bool:
+async def _delete_old(client: Client, account: Object, name: str, *, before: datetime) -> bool:
     """Whether the Secret was old, or is gone."""
     namespace = key(account).namespace
     secret = await client.find(SECRETS, name, namespace=namespace)
@@ -123,7 +127,7 @@ async def _delete_old(client: Client, account: Object, name: str, *, before: dat
         return True
     created = time_or_none(metadata(secret).get("creationTimestamp"))
     is_of_account = secret.get("type") == _TOKEN and annotations(secret).get(_ACCOUNT) == key(account).name
-    if not is_of_account or labels(secret).get(KEY_NAME) == key_name or created is None or created >= before:
+    if not is_of_account or created is None or created >= before:
         return False
     with suppress(NotFound):
         await client.delete(SECRETS, name, namespace=namespace, uid=uid(secret))
