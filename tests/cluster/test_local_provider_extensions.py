@@ -245,6 +245,7 @@ async def test_state_and_backups_move_with_a_shoot(
         SECRETS, {**SECRETS.type_meta, "metadata": secret, "stringData": {"credential": "c"}, "type": "Opaque"}
     )
     backup = manifest("", entry, region="r", bucketName=f"b-{place}", secretRef=secret)
+    (tmp_path / "buckets" / f"b-{place}").mkdir(parents=True)
     async with provider(cluster, tmp_path):
         first = await objects.wait(await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place)))
         await objects.wait(await objects.deploy(kinds.BACKUP_ENTRY, backup))
