@@ -37,7 +37,7 @@ _INSTALLATIONS = {"controllerinstallations", "controllerregistrations"}
 _CARE = {
     *("backupentries", "containerruntimes", "controlplanes", "extensions", "infrastructures", "networks"),
     *("operatingsystemconfigs", "workers", "clusters", "deployments", "statefulsets", "etcds", "managedresources"),
-    *("pods", "secrets", "shoots"),
+    *("machinedeployments", "machines", "pods", "secrets", "shoots"),
 } | _INSTALLATIONS
 """Beside Leases, which the audit leaves out."""
 EXPECTED: dict[str, tuple[set[str], set[str]]] = {

@@ -132,7 +132,6 @@ KINDS = BUILT_IN | {
 WEBHOOK = "high-availability"
 _CONFIGURATION = "the configuration says what this project's needs, and by its content the file is named"
 _EMPTY = "nothing follows from it: the operator takes what is empty as what is missing"
-_EVICTIONS = "the controller of eviction requirements, which does not run here, writes them again"
 _PACKED = "the same objects, packed otherwise"
 CHANGED: dict[str, dict[str, str]] = {
     "Deployment/gardener-resource-manager": {
@@ -153,7 +152,6 @@ CHANGED: dict[str, dict[str, str]] = {
             "shoot-core-system",
         )
     },
-    **{f"VerticalPodAutoscaler/etcd-{role}": {"updatePolicy/evictionRequirements": _EVICTIONS} for role in ROLES},
     "VerticalPodAutoscaler/gardener-resource-manager-vpa": {
         "resourcePolicy/containerPolicies/0/minAllowed/memory": "what a process of this project uses"
     },

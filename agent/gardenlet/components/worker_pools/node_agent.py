@@ -34,10 +34,7 @@ def objects(namespace: str, configs: Sequence[tuple[Pool, Object]]) -> list[Obje
     secrets = [_secret(pool, config) for pool, config in configs]
     names = [pool.key for pool, _ in configs]
     access = access_secret(NODE_AGENT, namespace, lifetime=_TOKEN_LIFE)
-    target = {
-        "token-requestor.resources.gardener.cloud/target-secret-name": NODE_AGENT,
-        "token-requestor.resources.gardener.cloud/target-secret-namespace": KUBE_SYSTEM,
-    }
+    target = {keys.TARGET_SECRET_NAME: NODE_AGENT, keys.TARGET_SECRET_NAMESPACE: KUBE_SYSTEM}
     access["metadata"]["annotations"] |= target
     return [access, *in_shoot(NAME, [*secrets, *_rights(names)], namespace=namespace)]
 
