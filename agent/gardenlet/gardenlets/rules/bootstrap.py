@@ -5,7 +5,13 @@ from datetime import datetime, timedelta
 
 from agent.gardenlet.bootstrap.rules.certificate import Life
 from gardener.garden.seed_graph import TOKEN_PREFIX
-from gardener.garden.seeds import BOOTSTRAP_ROLE, bootstrap_account, bootstrap_binding, bootstrap_token_id
+from gardener.garden.seeds import (
+    BOOTSTRAP_GROUP,
+    BOOTSTRAP_ROLE,
+    bootstrap_account,
+    bootstrap_binding,
+    bootstrap_token_id,
+)
 from kube.clock import format_time, time_or_none
 from kube.objects import Key, Object, mapping, string_map, text
 from kube.paths import at
@@ -39,6 +45,8 @@ def token_secret(kind: Resource, owner: Key, *, secret: str, now: datetime) -> O
         "expiration": format_time(now + _LIFETIME),
         "usage-bootstrap-authentication": "true",
         "usage-bootstrap-signing": "true",
+        # The garden lets these, and not all that have a bootstrap token, ask for a gardenlet's certificate.
+        "auth-extra-groups": BOOTSTRAP_GROUP,
     }
     encoded = {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
     meta = {"name": token_name(owner), "namespace": TOKEN_NAMESPACE}
