@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.gardenlet.shoot_clusters import ShootClusters
 from config.local_provider.schema import LocalProviderConfiguration
 from kube.runtime.loop import ControlLoop
 from localprovider.extensions.actuators import ACTUATORS, World
@@ -27,14 +26,13 @@ def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
         recorder=base.clusters.recorder("seed"),
         is_shoot=config.seed_is_shoot,
     )
-    shoots = ShootClusters(seed.client, base.clusters, config.seed_client_connection)
 
     async def control_loops() -> Sequence[ControlLoop]:
         workers = config.controllers.concurrent_syncs
         return [
             *(declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS),
             *runner.control_loops(),
-            declare_seeds(seed, runner.pods(), shoots, workers=workers),
+            declare_seeds(seed, runner.pods(), workers=workers),
         ]
 
     controllers = Controllers(base.clusters, config=config, kinds_of=("seed",), compose=control_loops)

@@ -6,7 +6,6 @@ Deployments   API servers of Shoots that start or stop
 
 from functools import partial
 
-from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener.api.extensions import WORKERS
 from kube.objects import Key, Object, key
 from kube.runtime.cache import Change, Store, View, without_managed_fields
@@ -21,9 +20,9 @@ _BY_NAMESPACE = "namespace"
 _WORKERS_VIEW = View(WORKERS, without_managed_fields, indexes=((_BY_NAMESPACE, lambda obj: (key(obj).namespace,)),))
 
 
-def declare(seed: Cluster, pods: Pods, shoots: ShootClusters, *, workers: int) -> ControlLoop:
+def declare(seed: Cluster, pods: Pods, *, workers: int) -> ControlLoop:
     loop = ControlLoop("local-seeds", kind=WORKERS, workers=workers)
-    reconciler = SeedReconciler(client=seed.client, shoots=shoots, pods=pods)
+    reconciler = SeedReconciler(client=seed.client, pods=pods)
 
     def follow() -> None:
         pools = loop.watch(seed.caches, _WORKERS_VIEW, enqueue(when=ASKS))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import structlog
 
-from agent.gardenlet.shoot_clusters import ShootClusters
 from kube.errors import KubeError
 from kube.objects import Key, Object, integer, is_deleting, spec, string_map
 from kube.resources import DEPLOYMENTS, ENDPOINTS, SECRETS
@@ -18,6 +17,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from localprocesses.components import APISERVER
+from localprovider import shoots
 from localprovider.runner.commands import GARDENLET
 from localprovider.runner.pods import Pods, write_private
 from localprovider.seeds import configuration
@@ -31,8 +31,8 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class SeedReconciler:
-    def __init__(self, *, client: Client, shoots: ShootClusters, pods: Pods) -> None:
-        self._client, self._shoots, self._pods = client, shoots, pods
+    def __init__(self, *, client: Client, pods: Pods) -> None:
+        self._client, self._pods = client, pods
         self._workers: Store[Object] | None = None
         self._deployments: Store[Object] | None = None
 
@@ -56,12 +56,12 @@ class SeedReconciler:
         """As long as its API server does not answer, it has what it had."""
         places = self._pods.places
         try:
-            async with self._shoots.use(namespace) as cluster:
-                found = await cluster.client.find(DEPLOYMENTS, GARDENLET, namespace=GARDEN)
+            async with shoots.connected(self._client, namespace) as shoot:
+                found = await shoot.find(DEPLOYMENTS, GARDENLET, namespace=GARDEN)
                 if found is not None and not places.seed(namespace).is_dir():
                     log.info("The Shoot becomes a seed", namespace=namespace)
-                    if await cluster.client.find(ENDPOINTS, "kubernetes", namespace="default") is None:
-                        await cluster.client.create(ENDPOINTS, configuration.API_SERVER)
+                    if await shoot.find(ENDPOINTS, "kubernetes", namespace="default") is None:
+                        await shoot.create(ENDPOINTS, configuration.API_SERVER)
         except (KubeError, ReconcileError):
             return places.seed(namespace).is_dir()
         return found is not None or places.seed(namespace).is_dir()
@@ -100,7 +100,6 @@ class SeedReconciler:
         """With all that it ran. Raises LocalProcessError."""
         for program in (configuration.LOCAL_PROVIDER, configuration.RESOURCE_MANAGER):
             await self._pods.processes.stop(f"{namespace}.seed-{program}")
-        await self._shoots.drop(namespace)
 
 
 def _command(module: str, directory: Path, program: str) -> list[str]:

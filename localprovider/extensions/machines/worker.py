@@ -10,7 +10,8 @@ from kube.objects import Object, annotations, key, labels, mapping, mappings, sp
 from kube.resources import LEASES, NODES, PODS, SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
-from localprovider.extensions.machines import rules, shoots
+from localprovider import shoots
+from localprovider.extensions.machines import rules
 
 _CHECKSUM = "checksum/data-script"
 """An annotation of the Secret that the agents of a pool read."""
