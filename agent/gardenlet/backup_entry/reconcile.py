@@ -162,9 +162,9 @@ class Reconciler:
         left = NOTHING
         if extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
             shoot, namespace = rules.shoot_of(entry), key(entry).namespace
-            state = await self.garden.find(SHOOT_STATES, shoot, namespace=namespace) if shoot else None
+            state = await self.garden.get(SHOOT_STATES, shoot, namespace=namespace) if shoot else {}
             extension = await self.mirror.ask(place, wanted, extension, operation=OPERATION_WAIT_FOR_STATE)
-            left = left_for(state or {}, extension)
+            left = left_for(state, extension)
         await self.mirror.hand_over(extension, left, namespace=rules.technical_id(place.name))
 
     async def _restored(self, entry: Object) -> None:
