@@ -4,11 +4,12 @@ Whether they run follows from the Shoot and from the step of its flow, never fro
 half-way ends, when it is repeated, where the first one would have.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
 from agent.gardenlet.components.parts import made
+from agent.gardenlet.components.workloads import container, container_ports
 from gardener import keys
 from gardener.managed_resource.bundle import managed_resource
 from kube.objects import Object, text
@@ -165,3 +166,46 @@ def runtime_config_argument(apis: Mapping[str, bool]) -> list[str]:
 
 def _switches(values: Mapping[str, Any]) -> str:
     return ",".join(f"{name}={str(on).lower()}" for name, on in sorted(values.items()))
+
+
+def controllers_pod(
+    name: str,
+    image: str,
+    *,
+    cpu: str,
+    memory: str,
+    port: int,
+    arguments: Sequence[str],
+    volumes: Mapping[str, tuple[str, Object]],
+) -> Object:
+    """Of a program of Kubernetes that works for the API server, with `port` for metrics and probes.
+
+    `volumes` are where each is mounted, and what it is; the last one is read-only, the others are by their kind.
+    """
+    mounts: list[Object] = [{"name": each, "mountPath": path} for each, (path, _) in volumes.items()]
+    mounts[-1]["readOnly"] = True
+    probe = {
+        "httpGet": {"path": "/healthz", "port": port, "scheme": "HTTPS"},
+        "initialDelaySeconds": 15,
+        "timeoutSeconds": 15,
+        "periodSeconds": 10,
+        "successThreshold": 1,
+        "failureThreshold": 2,
+    }
+    its_container = container(
+        name,
+        image,
+        cpu=cpu,
+        memory=memory,
+        command=[f"/usr/local/bin/{name}", *arguments],
+        ports=container_ports(metrics=port),
+        livenessProbe=probe,
+        volumeMounts=mounts,
+    )
+    return {
+        "automountServiceAccountToken": False,
+        "priorityClassName": PRIORITY.format(300),
+        "securityContext": dict(NOT_ROOT),
+        "containers": [its_container],
+        "volumes": [{"name": each, **source} for each, (_, source) in volumes.items()],
+    }

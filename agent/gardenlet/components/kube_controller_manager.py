@@ -11,13 +11,12 @@ from agent.gardenlet.components.control_plane import (
     CONTROL_PLANE,
     KUBECONFIG_DIRECTORY,
     KUBECONFIG_FILE,
-    NOT_ROOT,
-    PRIORITY,
     REACHES_SHOOT,
     SEEN_BY_EXTENSIONS,
     Running,
     access_secret,
     access_secret_name,
+    controllers_pod,
     feature_gates_argument,
     in_shoot,
     kubeconfig_volume,
@@ -26,8 +25,6 @@ from agent.gardenlet.components.control_plane import (
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_features, version_of
 from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler, deployment_unready, disruption_budget
 from agent.gardenlet.components.workloads import (
-    container,
-    container_ports,
     deployment,
     port,
     service,
@@ -182,33 +179,9 @@ def _pod(values: Values) -> Object:
         volumes["ca-kubelet"] = f"{_CERTIFICATES}/ca-kubelet", secret_volume(secrets.ca_kubelet, is_private=True)
     kubeconfig = kubeconfig_volume(secrets.generic_token_kubeconfig, access_secret_name(NAME))
     volumes["kubeconfig"] = KUBECONFIG_DIRECTORY, kubeconfig
-    mounts: list[Object] = [{"name": name, "mountPath": path} for name, (path, _) in volumes.items()]
-    mounts[-1]["readOnly"] = True
-    probe = {
-        "httpGet": {"path": "/healthz", "port": _PORT, "scheme": "HTTPS"},
-        "initialDelaySeconds": 15,
-        "timeoutSeconds": 15,
-        "periodSeconds": 10,
-        "successThreshold": 1,
-        "failureThreshold": 2,
-    }
-    its_container = container(
-        NAME,
-        values.image,
-        cpu="100m",
-        memory="128Mi",
-        command=["/usr/local/bin/kube-controller-manager", *arguments(values)],
-        ports=container_ports(metrics=_PORT),
-        livenessProbe=probe,
-        volumeMounts=mounts,
+    return controllers_pod(
+        NAME, values.image, cpu="100m", memory="128Mi", port=_PORT, arguments=arguments(values), volumes=volumes
     )
-    return {
-        "automountServiceAccountToken": False,
-        "priorityClassName": PRIORITY.format(300),
-        "securityContext": dict(NOT_ROOT),
-        "containers": [its_container],
-        "volumes": [{"name": name, **source} for name, (_, source) in volumes.items()],
-    }
 
 
 def arguments(values: Values) -> list[str]:

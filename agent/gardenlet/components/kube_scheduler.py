@@ -12,14 +12,13 @@ from agent.gardenlet.components.control_plane import (
     CONTROL_PLANE,
     KUBECONFIG_DIRECTORY,
     KUBECONFIG_FILE,
-    NOT_ROOT,
-    PRIORITY,
     REACHES_SHOOT,
     SEEN_BY_EXTENSIONS,
     Running,
     access_secret,
     access_secret_name,
     config_map_volume,
+    controllers_pod,
     feature_gates_argument,
     in_shoot,
     kubeconfig_volume,
@@ -28,7 +27,7 @@ from agent.gardenlet.components.control_plane import (
 from agent.gardenlet.components.kubernetes_versions import known_features, version_of
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget, made
-from agent.gardenlet.components.workloads import container, container_ports, deployment, port, service
+from agent.gardenlet.components.workloads import deployment, port, service
 from gardener import keys
 from gardener.references import inject_annotations, make_unique
 from kube.objects import Object, key, mapping
@@ -161,33 +160,9 @@ def _pod(values: Values) -> Object:
             kubeconfig_volume(secrets.generic_token_kubeconfig, access_secret_name(NAME)),
         ),
     }
-    mounts: list[Object] = [{"name": name, "mountPath": path} for name, (path, _) in volumes.items()]
-    mounts[-1]["readOnly"] = True
-    probe = {
-        "httpGet": {"path": "/healthz", "port": _PORT, "scheme": "HTTPS"},
-        "initialDelaySeconds": 15,
-        "timeoutSeconds": 15,
-        "periodSeconds": 10,
-        "successThreshold": 1,
-        "failureThreshold": 2,
-    }
-    its_container = container(
-        NAME,
-        values.image,
-        cpu="23m",
-        memory="64Mi",
-        command=["/usr/local/bin/kube-scheduler", *arguments(values)],
-        ports=container_ports(metrics=_PORT),
-        livenessProbe=probe,
-        volumeMounts=mounts,
+    return controllers_pod(
+        NAME, values.image, cpu="23m", memory="64Mi", port=_PORT, arguments=arguments(values), volumes=volumes
     )
-    return {
-        "automountServiceAccountToken": False,
-        "priorityClassName": PRIORITY.format(300),
-        "securityContext": dict(NOT_ROOT),
-        "containers": [its_container],
-        "volumes": [{"name": name, **source} for name, (_, source) in volumes.items()],
-    }
 
 
 def arguments(values: Values) -> list[str]:
