@@ -111,7 +111,7 @@ class Flags:
 
     def flag_lines(self) -> list[str]:
         """The lines to log at the start, one a flag, by name."""
-        values = {"help": "false"}
+        values = {"help": "false", "check": str(self.check).lower()}
         for declared in dataclasses.fields(self):
             value = getattr(self, declared.name)
             if isinstance(value, str):

@@ -160,9 +160,10 @@ def test_it_becomes_ready_serves_and_stops(cluster: Cluster, namespace: str, man
         agent.wait_for_log("Using cluster id")
         assert agent.stop() == 0
     assert agent.output == ""
-    start, *flags = agent.entries[:8]
+    start, *flags = agent.entries[:9]
     assert (start["msg"], start["version"]) == ("Starting gardener-resource-manager", "v9.8.7")
-    assert [entry["msg"].partition("=")[0] for entry in flags[:6]] == [
+    assert [entry["msg"].partition("=")[0] for entry in flags[:7]] == [
+        "FLAG: --check",
         "FLAG: --config",
         "FLAG: --extra-target-namespace",
         "FLAG: --health-probe-bind-address",
@@ -170,7 +171,7 @@ def test_it_becomes_ready_serves_and_stops(cluster: Cluster, namespace: str, man
         "FLAG: --metrics-bind-address",
         "FLAG: --version",
     ]
-    assert "colour" in flags[6]["msg"]
+    assert "colour" in flags[7]["msg"]
     assert not [entry for entry in agent.entries if entry["level"] == "error"]
 
 

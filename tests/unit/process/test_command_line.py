@@ -104,6 +104,7 @@ def test_a_version_on_the_command_line_overrides_what_is_reported_and_the_progra
 def test_there_is_one_log_line_for_each_flag_in_the_order_of_names() -> None:
     flags = read("--config=c", "--extra-target-namespace=a", "--extra-target-namespace=b", "--metrics-bind-address=:1")
     assert flags.flag_lines() == [
+        "FLAG: --check=false",
         "FLAG: --config=c",
         "FLAG: --extra-target-namespace=[a,b]",
         "FLAG: --health-probe-bind-address=",
