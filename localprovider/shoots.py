@@ -31,12 +31,17 @@ async def is_asleep(seed: Client, namespace: str) -> bool:
     return at(cluster, "spec", "shoot", "spec", "hibernation", "enabled") is True
 
 
+async def kubeconfig(seed: Client, namespace: str) -> bytes:
+    """With a token, which is renewed; empty: there is none yet. Raises KubeError."""
+    secret = await seed.find(SECRETS, _KUBECONFIG, namespace=namespace) or {}
+    return base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
+
+
 @asynccontextmanager
 async def connected(seed: Client, namespace: str) -> AsyncIterator[Client]:
     """Raises ReconcileError: there is no kubeconfig yet; KubeError."""
-    secret = await seed.find(SECRETS, _KUBECONFIG, namespace=namespace) or {}
     try:
-        content = base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
+        content = await kubeconfig(seed, namespace)
         connection = connection_of_kubeconfig(content, origin=f"of Secret {namespace}/{_KUBECONFIG}")
     except (ConfigurationError, ValueError) as error:
         raise ReconcileError(f"the cluster of {namespace} can't be reached yet: {error}") from error

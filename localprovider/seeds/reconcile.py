@@ -3,16 +3,16 @@
 Whether there is one is asked of the Shoot's API server, again and again: this is what kubelets would be for.
 """
 
-import base64
 import json
 import sys
 from pathlib import Path
 
 import structlog
 
+from gardener.garden.domains import NAMESPACE as GARDEN
 from kube.errors import KubeError
-from kube.objects import Key, Object, integer, is_deleting, spec, string_map
-from kube.resources import DEPLOYMENTS, ENDPOINTS, SECRETS
+from kube.objects import Key, Object, integer, is_deleting, spec
+from kube.resources import DEPLOYMENTS, ENDPOINTS
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
@@ -23,9 +23,6 @@ from localprovider.runner.pods import Pods, write_private
 from localprovider.seeds import configuration
 from localprovider.seeds.configuration import HEALTH, METRICS
 
-GARDEN = "garden"
-_KUBECONFIG = "gardener"
-"""Secret with the kubeconfig of the Shoot's gardenlet; its token is renewed."""
 _PERIOD_SECONDS = 5.0
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -67,14 +64,13 @@ class SeedReconciler:
         return found is not None or places.seed(namespace).is_dir()
 
     async def _run(self, namespace: str) -> None:
-        """Raises LocalProcessError, KubeError."""
+        """Raises ReconcileError: there is no kubeconfig; LocalProcessError, KubeError."""
         places = self._pods.places
         directory = places.seed(namespace)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        secret = await self._client.get(SECRETS, _KUBECONFIG, namespace=namespace)
-        kubeconfig, token = configuration.with_token_file(
-            base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
-        )
+        if not (content := await shoots.kubeconfig(self._client, namespace)):
+            raise ReconcileError(f"there is no kubeconfig for the cluster of {namespace}")
+        kubeconfig, token = configuration.with_token_file(content)
         write_private(directory / "token", token)
         write_private(directory / "kubeconfig", kubeconfig)
         running = await self._pods.processes.running()
