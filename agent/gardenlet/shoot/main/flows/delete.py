@@ -4,13 +4,14 @@ The control plane is woken first, since controllers in the cluster have to undo 
 made any more once the namespace goes.
 """
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows.when import Run
 from agent.gardenlet.shoot.main.flows.when import local as _local
 from agent.gardenlet.shoot.main.flows.when import no_clean_up as _no_clean_up
+from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import cleanup as kinds
 from agent.gardenlet.shoot.main.rules.extensions import Stage
@@ -25,14 +26,7 @@ from agent.gardenlet.shoot.main.tasks import (
     shoot_objects,
 )
 
-Run = Callable[[ShootOperation], Awaitable[None]]
-
 _AFTER = (Stage.AFTER_API_SERVER, Stage.AFTER_WORKER)
-
-
-def _wakes(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
-    """A task for the clean-up of the cluster alone."""
-    return Task(its_id, name, run, after=after, unless=_no_clean_up, retry=retry)
 
 
 def _removes(its_id: str, name: str, run: Run, after: list[str]) -> Task[ShootOperation]:

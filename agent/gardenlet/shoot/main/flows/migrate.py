@@ -4,21 +4,11 @@ The control plane is woken first, so that its resource manager lets go of what i
 here before what is taken along was saved in the garden, and read back; etcd goes last.
 """
 
-from collections.abc import Awaitable, Callable
-
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.shoot.main.flows.when import Run
+from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import control_plane, destruction, etcd, exposure, foundation, migration
-
-Run = Callable[[ShootOperation], Awaitable[None]]
-
-
-def _nothing_to_wake(operation: ShootOperation) -> bool:
-    return not operation.cleans_up
-
-
-def _wakes(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
-    return Task(its_id, name, run, after=after, unless=_nothing_to_wake, retry=retry)
 
 
 def _moves(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:

@@ -1,11 +1,12 @@
-"""When tasks of a Shoot are left out."""
+"""When tasks of a Shoot are left out, and such as are for that reason."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
-from agent.gardenlet.flow.graph import Task
+from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.operation import ShootOperation
 
 Leaves = Callable[[ShootOperation], bool]
+Run = Callable[[ShootOperation], Awaitable[None]]
 
 
 def asleep(operation: ShootOperation) -> bool:
@@ -46,6 +47,17 @@ def no_clean_up(operation: ShootOperation) -> bool:
 
 def any_of(*leaves: Leaves) -> Leaves:
     return lambda operation: any(leave(operation) for leave in leaves)
+
+
+def wakes(
+    its_id: str,
+    name: str,
+    run: Callable[[ShootOperation], Awaitable[None]],
+    after: Collection[str],
+    retry: Retry = ONCE,
+) -> Task[ShootOperation]:
+    """A task for the clean-up of the cluster alone."""
+    return Task(its_id, name, run, after=after, unless=no_clean_up, retry=retry)
 
 
 async def _nothing(_: ShootOperation) -> None: ...

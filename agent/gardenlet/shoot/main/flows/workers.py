@@ -1,10 +1,11 @@
 """What the flows of a Shoot have beside, if it has workers: tasks for its provider, its machines, and for pods."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.when import (
     Leaves,
+    Run,
     any_of,
     asleep,
     awake,
@@ -17,7 +18,6 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import extensions, for_workers, infrastructure, workers
 
-Run = Callable[[ShootOperation], Awaitable[None]]
 _SHORT = Retry()
 
 
