@@ -21,14 +21,13 @@ from click.testing import CliRunner
 
 from agent.gardenlet.shoot.main.controller import FLOWS
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, RECONCILE, WAKE, deviations, said_by
-from devcluster.__main__ import main
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.bundle import managed_resource
 from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, TECHNICAL_ID, Meadow
+from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import NotFound, Unreachable
 from kube.objects import Object, metadata
 from kube.paths import at
@@ -109,11 +108,7 @@ class Recorded(Meadow):
 
 @pytest.fixture(scope="module")
 def meadow(devcluster_run: RunClusters) -> Iterator[Recorded]:
-    name = f"life-{os.getpid()}"
-    with Cluster(name=name) as garden:
-        assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
-        seed = Cluster.running(f"{name}.{SEED}")
-        assert seed is not None
+    with garden_with_seed("life") as (garden, seed):
         yield Recorded(garden, seed)
 
 

@@ -5,7 +5,6 @@ this computer a control plane has one process of each program, so for a moment t
 """
 
 import base64
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,14 +12,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from devcluster.__main__ import main
 from devcluster.api import Api
-from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY
 from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, SECONDS, SEED, TECHNICAL_ID, Meadow
+from kit.meadow import NAME, NAMESPACE, SECONDS, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, labels, metadata
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS
@@ -36,11 +33,7 @@ _IN_TWO_STEPS = (AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY)
 
 @pytest.fixture(scope="module")
 def meadow(devcluster_run: RunClusters) -> Iterator[Meadow]:
-    name = f"rotation-{os.getpid()}"
-    with Cluster(name=name) as garden:
-        assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
-        seed = Cluster.running(f"{name}.{SEED}")
-        assert seed is not None
+    with garden_with_seed("rotation") as (garden, seed):
         found = Meadow(garden, seed)
         found.create()
         found.wait("Create")

@@ -4,19 +4,16 @@ A garden, a seed, a gardenlet with the rights of the manifests, and the local pr
 One Shoot goes through all of it, in the order of the tests. Its Nodes and its pods are played by KWOK.
 """
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from devcluster.__main__ import main
-from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
 from gardener.api.kinds import MANAGED_RESOURCES
 from kit.eventually import eventually
-from kit.meadow import PATH, SECONDS, SEED, SHOOT, TECHNICAL_ID, Meadow
+from kit.meadow import PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import Unreachable
 from kube.objects import Object, annotations, condition, key, labels, mapping
 from kube.paths import at
@@ -65,11 +62,7 @@ class Field(Meadow):
 
 @pytest.fixture(scope="module")
 def field(devcluster_run: RunClusters) -> Iterator[Field]:
-    name = f"workers-{os.getpid()}"
-    with Cluster(name=name) as garden:
-        assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
-        seed = Cluster.running(f"{name}.{SEED}")
-        assert seed is not None
+    with garden_with_seed("workers") as (garden, seed):
         made = Field(garden, seed)
         made.sow()
         yield made

@@ -6,8 +6,12 @@ shoot = meadow.wait("Create")
 """
 
 import base64
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
 from gardener.api.druid import ETCDS
@@ -36,6 +40,17 @@ SHOOT: Object = {
 }
 PATH = SHOOTS.path(namespace=NAMESPACE, name=NAME)
 SECONDS = 180.0
+
+
+@contextmanager
+def garden_with_seed(prefix: str) -> Iterator[tuple[Cluster, Cluster]]:
+    """A garden, and a seed in which Shoots become clusters, as `devcluster up` makes them."""
+    name = f"{prefix}-{os.getpid()}"
+    with Cluster(name=name) as garden:
+        assert main(["up", "--garden", "--seed", SEED, "--shoots", "--name", name]) == 0
+        seed = Cluster.running(f"{name}.{SEED}")
+        assert seed is not None
+        yield garden, seed
 
 
 class Meadow:
