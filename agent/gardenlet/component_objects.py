@@ -71,8 +71,8 @@ class ComponentObjects:
     async def close(self) -> None:
         await self._sets.close()
 
-    async def deploy(self, component: str, objects: Iterable[Object]) -> None:
-        """Make these the objects of a component. Raises ComponentError."""
+    async def deploy(self, component: str, objects: Iterable[Object]) -> list[Object]:
+        """Make these the objects of a component; returns what was written. Raises ComponentError."""
         self._gone.discard(component)
         managed, others = list[Object](), list[Object]()
         for obj in objects:
@@ -83,6 +83,7 @@ class ComponentObjects:
         for each in later.written:
             self._writes.note(each)
         _demand_complete(later)
+        return [*changes.written, *later.written]
 
     async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:
         """Remove all objects of a component; these say of which kinds they are. Returns when they are gone.

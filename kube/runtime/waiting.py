@@ -53,6 +53,7 @@ class Waiting:
     """Waits for objects of one cluster.
 
     Args: together: kinds of which all objects of a namespace are watched by one watch, while any is waited for.
+        What was written must be recognized in what is seen (`since`, or `unready`): the watch may be older.
     """
 
     def __init__(
@@ -62,6 +63,17 @@ class Waiting:
         self._caches = caches
         self._discovery = discovery
         self._together = frozenset(together)
+        self._kept: dict[str, set[View[Object]]] = {}
+
+    @asynccontextmanager
+    async def keeping(self, namespace: str) -> AsyncIterator[None]:
+        """Within it, what was watched together in the namespace once stays watched. Not twice at a time for one."""
+        self._kept[namespace] = set()
+        try:
+            yield
+        finally:
+            for view in self._kept.pop(namespace):
+                await asyncio.shield(self._caches.release(view))
 
     async def until_ready(
         self,
@@ -231,6 +243,7 @@ class Waiting:
         """What is known of the objects, and an event that is set when that changes."""
         changed = asyncio.Event()
         store = self._caches.acquire(view)
+        self._keep(view)
         unsubscribe = store.subscribe(lambda _: changed.set())
         try:
             await self._caches.tried(view, timeout=_LOOK_SECONDS)
@@ -239,6 +252,12 @@ class Waiting:
         finally:
             unsubscribe()
             await asyncio.shield(self._caches.release(view))
+
+    def _keep(self, view: View[Object]) -> None:
+        kept = self._kept.get(view.namespace)
+        if kept is not None and view not in kept and view == _view(view.resource, Selection(view.namespace)):
+            self._caches.acquire(view)
+            kept.add(view)
 
     async def _change(self, view: View[Object], event: asyncio.Event, seconds: float | None) -> None:
         """Return when the event is set, or after so many seconds. Raises Untrusted."""

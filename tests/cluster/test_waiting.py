@@ -170,3 +170,19 @@ async def test_a_certificate_that_is_not_accepted_ends_the_waiting(world: World,
                 transport.replace(untrusting)
             with pytest.raises(Untrusted, match="certificate is not accepted"):
                 await ready
+
+
+async def test_what_is_kept_is_watched_once(world: World, client: Client) -> None:
+    """And what was written since the watch is waited for: it may not have arrived."""
+    caches, name = Caches(client), Key(world.namespace, "a")
+    waiting = Waiting(client=client, caches=caches, discovery=Discovery(client), together=[CONFIG_MAPS])
+    await world.create(in_state("ready"))
+    async with waiting.keeping(world.namespace):
+        await waiting.until_ready(CONFIG_MAPS, name, unready, seconds=PATIENCE)
+        (store,) = caches.stores()
+        since = resource_version(await world.patch("ConfigMap", "a", {"data": {"state": "ready", "more": "x"}}))
+        found = await waiting.until_ready(CONFIG_MAPS, name, unready, seconds=PATIENCE, since=since)
+        assert (found["data"] or {})["more"] == "x"
+        assert list(caches.stores()) == [store]
+    assert not list(caches.stores())
+    await caches.close()

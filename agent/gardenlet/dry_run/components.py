@@ -34,8 +34,9 @@ class RecordedComponents(ComponentObjects):
     async def close(self) -> None:
         return
 
-    async def deploy(self, component: str, objects: Iterable[Object]) -> None:
+    async def deploy(self, component: str, objects: Iterable[Object]) -> list[Object]:
         self.desired[self.owner(component)] = list(objects)
+        return []
 
     async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:  # noqa: ARG002 - none is
         self.desired[self.owner(component)] = []

@@ -25,7 +25,7 @@ from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.garden import SHOOTS
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import workers
-from kube.objects import Key, Object, annotations, is_truthy, key, metadata, spec, text
+from kube.objects import Key, Object, annotations, is_truthy, key, metadata, resource_version, spec, text
 from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.status import StatusWriter
@@ -123,6 +123,7 @@ class ShootOperation:
     _editing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
     _sought: set[tuple[Resource, str]] = field(default_factory=set)
+    _written: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def name(self) -> Key:
@@ -199,7 +200,12 @@ class ShootOperation:
 
     async def deploy(self, component: str, objects: list[Object]) -> None:
         """Make these the objects of a component. Raises ComponentError, KubeError."""
-        await self.objects.deploy(f"{self.technical_id}/{component}", objects)
+        for each in await self.objects.deploy(f"{self.technical_id}/{component}", objects):
+            self._written[each["kind"], key(each).name] = resource_version(each)
+
+    def written(self, resource: Resource, name: str) -> int:
+        """The resourceVersion of an object of a component as this operation has written it; 0: it has not."""
+        return self._written.get((resource.kind, name), 0)
 
     async def destroy(self, component: str, objects: list[Object], *, seconds: float) -> None:
         """Remove all objects of a component; these say of which kinds they are. Raises ComponentError, KubeError."""

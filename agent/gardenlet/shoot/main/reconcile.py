@@ -262,7 +262,8 @@ class Reconciler:
             self.seed.client, namespace, clock=self.seed.clock, asked=rotation_times(shoot)
         )
         operation = await self.operation(shoot, kind, around, made=made)
-        await self._run_flow(shoot, kind, self.flows[kind], operation)
+        async with self.waiting.keeping(namespace):
+            await self._run_flow(shoot, kind, self.flows[kind], operation)
         if kind not in _LEAVES:
             await made.clean_up()
             await settle(operation)

@@ -244,8 +244,10 @@ async def deploy(operation: ShootOperation, component: str, objects: list[Object
 
 
 async def _wait(operation: ShootOperation, name: str, seconds: float) -> None:
-    place = Key(operation.technical_id, name)
-    await operation.waiting.until_ready(DEPLOYMENTS, place, deployment_unready, seconds=seconds, report=waits_for)
+    place, since = Key(operation.technical_id, name), operation.written(DEPLOYMENTS, name)
+    await operation.waiting.until_ready(
+        DEPLOYMENTS, place, deployment_unready, seconds=seconds, since=since, report=waits_for
+    )
 
 
 # --- controller manager

@@ -3,8 +3,7 @@
 What others scale up meanwhile is scaled down again, a few times: who does it may not stop.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -24,7 +23,8 @@ _MOST_CORRECTIONS = 5
 async def sleep(operation: ShootOperation) -> None:
     """Raises ReconcileError, ExtensionError, KubeError."""
     await operation.shoots.drop(operation.technical_id)
-    await _until_down(operation, _Descent(await control_plane.scale_down(operation)))
+    names = await control_plane.scale_down(operation)
+    await _until_down(operation, _Descent({name: operation.written(DEPLOYMENTS, name) for name in names}))
     if not operation.is_local:
         await exposure.remove_names_at_gateway(operation)
     await etcd.scale(operation, 0)
@@ -41,22 +41,20 @@ class _ScaledUpError(ReconcileError):
 @dataclass(slots=True)
 class _Descent:
     """Attributes:
-    names: of Deployments that have been scaled down.
+    written: of each Deployment that has been scaled down, the version; what is older is not looked at.
     corrections: how often that was necessary again.
-    written: versions of those that were scaled down again; what is older is not looked at.
     """
 
-    names: Collection[str]
+    written: dict[str, int]
     corrections: int = 0
-    written: dict[str, int] = field(default_factory=dict)
 
     def missing(self, live: Object) -> str:
         """Raises _ScaledUpError."""
         name = key(live).name
-        if name not in self.names:
+        if name not in self.written:
             return ""
-        if resource_version(live) < self.written.get(name, 0):
-            return "it was scaled down again just now"
+        if resource_version(live) < self.written[name]:
+            return "it was scaled down just now"
         if spec(live).get("replicas") and not is_deleting(live):
             raise _ScaledUpError(live)
         left = integer(at(live, "status", "replicas"))
