@@ -11,7 +11,7 @@ import pytest
 
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
-from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kit.eventually import eventually
 from kit.meadow import PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import Unreachable
@@ -40,6 +40,7 @@ class Field(Meadow):
     def sow(self) -> Object:
         spec = {
             **SHOOT["spec"],
+            "kubernetes": {**SHOOT["spec"]["kubernetes"], "verticalPodAutoscaler": {"enabled": True}},
             "credentialsBindingName": "local",
             "networking": {"type": "local", "services": "10.4.0.0/16", "pods": "10.3.0.0/16", "nodes": "10.250.0.0/16"},
             "provider": {"type": "local", "workers": [POOL]},
@@ -109,6 +110,10 @@ def test_its_conditions_say_that_all_is_well(field: Field) -> None:
         seconds=SECONDS,
         state=field.explain,
     )
+
+
+def test_it_has_the_kinds_of_the_vertical_autoscaler(field: Field) -> None:
+    assert field.cluster().get(VERTICAL_POD_AUTOSCALERS.path(namespace="default"))["items"] == []
 
 
 def test_a_reconciliation_that_changes_nothing_keeps_its_nodes(field: Field) -> None:

@@ -52,6 +52,7 @@ def declare(context: Context) -> ControlLoop:
             ),
             # Nothing on this computer watches control planes.
             is_monitored=context.config.monitoring.shoot.enabled and context.config.local_profile is None,
+            has_autoscaler=context.config.local_profile is None,
             names=names,
             clock=context.clock,
         )

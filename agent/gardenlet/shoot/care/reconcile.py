@@ -45,6 +45,7 @@ class _Inspected:
 class Reconciler:
     """Args:
     is_monitored: whether Shoots are, by the configuration.
+    has_autoscaler: see `Observed`.
     names: the Shoots that were checked, by namespace in the seed.
     """
 
@@ -57,6 +58,7 @@ class Reconciler:
     clusters: ShootClusters
     inspection: Inspection
     is_monitored: bool
+    has_autoscaler: bool
     names: dict[str, Key]
     clock: Callable[[], datetime]
     _inspected: dict[str, _Inspected] = field(default_factory=dict)
@@ -161,6 +163,7 @@ class Reconciler:
             inside=inside,
             now=self.clock(),
             machines=self.stores.machines_in(namespace),
+            has_autoscaler=self.has_autoscaler,
         )
 
     # --- what is of no use in the seed

@@ -79,9 +79,7 @@ def control_plane_healthy(observed: Observed, settings: ShootCare) -> Condition:
     of_type = CONTROL_PLANE_HEALTHY
     return (
         _by_extensions(observed, of_type, settings)
-        or _by_parts(
-            observed, of_type, CONTROL_PLANE, {DEPLOYMENTS.kind: _required(observed.rolled_out), ETCDS.kind: _ETCDS}
-        )
+        or _by_parts(observed, of_type, CONTROL_PLANE, {DEPLOYMENTS.kind: _required(observed), ETCDS.kind: _ETCDS})
         or _by_managed_resources(observed, of_type, settings)
         or Condition(of_type, "True", "ControlPlaneRunning", "All control plane components are healthy.")
     )
@@ -157,13 +155,14 @@ def scaled_while_asleep(observed: Observed) -> Condition | None:
 # --- what they are made of
 
 
-def _required(shoot: Object) -> list[str]:
-    names = list(_ALWAYS)
+def _required(observed: Observed) -> list[str]:
+    names, shoot = list(_ALWAYS), observed.rolled_out
     if has_workers(shoot):
         names += _WITH_WORKERS
         if any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(shoot))):
             names.append("cluster-autoscaler")
-        if at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") is True:
+        is_asked = at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") is True
+        if is_asked and observed.has_autoscaler:
             names += _VERTICAL_AUTOSCALER
     return sorted(names)
 

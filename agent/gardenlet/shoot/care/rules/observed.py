@@ -165,6 +165,7 @@ class Observed:
     authorities: when the certificate of each authority ends, None if that can't be read, by name.
     inside: None: not listed yet.
     machines: of its worker pools.
+    has_autoscaler: whether the vertical Pod autoscaler runs where a Shoot asks for it, as it does but on this computer.
     """
 
     shoot: Object
@@ -178,6 +179,7 @@ class Observed:
     inside: Inside | None
     now: datetime
     machines: Machines = NO_MACHINES
+    has_autoscaler: bool = True
 
     def part(self, kind: str, name: str) -> Part | None:
         return next((each for each in self.parts if each.kind == kind and each.name.name == name), None)

@@ -226,11 +226,17 @@ AFTER_API_SERVER = [
         asleep,
         no_waiting,
     ),
+    _task(
+        "vertical-pod-autoscaler",
+        "Deploying Kubernetes vertical pod autoscaler",
+        for_workers.vertical_pod_autoscaler,
+        ["resource-manager-ready"],
+        asleep,
+    ),
     *(
         not_built(its_id, name, after=["resource-manager-ready"])
         for its_id, name in (
             ("vpn-seed-server", "Deploying vpn-seed-server"),
-            ("vertical-pod-autoscaler", "Deploying Kubernetes vertical pod autoscaler"),
             ("dependency-watchdog", "Deploying dependency-watchdog shoot access resources"),
         )
     ),

@@ -1,11 +1,13 @@
 """Programs of a control plane, and of the cluster, that only a Shoot with workers has."""
 
 from agent.gardenlet.components import coredns, kube_scheduler, machine_controllers
+from agent.gardenlet.components.control_plane import in_shoot
 from agent.gardenlet.components.worker_roles import CLUSTER_AUTOSCALER, MACHINE_CONTROLLER_MANAGER
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import control_plane, exposure, foundation, infrastructure, workers
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, name_of
+from gardener.api.seed_definitions import Stage, custom_resource_definitions
 from kube.objects import Object, mapping, mappings, spec, text, uid
 from kube.paths import at
 from kube.resources import NAMESPACES
@@ -91,6 +93,17 @@ async def _deploy_autoscaler(operation: ShootOperation, *, replicas: int) -> Non
 
 
 # --- in the cluster
+
+
+async def vertical_pod_autoscaler(operation: ShootOperation) -> None:
+    """Its kinds, if the Shoot asks for it: on this computer nothing reads them but gardenlets of Shoots that are seeds.
+
+    Raises ComponentError, KubeError.
+    """
+    enabled = at(spec(operation.shoot), "kubernetes", "verticalPodAutoscaler", "enabled") is True
+    definitions = custom_resource_definitions(Stage.VERTICAL_POD_AUTOSCALER) if enabled else []
+    objects = in_shoot("shoot-core-vpa", definitions, namespace=operation.technical_id) if enabled else []
+    await operation.deploy("vpa", objects)
 
 
 async def dns(operation: ShootOperation) -> None:
