@@ -297,7 +297,18 @@ def _is_gone(place: SeedPlace) -> bool:
         return True
 
 
-async def test_a_deleted_seed_leaves_nothing(place: SeedPlace) -> None:
+async def test_a_deleted_seed_leaves_nothing_though_others_write_it_at_the_end(
+    place: SeedPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    succeed = reconcile.Reconciler._succeed
+
+    async def succeed_and_be_written(self: reconcile.Reconciler, seed: Object) -> Object:
+        done = await succeed(self, seed)
+        body = {"metadata": {"annotations": {"example.com/written": metadata(done)["resourceVersion"]}}}
+        await asyncio.to_thread(place.place.patch, SEEDS, place.name, body)
+        return done
+
+    monkeypatch.setattr(reconcile.Reconciler, "_succeed", succeed_and_be_written)
     async with place.gardenlet(declare):
         await asyncio.to_thread(place.finished)
         assert set(_left(place)) == {"secrets", "customresourcedefinitions", "managedresources"}

@@ -46,7 +46,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.events import EventRecorder
-from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.finalizers import ensure_finalizer, release
 from kube.runtime.server_version import server_version
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
@@ -200,7 +200,8 @@ class Reconciler:
         await self.objects.destroy(_MONITORING, [SECRETS.type_meta], seconds=_REMOVED_SECONDS)
         await self._mark_finalised(seed)
         seed = await self._succeed(seed)
-        await remove_finalizer(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
+        # Others write conditions at any time: that is no reason to delete all of it once more.
+        await release(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
         return Done()
 
     async def _users(self, seed: str) -> list[str]:
