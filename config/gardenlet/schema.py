@@ -17,7 +17,7 @@ from kube.names import dns_label_problems
 from kube.objects import Object, mapping, text, texts
 from kube.paths import at, mapping_at
 from kube.quantities import parse_quantity
-from kube.validation import FieldError, forbidden, invalid, invalid_for, required
+from kube.validation import FieldError, forbidden, invalid, invalid_for, not_supported, required
 
 _TEN_MINUTES = 600.0
 FEATURES: Mapping[str, bool] = {
@@ -256,12 +256,26 @@ COMPONENTS = (
 """Components of a seed that may be left out."""
 
 
+IMAGES_FOR_WORKERS = (
+    *("apiserver-proxy", "cluster-autoscaler", "coredns", "envoy", "gardener-node-agent"),
+    *("hyperkube", "machine-controller-manager", "metrics-server", "node-problem-detector", "pause"),
+    *("vpn-seed-server", "vpn-shoot-client"),
+)
+"""What runs for, or in, a Shoot with workers, besides the programs of Kubernetes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalProfile:
     deploy: Annotated[
         tuple[str, ...],
         setting("Components that are deployed all the same; others run as processes.", each(one_of(*COMPONENTS))),
     ] = ()
+
+
+def _known_images(path: str, value: Mapping[str, str]) -> Iterator[FieldError]:
+    for name in value:
+        if name not in IMAGES_FOR_WORKERS:
+            yield not_supported(path, name, IMAGES_FOR_WORKERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +286,14 @@ class Images:
     kubernetes: Annotated[
         str, setting("Where the images of Kubernetes are: before `/kube-apiserver` and the like; needed for Shoots.")
     ] = ""
+    workers: Annotated[
+        dict[str, str],
+        setting(
+            "Images of what runs for Shoots with workers, by name; that of `hyperkube` without a tag, which is the"
+            " version of Kubernetes.",
+            Check(f"of {', '.join(IMAGES_FOR_WORKERS)}; all are needed", _known_images),
+        ),
+    ] = field(default_factory=dict)
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
     etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
     ingress_default_backend: Annotated[

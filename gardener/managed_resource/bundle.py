@@ -22,6 +22,8 @@ from kube.resources import SECRETS
 
 DATA_KEY = f"data.yaml{COMPRESSED_SUFFIX}"
 _PREFIX = "managedresource-"
+_OWNER = "managed-resource"
+"""A label of one Secret among several."""
 _QUALITY = 9
 """Of 11; the last two take many times as long."""
 
@@ -51,16 +53,55 @@ def managed_resource(
         secret_name: without the hash; empty: after the ManagedResource.
         spec: further fields.
     """
-    meta = {"name": secret_name or f"{_PREFIX}{name}", "namespace": namespace}
+    secrets = [_secret(secret_name or f"{_PREFIX}{name}", namespace, objects)]
+    return [
+        *secrets,
+        _of_secrets(
+            name,
+            namespace,
+            secrets,
+            resource_class=resource_class,
+            labels=labels,
+            inject_labels=inject_labels,
+            keep_objects=keep_objects,
+            **spec,
+        ),
+    ]
+
+
+def managed_resource_of_parts(
+    name: str, namespace: str, parts: Mapping[str, Iterable[Object]], **fields: Any
+) -> list[Object]:
+    """With a Secret for each part, so that none grows with their number. Args: fields: as of `managed_resource`."""
+    notes = {_OWNER: name}
+    secrets = [_secret(f"{_PREFIX}{name}-{part}", namespace, parts[part], labels=notes) for part in sorted(parts)]
+    return [*secrets, _of_secrets(name, namespace, secrets, **fields)]
+
+
+def _secret(name: str, namespace: str, objects: Iterable[Object], *, labels: Mapping[str, str] | None = None) -> Object:
+    meta = {"name": name, "namespace": namespace, **({"labels": dict(labels)} if labels else {})}
     data = {DATA_KEY: base64.b64encode(packed(objects)).decode()}
-    secret = make_unique({**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data})
-    spec |= {"secretRefs": [{"name": key(secret).name}], "keepObjects": keep_objects}
+    return make_unique({**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data})
+
+
+def _of_secrets(
+    name: str,
+    namespace: str,
+    secrets: Iterable[Object],
+    *,
+    resource_class: str = "",
+    labels: Mapping[str, str] | None = None,
+    inject_labels: Mapping[str, str] | None = None,
+    keep_objects: bool = False,
+    **spec: Any,
+) -> Object:
+    spec |= {"secretRefs": [{"name": key(each).name} for each in secrets], "keepObjects": keep_objects}
     if resource_class:
         spec["class"] = resource_class
     if inject_labels:
         spec["injectLabels"] = dict(inject_labels)
     own = {"name": name, "namespace": namespace, **({"labels": dict(labels)} if labels else {})}
-    return [secret, inject_annotations({**MANAGED_RESOURCES.type_meta, "metadata": own, "spec": spec})]
+    return inject_annotations({**MANAGED_RESOURCES.type_meta, "metadata": own, "spec": spec})
 
 
 def packed(objects: Iterable[Object]) -> bytes:

@@ -28,7 +28,6 @@ from agent.gardenlet.components.etcd_schedules import schedules
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from config.resource_manager import decode
-from config.resource_manager.webhooks import HighAvailabilityConfig
 from conformance.seed_objects import (
     Name,
     Stored,
@@ -50,17 +49,12 @@ from conformance.shoot_objects import (
     others,
     status_of_the_shoot,
 )
+from conformance.written_objects import is_of_managed_resource, readable, with_availability
 from devcluster.cluster import Cluster
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
-from kube.objects import Object, annotations, metadata
+from kube.objects import Object, metadata
 from localprocesses.pki import Authority
-from webhooks.handlers.high_availability_config.rules import (
-    ClusterState,
-    highly_available,
-    requirements_of,
-    with_enough_replicas,
-)
 
 BUNDLE = Authority.create("ca").bundle.decode()
 UID = "uid-29"
@@ -359,32 +353,6 @@ def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def with_availability(obj: Object) -> Object:
-    """As the webhook for highly available workloads leaves it."""
-    if obj["kind"] not in {"Deployment", "HorizontalPodAutoscaler"}:
-        return obj
-    (namespace,) = namespaces(CREATED)
-    requirements = requirements_of(annotations(namespace))
-    if obj["kind"] == "HorizontalPodAutoscaler":
-        return with_enough_replicas(obj, bounds_at=("spec",), requirements=requirements)
-    cluster = ClusterState(max_replicas=6 if metadata(obj)["name"] == kube_apiserver.NAME else None)
-    return highly_available(
-        obj, kind=obj["kind"], requirements=requirements, cluster=cluster, settings=HighAvailabilityConfig()
-    )
-
-
-def is_of_managed_resource(obj: Object) -> bool:
-    name: str = metadata(obj)["name"]
-    return obj["kind"] == "ManagedResource" or name.startswith(("managedresource-", "referenced-resources"))
-
-
-def readable(obj: Object) -> Object:
-    """With the data of a Secret as they are recorded."""
-    if obj["kind"] != "Secret" or "data" not in obj:
-        return obj
-    return {**obj, "data": {name: base64.b64decode(each).decode() for name, each in obj["data"].items()}}
-
-
 @pytest.fixture
 def stored(cluster: Cluster, namespace: str) -> Stored:
     return stored_by(cluster, namespace, as_they_are={"Namespace", "Secret"})
@@ -400,8 +368,11 @@ def expected(moment: str, ours: Mapping[Name, Object]) -> dict[Name, set[str]]:
 
 @pytest.mark.parametrize("moment", moments())
 def test_what_the_gardenlet_writes_into_the_seed(moment: str, stored: Stored) -> None:
+    (namespace,) = namespaces(CREATED)
     ours = by_name(
-        readable(stored(with_availability(obj))) for obj in written(moment) if not is_of_managed_resource(obj)
+        readable(stored(with_availability(obj, namespace=namespace)))
+        for obj in written(moment)
+        if not is_of_managed_resource(obj)
     )
     recorded = others(moment)
     assert found_differences(ours, recorded) == expected(moment, ours)

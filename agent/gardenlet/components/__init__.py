@@ -34,5 +34,13 @@ Of a Shoot, in its namespace in the seed:
     dns_records              names of its API server
     shoot_backup_entry       in the garden: where its backups are
 
+Of a Shoot with workers, besides:
+
+    shoot_infrastructure, worker_pools, container_runtimes   what extensions are asked for
+    kube_scheduler, machine_controllers
+    vpn                      the tunnel to its nodes, at both ends
+    shoot_pods               what all its pods have
+    apiserver_proxy, coredns, kube_proxy, metrics_server, node_problem_detector   what runs on its nodes
+
 `parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are what they are made of.
 """

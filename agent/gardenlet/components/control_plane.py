@@ -11,7 +11,7 @@ from typing import Any
 from agent.gardenlet.components.parts import made
 from agent.gardenlet.components.workloads import container, container_ports
 from gardener import keys
-from gardener.managed_resource.bundle import managed_resource
+from gardener.managed_resource.bundle import managed_resource, managed_resource_of_parts
 from kube.objects import Object, text
 from kube.paths import at
 from kube.resources import SECRETS
@@ -84,7 +84,14 @@ def etcd_members(shoot: Object) -> int:
     return 3 if failure_tolerance(shoot) else 1
 
 
-def in_shoot(name: str, objects: Iterable[Object], *, namespace: str, keep_objects: bool = False) -> list[Object]:
+def in_shoot(
+    name: str,
+    objects: Iterable[Object],
+    *,
+    namespace: str,
+    keep_objects: bool = False,
+    labels: Mapping[str, str] | None = None,
+) -> list[Object]:
     """A ManagedResource that the resource manager of the Shoot applies, with its Secret.
 
     Args:
@@ -92,14 +99,22 @@ def in_shoot(name: str, objects: Iterable[Object], *, namespace: str, keep_objec
         objects: of the Shoot. The clean-up before its deletion spares them.
         namespace: of the Shoot, in the seed.
         keep_objects: whether they stay when the ManagedResource is deleted.
+        labels: of the ManagedResource, further ones.
     """
     return managed_resource(
         name,
         namespace,
         objects,
-        labels=_ORIGIN_GARDENER,
+        labels={**_ORIGIN_GARDENER, **(labels or {})},
         inject_labels={keys.SHOOT_NO_CLEANUP: "true"},
         keep_objects=keep_objects,
+    )
+
+
+def in_shoot_by_parts(name: str, parts: Mapping[str, Iterable[Object]], *, namespace: str) -> list[Object]:
+    """As `in_shoot`, with a Secret for each part."""
+    return managed_resource_of_parts(
+        name, namespace, parts, labels=_ORIGIN_GARDENER, inject_labels={keys.SHOOT_NO_CLEANUP: "true"}
     )
 
 

@@ -7,6 +7,7 @@ from agent.gardenlet.components.access import cluster_role, cluster_role_binding
 from agent.gardenlet.components.control_plane import in_shoot
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import disruption_budget, made
+from agent.gardenlet.components.shoot_pods import SYSTEM_COMPONENT
 from agent.gardenlet.components.workloads import container, deployment, service
 from gardener import keys
 from kube.objects import Object
@@ -15,12 +16,13 @@ from kube.resources import CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS,
 NAME = "coredns"
 MANAGED_RESOURCE = f"shoot-core-{NAME}"
 LABELS = {"k8s-app": "kube-dns"}
+RESTARTED = "gardener.cloud/restarted-at"
+"""An annotation of its pods."""
 _SERVICE = "kube-dns"
 _CUSTOM = f"{NAME}-custom"
 _DNS, _METRICS, _HEALTH, _READY = 8053, 9153, 8080, 8181
 _DIRECTORY = "/etc/coredns"
 _LEAST, _MOST = 2, 5
-_SYSTEM_COMPONENT = {keys.ROLE: keys.ROLE_SYSTEM_COMPONENT, "origin": "gardener"}
 _EXAMPLE = "# See the documentation of CoreDNS: snippets in this ConfigMap are read beside its own configuration."
 _COREFILE = f""".:{_DNS} {{
   errors
@@ -31,6 +33,11 @@ _COREFILE = f""".:{_DNS} {{
       lameduck 15s
   }}
   ready
+  rewrite stop {{
+    name regex (^(?:[^\\.]+\\.)+)svc\\.cluster\\.local\\.svc\\.cluster\\.local {{1}}svc.cluster.local
+    answer name (^(?:[^\\.]+\\.)+)svc\\.cluster\\.local {{1}}svc.cluster.local.svc.cluster.local
+    answer value (^(?:[^\\.]+\\.)+)svc\\.cluster\\.local {{1}}svc.cluster.local.svc.cluster.local
+  }}
   kubernetes cluster.local in-addr.arpa ip6.arpa {{
       pods insecure
       fallthrough in-addr.arpa ip6.arpa
@@ -55,6 +62,7 @@ class Values:
     address: of its Service, in the Shoot.
     host: of the API server, as pods reach it.
     networks: of pods and nodes.
+    restarted: when its pods were started anew, though nothing was changed; empty: never.
     """
 
     namespace: str
@@ -62,6 +70,7 @@ class Values:
     address: str
     host: str
     networks: Sequence[str]
+    restarted: str = ""
 
 
 def objects(values: Values) -> list[Object]:
@@ -167,9 +176,10 @@ def _its_deployment(values: Values) -> Object:
     return deployment(
         NAME,
         namespace=KUBE_SYSTEM,
-        labels={**LABELS, **_SYSTEM_COMPONENT, keys.HIGH_AVAILABILITY_TYPE: "server"},
+        labels={**LABELS, **SYSTEM_COMPONENT, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=LABELS,
-        pod_labels=_SYSTEM_COMPONENT,
+        pod_labels=SYSTEM_COMPONENT,
+        pod_annotations={RESTARTED: values.restarted} if values.restarted else None,
         pod=pod,
         replicas=_LEAST,
         strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},

@@ -73,6 +73,7 @@ def _objects(
     its_deployment: Object,
     policy: Object,
     rights: Iterator[Object],
+    autoscaler_labels: Mapping[str, str] | None = None,
 ) -> list[Object]:
     binding = cluster_role_binding(f"{name}-{values.namespace}", name, namespace=values.namespace, role=seed_role)
     owner = {"apiVersion": "v1", "kind": "Namespace", "name": values.namespace, "uid": values.namespace_uid}
@@ -92,7 +93,11 @@ def _objects(
         access_secret(name, values.namespace),
         its_deployment,
         disruption_budget(name, values.namespace, labels=_labels(name)),
-        *([autoscaler(f"{name}-vpa", values.namespace, deployment=name, policy=policy)] if values.autoscaled else []),
+        *(
+            [autoscaler(f"{name}-vpa", values.namespace, deployment=name, policy=policy, labels=autoscaler_labels)]
+            if values.autoscaled
+            else []
+        ),
         *in_shoot(f"shoot-core-{name}", rights, namespace=values.namespace),
     ]
 
@@ -172,6 +177,8 @@ def manager(values: Values) -> list[Object]:
         its_deployment=_deployment(name, values, its_container, reaches=networks),
         policy=policy,
         rights=_rights_of_manager(),
+        # An extension adds the container that knows its machines.
+        autoscaler_labels=SEEN_BY_EXTENSIONS,
     )
 
 

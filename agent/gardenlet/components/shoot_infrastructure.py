@@ -52,8 +52,8 @@ def credentials(namespace: str, data: Mapping[str, str]) -> Object:
 
 
 def infrastructure(values: Values, *, ssh_key: str) -> Object:
-    """Args: ssh_key: the public one, base64."""
-    wanted = {**values.common("infrastructureConfig"), "sshPublicKey": ssh_key}
+    """Args: ssh_key: the public one, base64; empty: there is no SSH."""
+    wanted = values.common("infrastructureConfig") | ({"sshPublicKey": ssh_key} if ssh_key else {})
     return made(INFRASTRUCTURES, values.name, namespace=values.namespace, spec=wanted)
 
 

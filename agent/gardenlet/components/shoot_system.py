@@ -1,6 +1,6 @@
 """What every Shoot has in its own cluster: labels of its system namespace, a role for viewers, and who it is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.gardenlet.components import cluster_identity
 from agent.gardenlet.components.access import READ, cluster_role, cluster_role_binding, rule
@@ -55,6 +55,13 @@ _READABLE: Mapping[str, tuple[str, ...]] = {
     "storage.k8s.io": ("csistoragecapacities", "storageclasses", "volumeattachments"),
 }
 """All but Secrets, and what a Shoot without workers does not serve."""
+_READABLE_OF_PODS: Mapping[str, tuple[str, ...]] = {
+    "apps": ("controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"),
+    "batch": ("cronjobs", "jobs"),
+    "policy": ("poddisruptionbudgets",),
+    "storage.k8s.io": ("csidrivers", "csinodes"),
+}
+"""What only a Shoot with workers serves."""
 
 
 def namespaces(namespace: str, *, zones: str = "") -> list[Object]:
@@ -68,12 +75,16 @@ def namespaces(namespace: str, *, zones: str = "") -> list[Object]:
     return in_shoot(NAMESPACES_NAME, [system], namespace=namespace, keep_objects=True)
 
 
-def system(namespace: str) -> list[Object]:
-    return in_shoot(SYSTEM_NAME, _viewers(), namespace=namespace)
+def system(namespace: str, *, of_pods: Iterable[Object] | None = None) -> list[Object]:
+    """Args: of_pods: what there is for pods; None: there are no workers."""
+    has_pods = of_pods is not None
+    return in_shoot(SYSTEM_NAME, [*_viewers(has_pods=has_pods), *(of_pods or ())], namespace=namespace)
 
 
-def _viewers() -> Iterator[Object]:
-    yield cluster_role(_READ_ONLY, *(rule(group, kinds, READ) for group, kinds in _READABLE.items()))
+def _viewers(*, has_pods: bool) -> Iterator[Object]:
+    more = _READABLE_OF_PODS if has_pods else {}
+    readable = {each: (*_READABLE.get(each, ()), *more.get(each, ())) for each in sorted({*_READABLE, *more})}
+    yield cluster_role(_READ_ONLY, *(rule(group, sorted(kinds), READ) for group, kinds in readable.items()))
     yield cluster_role_binding(_READ_ONLY, groups=[_VIEWERS], is_replaceable=True)
 
 

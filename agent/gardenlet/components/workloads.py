@@ -6,7 +6,7 @@ from typing import Any
 from agent.gardenlet.components.parts import GARDEN, MOST_REVISIONS, TO_DNS, TO_RUNTIME_API_SERVER, made
 from gardener import keys
 from kube.objects import Object
-from kube.resources import DEPLOYMENTS, SERVICES
+from kube.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES
 
 REACHES_API_SERVER = {TO_DNS: keys.ALLOWED, TO_RUNTIME_API_SERVER: keys.ALLOWED}
 """Labels of pods that talk to the API server of the seed."""
@@ -82,3 +82,23 @@ def service(
 def port(name: str, number: int, target: int | str = 0) -> Object:
     """Of a Service. Args: target: of the pods, if it is another one."""
     return {"name": name, "port": number, "targetPort": target or number, "protocol": "TCP"}
+
+
+def daemon_set(
+    name: str,
+    *,
+    namespace: str,
+    labels: Mapping[str, str],
+    selects: Mapping[str, str],
+    pod: Object,
+    pod_labels: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Object:
+    """A pod on each node, as `deployment` has pods on some."""
+    template = {"metadata": {"labels": {**selects, **(pod_labels or {})}}, "spec": pod}
+    spec = {"selector": {"matchLabels": dict(selects)}, "template": template, **fields}
+    return made(DAEMON_SETS, name, namespace=namespace, labels=labels, spec=spec)
+
+
+ON_ALL_NODES = [{"effect": effect, "operator": "Exists"} for effect in ("NoSchedule", "NoExecute")]
+"""Tolerations of pods that are on every node, whatever its state."""

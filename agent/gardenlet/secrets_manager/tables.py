@@ -19,6 +19,7 @@ from agent.gardenlet.secrets_manager.rules.configs import (
     StaticTokens,
     TokenKubeconfig,
     TokenUser,
+    TunnelKey,
 )
 from kube.x509 import Profile
 
@@ -61,6 +62,7 @@ def rotated(*, has_workers: bool, has_static_kubeconfig: bool) -> tuple[Config, 
 
 SSH_KEY = RSAKey(name="ssh-keypair", persist=True, keeps_old=True, has_public_key=True)
 SERVICE_ACCOUNT_KEY = RSAKey(name="service-account-key", persist=True, keeps_old=True, has_bundle=True)
+TUNNEL_KEY = TunnelKey(name="vpn-seed-server-tlsauth")
 ENCRYPTION_KEY = EncryptionKey(name="kube-apiserver-etcd-encryption-key", persist=True)
 
 

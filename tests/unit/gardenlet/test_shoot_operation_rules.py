@@ -88,7 +88,11 @@ def test_operation(shoot: Object, expected: str) -> None:
     [
         ([], "Create", ""),
         ([], "Delete", ""),
-        ([{"name": "w"}], "Create", "Shoots with workers are supported on this computer alone"),
+        (
+            [{"name": "w"}],
+            "Create",
+            "images.workers in the configuration of the gardenlet lacks apiserver-proxy, cluster-autoscaler",
+        ),
         ([], "Migrate", "Shoots move only between Seeds of one computer"),
         ([], "Restore", "Shoots move only between Seeds of one computer"),
     ],

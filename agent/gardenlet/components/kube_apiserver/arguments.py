@@ -35,6 +35,7 @@ _KUBELETS = (
     f"--kubelet-client-key={KUBELET_DIRECTORY}/tls.key",
 )
 """How kubelets are reached, and that they may run what is privileged."""
+_EGRESS = f"{files.EGRESS_DIRECTORY}/{files.EGRESS_FILE}"
 _MOST_VALUES = 100_000
 _AUDIENCES = ("kubernetes", "gardener")
 
@@ -53,6 +54,7 @@ def arguments(values: Values) -> list[str]:
         f"--service-account-signing-key-file={CERTIFICATES}/service-account-key/id_rsa",
         f"--service-account-key-file={CERTIFICATES}/service-account-key-bundle/bundle.key",
         f"--authorization-mode={'Node,RBAC' if values.has_workers else 'RBAC'}",
+        *([f"--egress-selector-config-file={_EGRESS}"] if values.has_tunnel else []),
         *(_KUBELETS if values.has_workers else ()),
     ]
 
@@ -139,6 +141,12 @@ def _sorted(value: object) -> Iterable[tuple[str, str]]:
 def _identity(values: Values) -> Iterator[str]:
     yield "--etcd-servers-overrides=/events#https://etcd-events-client:2379"
     yield f"--external-hostname={values.host}"
+    for flag, field in (
+        ("default-not-ready-toleration-seconds", "defaultNotReadyTolerationSeconds"),
+        ("default-unreachable-toleration-seconds", "defaultUnreachableTolerationSeconds"),
+    ):
+        if (seconds := values.settings.get(field)) is not None:
+            yield f"--{flag}={seconds}"
     yield f"--event-ttl={values.settings.get('eventTTL') or '1h0m0s'}"
     yield f"--proxy-client-cert-file={CERTIFICATES}/aggregator/tls.crt"
     yield f"--proxy-client-key-file={CERTIFICATES}/aggregator/tls.key"
@@ -202,12 +210,6 @@ def _limits(values: Values) -> Iterator[str]:
     ):
         if (most := values.setting("requests").get(field)) is not None:
             yield f"--{flag}={most}"
-    for flag, field in (
-        ("default-not-ready-toleration-seconds", "defaultNotReadyTolerationSeconds"),
-        ("default-unreachable-toleration-seconds", "defaultUnreachableTolerationSeconds"),
-    ):
-        if (seconds := values.settings.get(field)) is not None:
-            yield f"--{flag}={seconds}"
 
 
 def _auditing(values: Values) -> Iterator[str]:

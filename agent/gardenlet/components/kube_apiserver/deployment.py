@@ -43,6 +43,7 @@ _REACHES = (
 )
 
 
+_TO_TUNNEL = f"{keys.TO_PREFIX}vpn-seed-server-tcp-9443"
 _READ_ONLY = "etcd-encryption-secret"
 
 
@@ -50,6 +51,12 @@ class Volume(NamedTuple):
     name: str
     directory: str
     source: Object
+
+
+def _reaches(values: Values) -> Iterator[str]:
+    yield from _REACHES
+    if values.has_tunnel:
+        yield _TO_TUNNEL
 
 
 def its_files(values: Values) -> list[Object]:
@@ -61,6 +68,7 @@ def its_files(values: Values) -> list[Object]:
         *([files.authentication(values)] if is_structured(values) else []),
         *([files.oidc_authority(values)] if _uses_oidc_authority(values) else []),
         files.encryption(values.namespace, values.encryption),
+        *([files.egress(values)] if values.has_tunnel else []),
     ]
 
 
@@ -70,7 +78,7 @@ def its_deployment(values: Values) -> Object:
         namespace=values.namespace,
         labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=LABELS,
-        pod_labels={**CONTROL_PLANE, **dict.fromkeys(_REACHES, keys.ALLOWED)},
+        pod_labels={**CONTROL_PLANE, **dict.fromkeys(_reaches(values), keys.ALLOWED)},
         pod=_pod(values),
         replicas=values.running.replicas(values.least_replicas),
         minReadySeconds=30,
@@ -149,6 +157,10 @@ def _volumes(values: Values) -> Iterator[Volume]:
         yield Volume("oidc-cabundle", OIDC_DIRECTORY, secret_volume(key(files.oidc_authority(values)).name))
     encryption = key(files.encryption(values.namespace, values.encryption)).name
     yield Volume(_READ_ONLY, ENCRYPTION_DIRECTORY, secret_volume(encryption, is_private=True))
+    if values.has_tunnel:
+        yield Volume("ca-vpn", files.TUNNEL_AUTHORITY_DIRECTORY, secret_volume(secrets.ca_vpn_bundle))
+        yield Volume("http-proxy", files.TUNNEL_DIRECTORY, secret_volume(secrets.http_proxy, is_private=True))
+        yield Volume("egress-selection-config", files.EGRESS_DIRECTORY, _config_map(files.egress(values)))
     if values.has_workers:
         yield Volume("ca-kubelet", KUBELET_AUTHORITY_DIRECTORY, secret_volume(secrets.ca_kubelet_bundle))
         yield Volume("kubelet-client", KUBELET_DIRECTORY, secret_volume(secrets.kubelet, is_private=True))

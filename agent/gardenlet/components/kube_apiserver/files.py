@@ -25,6 +25,10 @@ ADMISSION_DIRECTORY = "/etc/kubernetes/admission"
 ADMISSION_KUBECONFIGS_DIRECTORY = "/etc/kubernetes/admission-kubeconfigs"
 AUTHENTICATION_FILE = "config.yaml"
 OIDC_CA_FILE = "ca.crt"
+EGRESS_FILE = "egress-selector-configuration.yaml"
+EGRESS_DIRECTORY = "/etc/kubernetes/egress"
+TUNNEL_AUTHORITY_DIRECTORY, TUNNEL_DIRECTORY = "/srv/kubernetes/ca-vpn", "/etc/srv/kubernetes/envoy"
+TUNNEL_URL = "https://vpn-seed-server:9443"
 
 _NO_AUDIT = """apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -85,6 +89,23 @@ def authentication(values: Values) -> Object:
 def oidc_authority(values: Values) -> Object:
     bundle = text(values.setting("oidcConfig").get("caBundle"))
     return _secret(f"{NAME}-oidc-cabundle", values.namespace, {OIDC_CA_FILE: bundle})
+
+
+def egress(values: Values) -> Object:
+    """Which ways the API server takes: to the cluster by the tunnel, to all else straight."""
+    tls = {
+        "caBundle": f"{TUNNEL_AUTHORITY_DIRECTORY}/bundle.crt",
+        "clientCert": f"{TUNNEL_DIRECTORY}/tls.crt",
+        "clientKey": f"{TUNNEL_DIRECTORY}/tls.key",
+    }
+    tunnel = {"proxyProtocol": "HTTPConnect", "transport": {"tcp": {"url": TUNNEL_URL, "tlsConfig": tls}}}
+    ways = {"cluster": tunnel, "controlplane": {"proxyProtocol": "Direct"}, "etcd": {"proxyProtocol": "Direct"}}
+    config = {
+        "apiVersion": "apiserver.k8s.io/v1alpha1",
+        "kind": "EgressSelectorConfiguration",
+        "egressSelections": [{"name": name, "connection": way} for name, way in ways.items()],
+    }
+    return _config_map(f"{NAME}-egress-selector-config", values, {EGRESS_FILE: _yaml(config)})
 
 
 def encryption(namespace: str, content: Encryption) -> Object:

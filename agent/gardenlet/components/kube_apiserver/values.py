@@ -30,6 +30,9 @@ class Secrets:
     ca_kubelet_bundle: str = ""
     kubelet: str = ""
     """The last two: of a Shoot with workers."""
+    ca_vpn_bundle: str = ""
+    http_proxy: str = ""
+    """The last two: of one whose nodes are reached through a tunnel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,11 @@ class Values:
     least_replicas: int = 2
     autoscaled: bool = True
     has_workers: bool = False
+
+    @property
+    def has_tunnel(self) -> bool:
+        """Whether nodes, pods and Services are reached through one."""
+        return bool(self.secrets.http_proxy)
 
     @property
     def kubernetes(self) -> Version:

@@ -1,6 +1,7 @@
 """The configuration files of resource managers: of a seed, and of a Shoot. What is not said has its default."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agent.gardenlet.components.parts import GARDEN, SEED_CLASS
@@ -17,6 +18,22 @@ _ROLES = (keys.ROLE_SHOOT, keys.ROLE_EXTENSION, keys.ROLE_ISTIO_SYSTEM, keys.ROL
 _SHOOT_NAMESPACES = ("kube-system", "kubernetes-dashboard", "kube-node-lease")
 """Of Shoots, with namespaced objects that are Gardener's."""
 _EXPOSURE_CLASS = "handler.exposureclass.gardener.cloud/name"
+_OF_PODS = ("highAvailabilityConfig", "podTopologySpreadConstraints", "projectedTokenMount", "tokenInvalidator")
+_FOR_SYSTEM_COMPONENTS = {"worker.gardener.cloud/system-components": "true"}
+"""Labels of nodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pods:
+    """Of a Shoot with workers.
+
+    Attributes:
+        host: of the API server, as they reach it.
+        tolerations: that those of system components get, for the taints of pools.
+    """
+
+    host: str
+    tolerations: Sequence[Object] = ()
 
 
 def policed_namespaces(additional: Sequence[Object]) -> list[Object]:
@@ -57,14 +74,15 @@ def of_seed(*, name: str, additional_namespaces: Sequence[Object] = ()) -> Objec
     return _file(name, GARDEN, controllers, enabled)
 
 
-def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str) -> Object:
-    """For a Shoot without workers.
+def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str, pods: Pods | None) -> Object:
+    """For a Shoot.
 
     Args:
         name: of its Lease.
         namespace: of the Shoot, in the seed.
         seed_identity: by which objects say in which seed their ManagedResource is.
         kubeconfig: file with which it reaches the Shoot.
+        pods: None: there are no workers.
     """
     controllers: dict[str, Any] = {
         "clusterID": seed_identity,
@@ -80,7 +98,24 @@ def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str) 
         "sourceClientConnection": {"namespaces": [namespace]},
         "targetClientConnection": {"namespaces": list(_SHOOT_NAMESPACES), "kubeconfig": kubeconfig},
     }
-    return _file(name, namespace, controllers, ("tokenInvalidator",), log_format="json") | connections
+    if pods is None:
+        return _file(name, namespace, controllers, ("tokenInvalidator",), log_format="json") | connections
+    controllers |= {
+        "kubeletCSRApprover": {"enabled": True, "concurrentSyncs": 5, "machineNamespace": namespace},
+        "nodeAgentReconciliationDelay": {"enabled": True, "maxDelay": "5m0s"},
+        "nodeCriticalComponents": {"enabled": True},
+    }
+    config = _file(name, namespace, controllers, _OF_PODS, log_format="json") | connections
+    config["webhooks"] |= {
+        "kubernetesServiceHost": {"enabled": True, "host": pods.host},
+        "systemComponentsConfig": {
+            "enabled": True,
+            "nodeSelector": _FOR_SYSTEM_COMPONENTS,
+            "podNodeSelector": _FOR_SYSTEM_COMPONENTS,
+            **({"podTolerations": list(pods.tolerations)} if pods.tolerations else {}),
+        },
+    }
+    return config
 
 
 def _file(

@@ -25,7 +25,7 @@ from agent.gardenlet.components.control_plane import (
     secret_volume,
 )
 from agent.gardenlet.components.parts import allowed_ports, disruption_budget, made
-from agent.gardenlet.components.resource_manager.configuration import FILE, METRICS, WEBHOOKS, of_shoot
+from agent.gardenlet.components.resource_manager.configuration import FILE, METRICS, WEBHOOKS, Pods, of_shoot
 from agent.gardenlet.components.resource_manager.webhooks import Client
 from agent.gardenlet.components.resource_manager.webhooks import of_shoot as webhook_configuration
 from agent.gardenlet.components.resource_manager.workload import LABELS, NAME, Volumes, its_autoscaler, its_service, pod
@@ -60,6 +60,7 @@ class Values:
         bootstrap_secret: with a kubeconfig that is used instead of that and the token; empty: there is a token.
         url: under which the API server of the Shoot reaches its webhooks, instead of its Service.
         autoscaled: whether there are VerticalPodAutoscalers.
+        pods: None: there are no workers.
     """
 
     namespace: str
@@ -74,6 +75,7 @@ class Values:
     running: Running = Running.AWAKE
     replicas: int = 2
     autoscaled: bool = True
+    pods: Pods | None = None
 
 
 def objects(values: Values) -> list[Object]:
@@ -105,7 +107,11 @@ def _rules() -> Iterator[Object]:
 
 def _config_map(values: Values) -> Object:
     config = of_shoot(
-        name=NAME, namespace=values.namespace, seed_identity=values.seed_identity, kubeconfig=KUBECONFIG_FILE
+        name=NAME,
+        namespace=values.namespace,
+        seed_identity=values.seed_identity,
+        kubeconfig=KUBECONFIG_FILE,
+        pods=values.pods,
     )
     text = yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1000)
     return made(CONFIG_MAPS, NAME, namespace=values.namespace, data={FILE: text})
@@ -155,5 +161,5 @@ def _in_shoot(values: Values) -> list[Object]:
         role="cluster-admin",
         annotations={keys.KEEP_OBJECT: "true"},
     )
-    webhooks = webhook_configuration(f"{NAME}-shoot", client, labels=LABELS)
+    webhooks = webhook_configuration(f"{NAME}-shoot", client, labels=LABELS, has_pods=values.pods is not None)
     return in_shoot(MANAGED_RESOURCE, [webhooks, rights], namespace=values.namespace)

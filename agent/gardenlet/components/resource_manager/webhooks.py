@@ -27,6 +27,22 @@ _EXTENSION_KINDS = (
     "operatingsystemconfig",
     "worker",
 )
+
+
+def _lacks(label: str) -> Object:
+    return {"key": label, "operator": "DoesNotExist"}
+
+
+def _rule(operations: Sequence[str], group: str, versions: list[str], resources: list[str]) -> Object:
+    return {
+        "operations": list(operations),
+        "apiGroups": [group],
+        "apiVersions": versions,
+        "resources": resources,
+        "scope": "*",
+    }
+
+
 _WRITES = ("CREATE", "UPDATE")
 _INVALIDATE_TOKENS = "/webhooks/invalidate-service-account-token-secret"
 _WITH_TOKENS = {"matchLabels": {keys.PURPOSE: keys.PURPOSE_TOKEN_INVALIDATOR}}
@@ -34,6 +50,20 @@ _OWN_APP = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-man
 _OF_GARDENER = ["kube-system", "kubernetes-dashboard"]
 """Purposes of namespaces in Shoots."""
 _NOT_IN_SHOOTS = {"key": keys.NAMESPACE_PURPOSE, "operator": "NotIn", "values": _OF_GARDENER}
+_IN_SHOOTS = {"matchExpressions": [{**_NOT_IN_SHOOTS, "operator": "In"}]}
+_BY_GARDENER = {"matchLabels": {keys.MANAGED_BY: "gardener"}}
+_INJECT = "apiserver-proxy.networking.gardener.cloud/inject"
+"""A label of namespaces and pods."""
+_MOUNT_TOKENS = "/webhooks/mount-projected-service-account-token"
+_WITHOUT_OWN_TOKENS = {"matchExpressions": [_lacks(f"projected-token-mount.{GROUP}/skip"), _OWN_APP]}
+_AVAILABILITY = "/webhooks/high-availability-config"
+_SCALED = [
+    _rule(_WRITES, "apps", ["v1"], ["deployments", "statefulsets"]),
+    _rule(_WRITES, "autoscaling", ["v2beta1", "v2"], ["horizontalpodautoscalers"]),
+    _rule(_WRITES, "autoscaling.k8s.io", ["v1alpha1"], ["hvpas"]),
+]
+_SPREAD = "/webhooks/pod-topology-spread-constraints"
+_SPREAD_UNLESS_SKIPPED = {"matchExpressions": [_OWN_APP, _lacks(f"topology-spread-constraints.{GROUP}/skip")]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +99,61 @@ def configurations(name: str, client: Client, *, labels: Mapping[str, str]) -> l
     ]
 
 
-def of_shoot(name: str, client: Client, *, labels: Mapping[str, str]) -> Object:
-    """The configuration in a Shoot without workers: there are no pods to be changed. Args: name: of it."""
+def of_shoot(name: str, client: Client, *, labels: Mapping[str, str], has_pods: bool) -> Object:
+    """The configuration in a Shoot. Args: name: of it. has_pods: whether there are workers."""
     webhook = _webhook(
         f"token-invalidator.{GROUP}",
         client.at(_INVALIDATE_TOKENS),
         [_rule(_WRITES, "", ["v1"], ["secrets"])],
         selects=_WITH_TOKENS,
-        considers={"matchExpressions": [{"key": keys.NAMESPACE_PURPOSE, "operator": "In", "values": _OF_GARDENER}]},
+        considers=_IN_SHOOTS,
     )
-    return made(MUTATING_WEBHOOKS, name, labels=labels, webhooks=[webhook])
+    webhooks = [webhook, *(_of_pods(client) if has_pods else ())]
+    return made(MUTATING_WEBHOOKS, name, labels=labels, webhooks=webhooks)
+
+
+def _of_pods(client: Client) -> Iterator[Object]:
+    """In a Shoot, of system components but for one: all pods are to reach the API server by its name."""
+    creation = [_rule(("CREATE",), "", ["v1"], ["pods"])]
+    yield _webhook(
+        f"projected-token-mount.{GROUP}",
+        client.at(_MOUNT_TOKENS),
+        creation,
+        selects=_WITHOUT_OWN_TOKENS,
+        considers=_IN_SHOOTS,
+    )
+    yield _webhook(
+        f"high-availability-config.{GROUP}",
+        client.at(_AVAILABILITY),
+        _SCALED,
+        selects={**_BY_GARDENER, "matchExpressions": [_lacks(keys.HIGH_AVAILABILITY_SKIP)]},
+        considers={**_IN_SHOOTS, "matchLabels": {keys.HIGH_AVAILABILITY_CONSIDER: "true"}},
+        matches="Equivalent",
+    )
+    injected = {"matchExpressions": [{"key": _INJECT, "operator": "NotIn", "values": ["disable"]}]}
+    host = _webhook(
+        f"kubernetes-service-host.{GROUP}",
+        client.at("/webhooks/kubernetes-service-host"),
+        creation,
+        selects=injected,
+        considers=injected,
+    )
+    # Pods of users start without it, too.
+    yield {**host, "failurePolicy": "Ignore", "timeoutSeconds": 2, "reinvocationPolicy": "Never"}
+    yield _webhook(
+        f"system-components-config.{GROUP}",
+        client.at("/webhooks/system-components-config"),
+        creation,
+        selects={**_BY_GARDENER, "matchExpressions": [_lacks(f"system-components-config.{GROUP}/skip")]},
+        considers=_IN_SHOOTS,
+    )
+    yield _webhook(
+        f"pod-topology-spread-constraints.{GROUP}",
+        client.at(_SPREAD),
+        creation,
+        selects={**_BY_GARDENER, **_SPREAD_UNLESS_SKIPPED},
+        considers=_IN_SHOOTS,
+    )
 
 
 def _mutating(client: Client) -> Iterator[Object]:
@@ -90,27 +165,23 @@ def _mutating(client: Client) -> Iterator[Object]:
     )
     yield _mutates(
         f"projected-token-mount.{GROUP}",
-        client.at("/webhooks/mount-projected-service-account-token"),
+        client.at(_MOUNT_TOKENS),
         [_rule(("CREATE",), "", ["v1"], ["pods"])],
-        selects={"matchExpressions": [_lacks(f"projected-token-mount.{GROUP}/skip"), _OWN_APP]},
+        selects=_WITHOUT_OWN_TOKENS,
     )
     yield _mutates(
         f"high-availability-config.{GROUP}",
-        client.at("/webhooks/high-availability-config"),
-        [
-            _rule(_WRITES, "apps", ["v1"], ["deployments", "statefulsets"]),
-            _rule(_WRITES, "autoscaling", ["v2beta1", "v2"], ["horizontalpodautoscalers"]),
-            _rule(_WRITES, "autoscaling.k8s.io", ["v1alpha1"], ["hvpas"]),
-        ],
+        client.at(_AVAILABILITY),
+        _SCALED,
         selects={"matchExpressions": [_lacks(keys.HIGH_AVAILABILITY_SKIP)]},
         considers={"matchLabels": {keys.HIGH_AVAILABILITY_CONSIDER: "true"}},
         matches="Equivalent",
     )
     yield _mutates(
         f"pod-topology-spread-constraints.{GROUP}",
-        client.at("/webhooks/pod-topology-spread-constraints"),
+        client.at(_SPREAD),
         [_rule(("CREATE",), "", ["v1"], ["pods"])],
-        selects={"matchExpressions": [_OWN_APP, _lacks(f"topology-spread-constraints.{GROUP}/skip")]},
+        selects=_SPREAD_UNLESS_SKIPPED,
     )
 
 
@@ -134,20 +205,6 @@ def _validating(client: Client) -> Iterator[Object]:
 
 def _plural(kind: str) -> str:
     return "backupentries" if kind == "backupentry" else f"{kind}s"
-
-
-def _lacks(label: str) -> Object:
-    return {"key": label, "operator": "DoesNotExist"}
-
-
-def _rule(operations: Sequence[str], group: str, versions: list[str], resources: list[str]) -> Object:
-    return {
-        "operations": list(operations),
-        "apiGroups": [group],
-        "apiVersions": versions,
-        "resources": resources,
-        "scope": "*",
-    }
 
 
 def _mutates(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import yaml
 
 from agent.gardenlet.components.access import cluster_role, cluster_role_binding, role, rule
-from agent.gardenlet.components.control_plane import access_secret, in_shoot
+from agent.gardenlet.components.control_plane import access_secret, in_shoot_by_parts
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import made
 from agent.gardenlet.components.worker_pools.pools import NODE_AGENT, POOL, Pool
@@ -24,6 +24,8 @@ CHECKSUM = "checksum/data-script"
 APPLIED = "checksum/cloud-config-data"
 """An annotation of Nodes: the checksum of what their agents have applied."""
 _CONTENT = "osc.yaml"
+_RIGHTS = "rbac"
+"""A part beside those of pools."""
 _BOOTSTRAPPERS, _NODES = "system:bootstrappers", "system:nodes"
 _SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
 _TOKEN_LIFE = "720h"
@@ -31,12 +33,12 @@ _TOKEN_LIFE = "720h"
 
 def objects(namespace: str, configs: Sequence[tuple[Pool, Object]]) -> list[Object]:
     """Args: namespace: of the Shoot, in the seed. configs: of pools, as extensions have answered."""
-    secrets = [_secret(pool, config) for pool, config in configs]
-    names = [pool.key for pool, _ in configs]
+    parts: dict[str, list[Object]] = {pool.name: [_secret(pool, config)] for pool, config in configs}
+    parts.setdefault(_RIGHTS, []).extend(_rights([pool.key for pool, _ in configs]))
     access = access_secret(NODE_AGENT, namespace, lifetime=_TOKEN_LIFE)
     target = {keys.TARGET_SECRET_NAME: NODE_AGENT, keys.TARGET_SECRET_NAMESPACE: KUBE_SYSTEM}
     access["metadata"]["annotations"] |= target
-    return [access, *in_shoot(NAME, [*secrets, *_rights(names)], namespace=namespace)]
+    return [access, *in_shoot_by_parts(NAME, parts, namespace=namespace)]
 
 
 def content_of(config: Object) -> bytes:

@@ -5,43 +5,50 @@ reconcile  what the node agent then keeps on it: the kubelet, its configuration,
 """
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import yaml
 
 from agent.gardenlet.components.parts import made
-from agent.gardenlet.components.worker_pools.pools import NODE_AGENT, POOL, VERSION, Pool
+from agent.gardenlet.components.worker_pools import kubelet
+from agent.gardenlet.components.worker_pools.machine_files import (
+    ALL_RUN,
+    GROUP_READS,
+    OWNER_READS,
+    Part,
+    authorities,
+    containers,
+    file,
+    from_image,
+    kernel,
+    logins,
+    logs,
+    unit,
+)
+from agent.gardenlet.components.worker_pools.pools import NODE_AGENT, POOL, Pool
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
-from kube.objects import Object
+from kube.objects import Object, string_map
 from kube.yaml import Dumper
 
 PROVISION, RECONCILE = "provision", "reconcile"
 _SUFFIXES = {PROVISION: "init", RECONCILE: "original"}
 _DIRECTORY = f"/var/lib/{NODE_AGENT}"
 _CONFIG, _INIT = f"{_DIRECTORY}/config.yaml", f"{_DIRECTORY}/init.sh"
-_KUBELET_CONFIG, _KUBELET_CA = "/var/lib/kubelet/config/kubelet", "/var/lib/kubelet/ca.crt"
-_SYSCTL = "/etc/sysctl.d/99-k8s-general.conf"
-_ALL_READ, _OWNER_READS, _GROUP_READS, _ALL_RUN = 0o644, 0o600, 0o640, 0o755
+_BINARY = f"/opt/bin/{NODE_AGENT}"
 _TOKEN = "<<BOOTSTRAP_TOKEN>>"
-_SETTINGS = {
-    "fs.inotify.max_user_watches": "524288",
-    "net.ipv4.conf.all.forwarding": "1",
-    "net.ipv6.conf.all.forwarding": "1",
-    "vm.max_map_count": "135217728",
-    "vm.overcommit_memory": "1",
-}
-_KUBELET_DEFAULTS = {
-    "cgroupDriver": "systemd",
-    "cgroupsPerQOS": True,
-    "clusterDomain": "cluster.local",
-    "enableServer": True,
-    "rotateCertificates": True,
-    "serverTLSBootstrap": True,
-    "failSwapOn": True,
-    "maxPods": 110,
-    "volumePluginDir": "/var/lib/kubelet/volumeplugins",
-}
+_HEALTH, _METRICS = 2751, 2752
+_WITH_DRIVER = (1, 31)
+"""From here on a node agent configures by which driver the container runtime limits resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Attributes: pause: of what holds the network of a pod. agent, kubelet: with the programs of these names."""
+
+    pause: str
+    agent: str
+    kubelet: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +57,10 @@ class Values:
     type: of the extension for its machine image.
     server: URL of the API server.
     ca_bundle: by which that is verified.
+    trusted: certificates (PEM) that everything on the machine trusts.
     kubelet_ca: by which certificates of kubelets are verified.
     dns: address of the cluster's DNS.
+    public_keys: of SSH, the newest first; none: there is no SSH.
     """
 
     namespace: str
@@ -59,8 +68,11 @@ class Values:
     type: str
     server: str
     ca_bundle: bytes
+    trusted: bytes
     kubelet_ca: bytes
     dns: str
+    images: Images
+    public_keys: Sequence[bytes]
 
 
 def name_of(pool: Pool, purpose: str) -> str:
@@ -73,17 +85,13 @@ def objects(values: Values) -> list[Object]:
 
 
 def _config(values: Values, purpose: str) -> Object:
-    parts = {
-        PROVISION: (_first_units, _first_files),
-        RECONCILE: (_units, _files),
-    }
-    units, files = parts[purpose]
+    parts = list(_first(values) if purpose == PROVISION else _later(values))
     spec: Object = {
         "type": values.type,
         "purpose": purpose,
-        "criConfig": {"name": values.pool.runtime},
-        "units": list(units(values)),
-        "files": list(files(values)),
+        "criConfig": _runtime(values, purpose),
+        "units": [each for part in parts for each in part.units],
+        "files": [each for part in parts for each in part.files],
     }
     if provider_config := values.pool.image.get("providerConfig"):
         spec["providerConfig"] = provider_config
@@ -96,67 +104,125 @@ def _config(values: Values, purpose: str) -> Object:
     )
 
 
+def _runtime(values: Values, purpose: str) -> Object:
+    found: Object = {"name": values.pool.runtime}
+    if purpose == RECONCILE:
+        found["containerd"] = {"sandboxImage": values.images.pause}
+        if values.pool.minor >= _WITH_DRIVER:
+            found["cgroupDriver"] = "systemd"
+    return found
+
+
 # --- at the start
 
 
-def _first_units(_: Values) -> Iterator[Object]:
-    yield _unit("gardener-node-init.service", _INIT, "Fetches the node agent", kind="oneshot", paths=[_INIT])
-
-
-def _first_files(values: Values) -> Iterator[Object]:
+def _first(values: Values) -> Iterator[Part]:
     token = {"content": {"inline": {"encoding": "", "data": _TOKEN}, "transmitUnencoded": True}}
-    yield {"path": f"{_DIRECTORY}/credentials/bootstrap-token", "permissions": _GROUP_READS, **token}
-    script = f"#!/bin/sh\nexec /opt/bin/{NODE_AGENT} bootstrap --config={_CONFIG}\n"
-    yield _file(_INIT, script.encode(), _ALL_RUN)
-    yield _file(_CONFIG, _agent_config(values, bootstraps=True), _OWNER_READS)
+    fetched = unit("gardener-node-init.service", _INIT_UNIT, command="start", enable=True, paths=[_INIT])
+    yield Part(
+        [fetched],
+        [
+            {"path": f"{_DIRECTORY}/credentials/bootstrap-token", "permissions": GROUP_READS, **token},
+            file(_INIT, _INIT_SCRIPT.format(image=values.images.agent), ALL_RUN),
+            file(_CONFIG, _agent_config(values, bootstraps=True), OWNER_READS),
+        ],
+    )
+    (*ssh,) = logins(values.public_keys)
+    yield from reversed(ssh)
+
+
+_INIT_UNIT = f"""
+[Unit]
+Description=Fetches the node agent and has it make this machine a node
+After=network-online.target
+Wants=network-online.target
+[Service]
+Type=oneshot
+Restart=on-failure
+RestartSec=5
+StartLimitBurst=0
+EnvironmentFile=/etc/environment
+ExecStart={_INIT}
+[Install]
+WantedBy=multi-user.target
+"""
+_INIT_SCRIPT = f"""#!/bin/bash
+set -o errexit -o nounset -o pipefail
+image="{{image}}"
+directory="$(mktemp -d)"
+trap 'ctr images unmount "$directory" && rm -rf "$directory"' EXIT
+ctr images pull "$image" --hosts-dir /etc/containerd/certs.d
+ctr images mount "$image" "$directory"
+mkdir -p /opt/bin
+cp -f "$directory/{NODE_AGENT}" {_BINARY}
+chmod +x {_BINARY}
+{_BINARY} bootstrap --config={_CONFIG}
+"""
 
 
 # --- from then on
 
 
-def _units(values: Values) -> Iterator[Object]:
-    yield {"name": "systemd-sysctl.service", "command": "restart", "enable": True, "filePaths": [_SYSCTL]}
-    kubelet = " ".join(["/opt/bin/kubelet", *_kubelet_flags(values.pool)])
-    yield _unit("kubelet.service", kubelet, "Kubelet", paths=[_KUBELET_CA, _KUBELET_CONFIG])
-    agent = f"/opt/bin/{NODE_AGENT} --config={_CONFIG}"
-    yield _unit(f"{NODE_AGENT}.service", agent, "Keeps this node as it is configured", paths=[_CONFIG])
+def _later(values: Values) -> Iterator[Part]:
+    pool = values.pool
+    yield authorities(values.trusted)
+    yield containers()
+    yield logs()
+    yield kernel(string_map(pool.asked.get("sysctls")))
+    yield Part(
+        [
+            unit(
+                "kubelet.service",
+                _KUBELET_UNIT.format(command=kubelet.command(pool)),
+                command="start",
+                enable=True,
+                paths=[kubelet.AUTHORITY, kubelet.CONFIG, kubelet.BINARY],
+            )
+        ],
+        [
+            file(kubelet.AUTHORITY, values.kubelet_ca),
+            file(kubelet.CONFIG, _yaml(kubelet.configuration(pool, dns=values.dns))),
+            from_image(kubelet.BINARY, values.images.kubelet),
+        ],
+    )
+    ssh, *user = logins(values.public_keys)
+    yield ssh
+    yield Part(
+        [unit(f"{NODE_AGENT}.service", _AGENT_UNIT, enable=True, paths=[_CONFIG, _BINARY])],
+        [
+            file(_CONFIG, _agent_config(values, bootstraps=False), OWNER_READS),
+            from_image(_BINARY, values.images.agent),
+        ],
+    )
+    yield from user
 
 
-def _files(values: Values) -> Iterator[Object]:
-    yield _file(_SYSCTL, "".join(f"{name} = {value}\n" for name, value in _SETTINGS.items()).encode(), _ALL_READ)
-    yield _file(_KUBELET_CA, values.kubelet_ca, _ALL_READ)
-    yield _file(_KUBELET_CONFIG, _kubelet_config(values), _ALL_READ)
-    yield _file(_CONFIG, _agent_config(values, bootstraps=False), _OWNER_READS)
-
-
-def _kubelet_flags(pool: Pool) -> Iterator[str]:
-    yield f"--config={_KUBELET_CONFIG}"
-    yield "--bootstrap-kubeconfig=/var/lib/kubelet/kubeconfig-bootstrap"
-    yield "--kubeconfig=/var/lib/kubelet/kubeconfig-real"
-    labels = {VERSION: pool.version, **pool.labels}
-    yield f"--node-labels={','.join(f'{name}={value}' for name, value in labels.items())}"
-    yield "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"
-    yield "--runtime-cgroups=/system.slice/containerd.service"
-    yield "--v=2"
-
-
-def _kubelet_config(values: Values) -> bytes:
-    asked = values.pool.kubelet
-    authentication = {
-        "anonymous": {"enabled": False},
-        "webhook": {"enabled": True, "cacheTTL": "2m0s"},
-        "x509": {"clientCAFile": _KUBELET_CA},
-    }
-    config = {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        **_KUBELET_DEFAULTS,
-        "authentication": authentication,
-        "authorization": {"mode": "Webhook"},
-        "clusterDNS": [values.dns],
-        **{name: value for name, value in asked.items() if value is not None},
-    }
-    return _yaml(config)
+_KUBELET_UNIT = """
+[Unit]
+Description=Kubelet
+After=containerd.service
+[Install]
+WantedBy=multi-user.target
+[Service]
+Restart=always
+RestartSec=5
+Environment="HTTP2_READ_IDLE_TIMEOUT_SECONDS=25" "HTTP2_PING_TIMEOUT_SECONDS=12"
+EnvironmentFile=/etc/environment
+EnvironmentFile=-/var/lib/kubelet/extra_args
+ExecStart={command}
+"""
+_AGENT_UNIT = f"""
+[Unit]
+Description=Keeps this node as it is configured
+After=network-online.target
+[Service]
+LimitMEMLOCK=infinity
+ExecStart={_BINARY} --config={_CONFIG}
+Restart=always
+RestartSec=5
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 def _agent_config(values: Values, *, bootstraps: bool) -> bytes:
@@ -168,33 +234,11 @@ def _agent_config(values: Values, *, bootstraps: bool) -> bytes:
             "operatingSystemConfig": {"secretName": values.pool.key, "kubernetesVersion": values.pool.version},
             "token": {"syncConfigs": [{"secretName": NODE_AGENT, "path": f"{_DIRECTORY}/credentials/token"}]},
         },
+        "logFormat": "json",
+        "logLevel": "info",
+        "server": {"healthProbes": {"port": _HEALTH}, "metrics": {"port": _METRICS}},
     }
     return _yaml(config | ({"bootstrap": {}} if bootstraps else {}))
-
-
-# --- parts
-
-
-def _unit(name: str, command: str, description: str, *, paths: list[str], kind: str = "simple") -> Object:
-    restarts = "on-failure" if kind == "oneshot" else "always"
-    lines = (
-        "[Unit]",
-        f"Description={description}",
-        "After=network-online.target",
-        "[Service]",
-        f"Type={kind}",
-        f"Restart={restarts}",
-        "RestartSec=5",
-        f"ExecStart={command}",
-        "[Install]",
-        "WantedBy=multi-user.target",
-    )
-    return {"name": name, "command": "start", "enable": True, "content": "\n".join(lines), "filePaths": paths}
-
-
-def _file(path: str, content: bytes, permissions: int) -> Object:
-    inline = {"encoding": "b64", "data": base64.b64encode(content).decode()}
-    return {"path": path, "permissions": permissions, "content": {"inline": inline}}
 
 
 def _yaml(content: Object) -> bytes:

@@ -1,17 +1,26 @@
 """A worker pool of a Shoot, as all that is made for it sees it."""
 
+import base64
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import yaml
+
+from agent.gardenlet.components.parts import made
 from gardener.garden.shoots import workers
 from kube.objects import Object, integer, key, mapping, mappings, spec, string_map, text, texts
 from kube.paths import at, mappings_at
+from kube.resources import SECRETS
+from kube.yaml import Dumper
 
 NODE_AGENT = "gardener-node-agent"
 POOL = "worker.gardener.cloud/pool"
 VERSION = "worker.gardener.cloud/kubernetes-version"
 SECRET_NAME = "worker.gardener.cloud/gardener-node-agent-secret-name"
 _ARCHITECTURE, _RUNTIME = "amd64", "containerd"
+HASHES = "worker-pools-operatingsystemconfig-hashes"
+_KEY_VERSION = 1
 _SYSTEM_COMPONENTS = "worker.gardener.cloud/system-components"
 
 
@@ -37,8 +46,14 @@ class Pool:
     @property
     def key(self) -> str:
         """Of its configuration, in the Shoot; another one means other machines."""
-        what = ".".join(self.version.split(".")[:2]) + self.runtime
+        what = ".".join(str(each) for each in self.minor) + self.runtime
         return f"{NODE_AGENT}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:5]}"
+
+    @property
+    def minor(self) -> tuple[int, int]:
+        """Of Kubernetes."""
+        major, minor, *_ = self.version.split(".")
+        return int(major), int(minor)
 
     @property
     def runtime(self) -> str:
@@ -86,6 +101,17 @@ class Pool:
         if at(self.asked, "systemComponents", "allow") is not False:
             found[_SYSTEM_COMPONENTS] = "true"
         return found
+
+
+def hashes(namespace: str, pools: Iterable[Pool]) -> Object:
+    """A Secret that says how keys of pools are made: who makes them in another way later keeps those that there are."""
+    entries = [
+        {"name": each.name, "currentVersion": _KEY_VERSION, "hashVersionToOSCKey": {_KEY_VERSION: each.key}}
+        for each in pools
+    ]
+    written = yaml.dump({"pools": entries}, Dumper=Dumper, sort_keys=True)
+    data = {"pools": base64.b64encode(written.encode()).decode()}
+    return made(SECRETS, HASHES, namespace=namespace, labels={"persist": "true"}, type="Opaque", data=data)
 
 
 def pools_of(shoot: Object, profile: Object) -> list[Pool]:

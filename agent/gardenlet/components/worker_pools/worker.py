@@ -10,6 +10,11 @@ from gardener.api.extensions import WORKERS
 from kube.objects import Object, text
 
 _CAPACITY = ("cpu", "gpu", "memory")
+_GIVEN = (
+    *("annotations", "taints", "volume", "dataVolumes", "kubeletDataVolumeName", "providerConfig"),
+    *("machineControllerManager", "clusterAutoscaler"),
+)
+"""Fields of a pool that are as the Shoot has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +22,7 @@ class Values:
     """Attributes:
     name: of the Shoot.
     pools: with the reference to the Secret of what their machines start with.
+    ssh_key: the public one, base64; empty: there is no SSH.
     status: `providerStatus` of the Infrastructure; None: it has none.
     """
 
@@ -25,7 +31,7 @@ class Values:
     type: str
     region: str
     secret: str
-    ssh_key: str
+    ssh_key: str = ""
     status: Any
     pools: Sequence[tuple[Pool, Mapping[str, Any]]]
 
@@ -35,7 +41,7 @@ def worker(values: Values) -> Object:
         "type": values.type,
         "region": values.region,
         "secretRef": {"name": values.secret, "namespace": values.namespace},
-        "sshPublicKey": values.ssh_key,
+        **({"sshPublicKey": values.ssh_key} if values.ssh_key else {}),
         "pools": [_pool(pool, reference) for pool, reference in values.pools],
     }
     if values.status is not None:
@@ -45,11 +51,7 @@ def worker(values: Values) -> Object:
 
 def _pool(pool: Pool, reference: Mapping[str, Any]) -> Object:
     asked = pool.asked
-    given = {
-        name: asked[name]
-        for name in ("annotations", "taints", "volume", "dataVolumes", "providerConfig", "machineControllerManager")
-        if asked.get(name)
-    }
+    given = {name: asked[name] for name in _GIVEN if asked.get(name)}
     return {
         "name": pool.name,
         "architecture": pool.architecture,

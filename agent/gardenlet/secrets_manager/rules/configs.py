@@ -48,6 +48,8 @@ RSA_KEY, RSA_PUBLIC_KEY, KEY_BUNDLE = "id_rsa", "id_rsa.pub", "bundle.key"
 KUBECONFIG = "kubeconfig"
 STATIC_TOKENS = "static_tokens.csv"
 ENCRYPTION_KEY, ENCRYPTION_SECRET = "key", "secret"
+TUNNEL_KEY = "vpn.tlsauth"
+_TUNNEL_KEY = "-----{} OpenVPN Static key V1-----"
 USERNAME, PASSWORD, AUTH = "username", "password", "auth"
 _LETTERS = string.ascii_letters + string.digits
 
@@ -218,6 +220,20 @@ class EncryptionKey(Config):
 
     def fits(self, data: Data, _: Certificate | None, /) -> bool:
         return bool(data.get(ENCRYPTION_KEY)) and bool(data.get(ENCRYPTION_SECRET))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunnelKey(Config):
+    """What both ends of a tunnel of OpenVPN have: who lacks it is not even answered."""
+
+    def make(self, _: Given, /) -> Made:
+        lines = (secrets.token_bytes(16).hex() for _ in range(16))
+        text = "\n".join([_TUNNEL_KEY.format("BEGIN"), *lines, _TUNNEL_KEY.format("END")])
+        return Made({TUNNEL_KEY: text.encode()})
+
+    def fits(self, data: Data, _: Certificate | None, /) -> bool:
+        text = data.get(TUNNEL_KEY, b"").decode(errors="replace")
+        return _TUNNEL_KEY.format("BEGIN") in text and _TUNNEL_KEY.format("END") in text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,11 @@ class ShootOperation:
         return key(self.shoot)
 
     @property
+    def project(self) -> str:
+        """Its name."""
+        return self.technical_id.split("--")[1]
+
+    @property
     def is_asleep(self) -> bool:
         return self.running is Running.ASLEEP
 
@@ -142,6 +147,11 @@ class ShootOperation:
     @property
     def is_workerless(self) -> bool:
         return not workers(spec(self.shoot))
+
+    @property
+    def has_tunnel(self) -> bool:
+        """Whether the control plane reaches nodes through one; those of this computer have no network."""
+        return not self.is_workerless and not self.is_local
 
     @property
     def is_local(self) -> bool:
@@ -171,10 +181,14 @@ class ShootOperation:
         """Whether a rotation is in this phase, see `gardener.garden.rotations`."""
         return phase_of(self.shoot, what) == phase
 
-    def image_of_kubernetes(self, program: str) -> str:
-        """Of one of its own programs, in the Shoot's version."""
-        where = self.config.images.kubernetes
-        return f"{where}/{program}:v{self.version}" if where else f"{program}:v{self.version}"
+    def image_of_kubernetes(self, program: str, version: str = "") -> str:
+        """Of one of its own programs. Args: version: if it is not the Shoot's."""
+        where, tag = self.config.images.kubernetes, f"v{version or self.version}"
+        return f"{where}/{program}:{tag}" if where else f"{program}:{tag}"
+
+    def image_for_workers(self, name: str) -> str:
+        """Of what only a Shoot with workers has; on this computer, nothing of it runs from an image."""
+        return self.config.images.workers.get(name) or f"{name}:local"
 
     # --- tasks that an annotation of the Shoot asks for
 

@@ -23,6 +23,7 @@ from agent.gardenlet.shoot.main.tasks import (
     extensions,
     foundation,
     hibernation,
+    restarts,
     service_accounts,
     shoot_objects,
     snapshots,
@@ -269,6 +270,13 @@ RECONCILE: Graph[ShootOperation] = Graph(
             after=["controller-manager", "resource-manager-ready"],
             unless=_asleep_or_no_waiting,
             retry=ONCE,
+        ),
+        Task(
+            "restart",
+            "Restarting control plane pods",
+            restarts.controllers,
+            after=["controller-manager", "control-plane"],
+            unless=restarts.not_asked,
         ),
         # --- what is in it
         Task(

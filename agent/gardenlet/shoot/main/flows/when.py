@@ -49,6 +49,13 @@ def any_of(*leaves: Leaves) -> Leaves:
     return lambda operation: any(leave(operation) for leave in leaves)
 
 
+def for_workers(
+    its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, retry: Retry | None = None
+) -> Task[ShootOperation]:
+    """A task for a Shoot with workers alone."""
+    return Task(its_id, name, run, after=after, unless=any_of(workerless, *unless), retry=retry or Retry())
+
+
 def wakes(
     its_id: str,
     name: str,

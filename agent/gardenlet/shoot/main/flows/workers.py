@@ -3,28 +3,30 @@
 from collections.abc import Collection
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
+from agent.gardenlet.shoot.main.flows.system_components import SYSTEM_COMPONENTS
 from agent.gardenlet.shoot.main.flows.when import (
     Leaves,
     Run,
-    any_of,
     asleep,
     awake,
+    local,
     no_clean_up,
     no_waiting,
     not_built,
-    workerless,
 )
+from agent.gardenlet.shoot.main.flows.when import for_workers as _task
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage
-from agent.gardenlet.shoot.main.tasks import extensions, for_workers, infrastructure, workers
+from agent.gardenlet.shoot.main.tasks import (
+    container_runtimes,
+    extensions,
+    for_workers,
+    infrastructure,
+    system_components,
+    workers,
+)
 
 _SHORT = Retry()
-
-
-def _task(
-    its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, retry: Retry = _SHORT
-) -> Task[ShootOperation]:
-    return Task(its_id, name, run, after=after, unless=any_of(workerless, *unless), retry=retry)
 
 
 def _wait(its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves) -> Task[ShootOperation]:
@@ -51,23 +53,6 @@ BEFORE_API_SERVER = [
         ["infrastructure"],
     ),
 ]
-
-_SYSTEM_COMPONENTS = [
-    not_built(f"{its_id}-system", name, after=["resource-manager-ready", "namespaces-ready", "scheduler"])
-    for its_id, name in (
-        ("node-local-dns", "Reconcile node-local-dns system component"),
-        ("metrics-server", "Deploying metrics-server system component"),
-        ("vpn-shoot", "Deploying vpn-shoot system component"),
-        ("node-problem-detector", "Deploying node-problem-detector system component"),
-        ("kube-proxy", "Deploying kube-proxy system component"),
-        ("apiserver-proxy", "Deploying apiserver-proxy"),
-        ("blackbox-exporter", "Deploying blackbox-exporter"),
-        ("node-exporter", "Deploying node-exporter"),
-        ("dashboard", "Deploying addon Kubernetes Dashboard"),
-        ("nginx-ingress", "Deploying addon Nginx Ingress Controller"),
-    )
-]
-"""Nothing on this computer would run them: there is no network between pods."""
 
 AFTER_API_SERVER = [
     _task(
@@ -129,20 +114,32 @@ AFTER_API_SERVER = [
         ["network"],
         no_waiting,
     ),
-    _task(
-        "dns",
-        "Deploying CoreDNS system component",
-        for_workers.dns,
-        ["resource-manager-ready", "connection", "systems-ready", "namespaces-ready", "scheduler"],
-        asleep,
-    ),
-    *_SYSTEM_COMPONENTS,
+    *SYSTEM_COMPONENTS,
     _task(
         "node-agents",
         "Deploying managed resources for the gardener-node-agent",
         workers.node_agents,
         ["resource-manager-ready", "identity", "systems-ready"],
         asleep,
+    ),
+    _task(
+        "runtimes",
+        "Deploying container runtime resources",
+        container_runtimes.deploy,
+        ["referenced", "connection"],
+    ),
+    _wait(
+        "runtimes-ready",
+        "Waiting until container runtime resources are ready",
+        container_runtimes.wait,
+        ["runtimes"],
+        no_waiting,
+    ),
+    _wait(
+        "stale-runtimes",
+        "Deleting stale container runtime resources",
+        container_runtimes.remove_stale,
+        ["connection"],
     ),
     # --- machines
     _task(
@@ -213,10 +210,15 @@ AFTER_API_SERVER = [
         ["worker-ready"],
         awake,
     ),
-    not_built(
+    _task(
         "tunnel",
         "Waiting until the Kubernetes API server can connect to the Shoot workers",
-        after=["network-ready", "dns", "worker-ready"],
+        system_components.demand_tunnel,
+        ["network-ready", "system", "worker-ready", *(each.id for each in SYSTEM_COMPONENTS)],
+        asleep,
+        no_waiting,
+        local,
+        retry=Retry(within=900.0),
     ),
     _task(
         "nodes-configured",
@@ -233,16 +235,17 @@ AFTER_API_SERVER = [
         ["resource-manager-ready"],
         asleep,
     ),
-    *(
-        not_built(its_id, name, after=["resource-manager-ready"])
-        for its_id, name in (
-            ("vpn-seed-server", "Deploying vpn-seed-server"),
-            ("dependency-watchdog", "Deploying dependency-watchdog shoot access resources"),
-        )
+    not_built(
+        "dependency-watchdog",
+        "Deploying dependency-watchdog shoot access resources",
+        after=["resource-manager-ready"],
     ),
 ]
 
-BEFORE_SLEEP = ("machine-controller-manager-stopped", "extensions-after-worker-ready", "scheduler", "stale-systems")
+BEFORE_SLEEP = (
+    *("machine-controller-manager-stopped", "extensions-after-worker-ready", "scheduler", "stale-systems"),
+    *("runtimes-ready", "stale-runtimes", "vpn-seed-server"),
+)
 """What a Shoot with workers has done before it sleeps."""
 
 
@@ -270,6 +273,12 @@ WOKEN = [
     ),
 ]
 MACHINES_GONE = [
+    _wakes(
+        "autoscaler-gone",
+        "Deleting cluster autoscaler",
+        for_workers.remove_cluster_autoscaler,
+        ["controller-manager-ready"],
+    ),
     _task("network-gone", "Destroying shoot network plugin", infrastructure.remove_network, ["workloads"], retry=ONCE),
     _wakes(
         "machine-controller-manager",
@@ -278,7 +287,11 @@ MACHINES_GONE = [
         ["workloads"],
     ),
     _task(
-        "worker", "Destroying shoot workers", workers.remove, ["network-gone", "machine-controller-manager"], retry=ONCE
+        "worker",
+        "Destroying shoot workers",
+        workers.remove,
+        ["network-gone", "machine-controller-manager", "autoscaler-gone"],
+        retry=ONCE,
     ),
     _wait(
         "worker-gone",
@@ -295,10 +308,16 @@ MACHINES_GONE = [
 ]
 CONTROL_PLANE_GONE = [
     _wait(
+        "runtimes-gone",
+        "Deleting container runtime resources",
+        container_runtimes.remove,
+        ["managed-resources-gone"],
+    ),
+    _wait(
         "control-plane-gone",
         "Destroying shoot control plane",
         infrastructure.remove_control_plane,
-        ["managed-resources-gone", "extensions-before-gone", "systems-gone"],
+        ["managed-resources-gone", "extensions-before-gone", "systems-gone", "runtimes-gone"],
     ),
 ]
 INFRASTRUCTURE_GONE = [

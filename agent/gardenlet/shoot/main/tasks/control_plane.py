@@ -4,12 +4,13 @@ import base64
 from collections.abc import Mapping
 from datetime import timedelta
 
-from agent.gardenlet.components import kube_apiserver, kube_controller_manager
+from agent.gardenlet.components import kube_apiserver, kube_controller_manager, shoot_pods
 from agent.gardenlet.components.control_plane import access_secret_name, controller_managers, least_api_servers
 from agent.gardenlet.components.kube_apiserver import Encryption, files
 from agent.gardenlet.components.parts import deployment_unready, made
 from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.components.resource_manager.configuration import Pods
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import authority_in
@@ -202,10 +203,14 @@ async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values
 
 
 def _of_kubelets(operation: ShootOperation) -> dict[str, str]:
-    return {
+    found = {
         "ca_kubelet_bundle": bundle_name_of(operation, tables.CA_KUBELET.name),
         "kubelet": name_of(operation, "kube-apiserver-kubelet"),
     }
+    if operation.has_tunnel:
+        found["ca_vpn_bundle"] = bundle_name_of(operation, tables.CA_VPN.name)
+        found["http_proxy"] = name_of(operation, "kube-apiserver-http-proxy")
+    return found
 
 
 async def _admission_kubeconfigs(operation: ShootOperation, settings: Object) -> dict[str, str]:
@@ -333,8 +338,16 @@ def _resource_manager_objects(operation: ShootOperation, *, bootstrap: str = "")
         bootstrap_secret=bootstrap,
         running=operation.running,
         autoscaled=operation.autoscaled,
+        pods=_pods(operation),
     )
     return resource_manager.objects(values)
+
+
+def _pods(operation: ShootOperation) -> Pods | None:
+    """None: they are not changed, as on this computer, where they are played."""
+    if operation.is_workerless or operation.is_local:
+        return None
+    return Pods(host=operation.internal.host, tolerations=shoot_pods.tolerations(operation.shoot))
 
 
 def _bootstrap_secret(operation: ShootOperation) -> Object:

@@ -1,14 +1,14 @@
 """Programs of a control plane, and of the cluster, that only a Shoot with workers has."""
 
-from agent.gardenlet.components import coredns, kube_scheduler, machine_controllers
+from agent.gardenlet.components import kube_scheduler, machine_controllers
 from agent.gardenlet.components.control_plane import in_shoot
 from agent.gardenlet.components.worker_roles import CLUSTER_AUTOSCALER, MACHINE_CONTROLLER_MANAGER
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import control_plane, exposure, foundation, infrastructure, workers
+from agent.gardenlet.shoot.main.tasks import control_plane, workers
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, name_of
 from gardener.api.seed_definitions import Stage, custom_resource_definitions
-from kube.objects import Object, mapping, mappings, spec, text, uid
+from kube.objects import Object, mapping, mappings, spec, uid
 from kube.paths import at
 from kube.resources import NAMESPACES
 from kube.runtime.client import Form
@@ -37,17 +37,12 @@ async def scheduler(operation: ShootOperation) -> None:
 # --- machines
 
 
-def _image(program: str) -> str:
-    """Nothing of it runs on this computer but what the local provider puts in its place."""
-    return f"{program}:local"
-
-
 async def _values(operation: ShootOperation, program: str, *, replicas: int) -> dict[str, object]:
     namespace = await operation.seed.client.get(NAMESPACES, operation.technical_id, form=Form.METADATA)
     return {
         "namespace": operation.technical_id,
         "namespace_uid": uid(namespace),
-        "image": _image(program),
+        "image": operation.image_for_workers(program),
         "token_kubeconfig": name_of(operation, _KUBECONFIG),
         "replicas": replicas,
         "autoscaled": operation.autoscaled,
@@ -79,6 +74,11 @@ async def stop_cluster_autoscaler(operation: ShootOperation) -> None:
     await _deploy_autoscaler(operation, replicas=0)
 
 
+async def remove_cluster_autoscaler(operation: ShootOperation) -> None:
+    """Before the machines go. Raises ComponentError, KubeError."""
+    await operation.deploy(CLUSTER_AUTOSCALER, [])
+
+
 async def _deploy_autoscaler(operation: ShootOperation, *, replicas: int) -> None:
     if not workers.has_autoscaling(operation):
         await operation.deploy(CLUSTER_AUTOSCALER, [])
@@ -104,17 +104,3 @@ async def vertical_pod_autoscaler(operation: ShootOperation) -> None:
     definitions = custom_resource_definitions(Stage.VERTICAL_POD_AUTOSCALER) if enabled else []
     objects = in_shoot("shoot-core-vpa", definitions, namespace=operation.technical_id) if enabled else []
     await operation.deploy("vpa", objects)
-
-
-async def dns(operation: ShootOperation) -> None:
-    """Raises ComponentError, KubeError."""
-    nodes = infrastructure.nodes_of(operation.found.infrastructure)
-    nodes = nodes or text(at(spec(operation.shoot), "networking", "nodes"))
-    values = coredns.Values(
-        namespace=operation.technical_id,
-        image=_image(coredns.NAME),
-        address=workers.dns_address(operation),
-        host=exposure.url(operation).removeprefix("https://").partition(":")[0],
-        networks=[each for each in (nodes, foundation.pod_network(operation)) if each],
-    )
-    await operation.deploy(coredns.NAME, coredns.objects(values))

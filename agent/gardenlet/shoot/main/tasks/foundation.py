@@ -119,7 +119,7 @@ async def secrets(operation: ShootOperation) -> None:
         tables.static_tokens(has_cluster_admin=has_static_kubeconfig),
         tables.generic_token_kubeconfig(operation.technical_id, ca_bundle(operation)),
         *certificates(operation).certificates(),
-        *(() if operation.is_workerless else (tables.SSH_KEY,)),
+        *(() if operation.is_workerless else (tables.SSH_KEY, tables.TUNNEL_KEY)),
     )
     await publish(operation, *published.certificate_authority(operation.shoot, _bundle(operation)))
 

@@ -3,6 +3,7 @@
 import base64
 
 from agent.gardenlet.components import shoot_infrastructure
+from agent.gardenlet.components.shoot_pods import Networks
 from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import RSA_PUBLIC_KEY
@@ -11,8 +12,8 @@ from agent.gardenlet.shoot.main.tasks import foundation
 from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
-from gardener.garden.shoots import last_operation
-from kube.objects import Key, Object, key, mapping, spec, string_map, text
+from gardener.garden.shoots import has_ssh, last_operation
+from kube.objects import Key, key, mapping, spec, string_map, text
 from kube.paths import at
 from kube.resources import SECRETS
 from kube.runtime.controller import ReconcileError
@@ -62,8 +63,16 @@ async def _credentials(operation: ShootOperation) -> dict[str, str]:
 
 
 def ssh_key(operation: ShootOperation) -> str:
-    """The public one, base64."""
-    return base64.b64encode(operation.keys.get(tables.SSH_KEY.name).current.data[RSA_PUBLIC_KEY]).decode()
+    """The public one, base64; empty: there is no SSH."""
+    return "".join(base64.b64encode(each).decode() for each in ssh_keys(operation)[:1])
+
+
+def ssh_keys(operation: ShootOperation) -> list[bytes]:
+    """The public ones, the newest first, while they are rotated both; empty: there is no SSH."""
+    if not has_ssh(spec(operation.shoot)):
+        return []
+    made = operation.keys.get(tables.SSH_KEY.name)
+    return [each.data[RSA_PUBLIC_KEY] for each in (made.current, made.old) if each is not None]
 
 
 async def infrastructure(operation: ShootOperation) -> None:
@@ -136,6 +145,11 @@ async def _remove(operation: ShootOperation, kind: Kind) -> None:
         await operation.extensions.wait_until_gone(kind, _name(operation), its_uid=its_uid)
 
 
-def nodes_of(infrastructure: Object) -> str:
-    """The network of nodes; empty: it is not known."""
-    return text(at(infrastructure, "status", "nodesCIDR"))
+def networks(operation: ShootOperation) -> Networks:
+    """Once the Infrastructure has been answered, which may choose that of nodes. Raises ReconcileError."""
+    chosen = text(at(operation.found.infrastructure, "status", "nodesCIDR"))
+    return Networks(
+        pods=foundation.pod_network(operation),
+        services=foundation.service_network(operation),
+        nodes=chosen or text(at(spec(operation.shoot), "networking", "nodes")),
+    )

@@ -1,12 +1,13 @@
 """What is in the cluster of a Shoot: applied by its resource manager, but for what makes that possible."""
 
-from agent.gardenlet.components import gardener_access, shoot_system
+from agent.gardenlet.components import gardener_access, shoot_pods, shoot_system
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import exposure, foundation
+from agent.gardenlet.shoot.main.tasks import exposure, foundation, infrastructure
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD
-from kube.objects import Key, Object, condition, integer, metadata
+from gardener.garden.shoots import zones_of_workers
+from kube.objects import Key, Object, condition, integer, metadata, spec
 from kube.paths import at
 from kube.resources import SECRETS
 
@@ -14,7 +15,8 @@ _SECONDS = 120.0
 
 
 async def namespaces(operation: ShootOperation) -> None:
-    await operation.deploy(shoot_system.NAMESPACES_NAME, shoot_system.namespaces(operation.technical_id))
+    zones = ",".join(zones_of_workers(spec(operation.shoot)))
+    await operation.deploy(shoot_system.NAMESPACES_NAME, shoot_system.namespaces(operation.technical_id, zones=zones))
 
 
 async def wait_for_namespaces(operation: ShootOperation) -> None:
@@ -73,4 +75,8 @@ async def identity(operation: ShootOperation) -> None:
 
 
 async def system(operation: ShootOperation) -> None:
-    await operation.deploy(shoot_system.SYSTEM_NAME, shoot_system.system(operation.technical_id))
+    of_pods = None
+    if not operation.is_workerless:
+        networks = infrastructure.networks(operation)
+        of_pods = shoot_pods.objects(operation.shoot, project=operation.project, networks=networks)
+    await operation.deploy(shoot_system.SYSTEM_NAME, shoot_system.system(operation.technical_id, of_pods=of_pods))

@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from agent.gardenlet.components.shoot_infrastructure import SECRET
 from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
 from agent.gardenlet.components.worker_pools.operating_system import PROVISION, RECONCILE
-from agent.gardenlet.components.worker_pools.pools import POOL, Pool, PoolError, pools_of
+from agent.gardenlet.components.worker_pools.pools import HASHES, NODE_AGENT, POOL, Pool, PoolError, hashes, pools_of
 from agent.gardenlet.extension_objects.kinds import OPERATING_SYSTEM_CONFIG, WORKER
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
@@ -47,6 +47,7 @@ def dns_address(operation: ShootOperation) -> str:
 
 async def systems(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
+    await operation.deploy(HASHES, [hashes(operation.technical_id, pools(operation))])
     wanted = [each for pool in pools(operation) for each in operating_system.objects(_system(operation, pool))]
     await asyncio.gather(*(operation.ask(OPERATING_SYSTEM_CONFIG, each) for each in wanted))
 
@@ -54,14 +55,22 @@ async def systems(operation: ShootOperation) -> None:
 def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
     bundle = operation.keys.get(tables.CA_KUBELET.name).bundle
     assert bundle is not None  # an authority has one
+    authorities = (text(spec(operation.profile).get("caBundle")), text(pool.asked.get("caBundle")))
     return operating_system.Values(
         namespace=operation.technical_id,
         pool=pool,
         type=pool.image_name,
         server=exposure.url(operation) if operation.found.address else _UNKNOWN_SERVER,
         ca_bundle=foundation.ca_bundle(operation),
+        trusted=b"\n".join([*(each.encode() for each in authorities if each), foundation.ca_bundle(operation)]),
         kubelet_ca=bundle.data[BUNDLE],
         dns=dns_address(operation),
+        images=operating_system.Images(
+            pause=operation.image_for_workers("pause"),
+            agent=operation.image_for_workers(NODE_AGENT),
+            kubelet=f"{operation.image_for_workers('hyperkube')}:v{pool.version}",
+        ),
+        public_keys=infrastructure.ssh_keys(operation),
     )
 
 

@@ -1,0 +1,281 @@
+"""How pods reach the API server under the address of its Service: a proxy on each node, which has that address.
+
+It passes connections on to the ingress gateway of the seed, and says first which address they were for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import yaml
+
+from agent.gardenlet.components.access import service_account
+from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.namespaces import KUBE_SYSTEM
+from agent.gardenlet.components.parts import made
+from agent.gardenlet.components.shoot_pods import (
+    CRITICAL,
+    FROM_SEED,
+    SECCOMP,
+    SYSTEM_COMPONENT,
+    TO_API_SERVER,
+    TO_NAMES,
+)
+from agent.gardenlet.components.workloads import ON_ALL_NODES, container, daemon_set, service
+from gardener import keys
+from gardener.references import stamp
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS
+from kube.yaml import Dumper
+
+NAME = "apiserver-proxy"
+MANAGED_RESOURCE = f"shoot-core-{NAME}"
+_SELECTS = {"app": "kubernetes", "role": NAME}
+_LABELS = {**_SELECTS, **SYSTEM_COMPONENT}
+_GATEWAY, _ADMIN = 8443, 16910
+"""Ports: of the gateway for such proxies, and for metrics and probes."""
+_SOCKET = "/etc/admin-uds/admin.socket"
+_BUFFER = 32 << 10
+_MOST_CONNECTIONS = 10_000
+_FILTERS, _SOCKETS = "envoy.extensions.filters", "envoy.extensions.transport_sockets"
+_LOGGED = (
+    "[%START_TIME%] %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% rx %BYTES_SENT% tx %DURATION%ms"
+    ' "%DOWNSTREAM_REMOTE_ADDRESS%" "%UPSTREAM_HOST%"\n'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """Attributes:
+    namespace: of the Shoot, in the seed.
+    image: of Envoy.
+    sidecar_image: of what gives the node the address.
+    address: of the API server's Service in the seed.
+    host: through which it is reached.
+    """
+
+    namespace: str
+    image: str
+    sidecar_image: str
+    address: str
+    host: str
+
+
+def objects(values: Values) -> list[Object]:
+    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
+
+
+def _objects(values: Values) -> Iterator[Object]:
+    config = {"envoy.yaml": yaml.dump(_configuration(values), Dumper=Dumper, sort_keys=True, width=1 << 20)}
+    config_map = made(CONFIG_MAPS, f"{NAME}-config", namespace=KUBE_SYSTEM, labels=_LABELS, data=config)
+    yield from stamp([config_map, _daemon_set(values)])
+    ports = [{"name": "metrics", "port": _ADMIN, "targetPort": _ADMIN, "protocol": "TCP"}]
+    yield service(NAME, namespace=KUBE_SYSTEM, ports=ports, selects=_SELECTS, labels=_LABELS, clusterIP="None")
+    yield service_account(NAME, KUBE_SYSTEM, labels=_LABELS)
+
+
+# --- how it is configured
+
+
+def _typed(kind: str, **fields: object) -> Object:
+    return {"@type": f"type.googleapis.com/{kind}", **fields}
+
+
+def _at(address: str, port: int) -> Object:
+    return {"socket_address": {"address": address, "port_value": port}}
+
+
+def _configuration(values: Values) -> Object:
+    limit = {"envoy": {"resource_limits": {"listener": {"kube_apiserver": {"connection_limit": _MOST_CONNECTIONS}}}}}
+    runtime = {**limit, "overload": {"global_downstream_max_connections": _MOST_CONNECTIONS}}
+    return {
+        "layered_runtime": {"layers": [{"name": "static_layer_0", "static_layer": runtime}]},
+        "admin": {"access_log": [_admin_log()], "address": {"pipe": {"path": _SOCKET}}},
+        "static_resources": {
+            "listeners": [_listener(values), _metrics_listener()],
+            "clusters": [_gateway(values), _admin_cluster()],
+        },
+    }
+
+
+def _admin_log() -> Object:
+    """Without what asks all the time."""
+    filters = [
+        {"header_filter": {"header": {"name": ":Path", "string_match": {"exact": path}, "invert_match": True}}}
+        for path in ("/ready", "/stats/prometheus")
+    ]
+    return _log({}) | {"filter": {"and_filter": {"filters": filters}}}
+
+
+def _log(fields: Object) -> Object:
+    kind = "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"
+    return {"name": "envoy.access_loggers.stdout", "typed_config": _typed(kind, **fields)}
+
+
+def _listener(values: Values) -> Object:
+    proxy = _typed(
+        f"{_FILTERS}.network.tcp_proxy.v3.TcpProxy",
+        stat_prefix="kube_apiserver",
+        cluster="kube_apiserver",
+        access_log=[_log({"log_format": {"text_format_source": {"inline_string": _LOGGED}}})],
+    )
+    return {
+        "name": "kube_apiserver",
+        "address": _at(values.address, 443),
+        "per_connection_buffer_limit_bytes": _BUFFER,
+        "filter_chains": [{"filters": [{"name": "envoy.filters.network.tcp_proxy", "typed_config": proxy}]}],
+    }
+
+
+def _metrics_listener() -> Object:
+    """Metrics and readiness alone, and little of these at a time: it is open to all."""
+    routes = [
+        {"match": {"path": "/metrics"}, "route": {"cluster": "uds_admin", "prefix_rewrite": "/stats/prometheus"}},
+        {"match": {"path": "/ready"}, "route": {"cluster": "uds_admin"}},
+    ]
+    router = _typed(f"{_FILTERS}.http.router.v3.Router")
+    manager = _typed(
+        f"{_FILTERS}.network.http_connection_manager.v3.HttpConnectionManager",
+        stat_prefix="ingress_http",
+        use_remote_address=True,
+        common_http_protocol_options={
+            "idle_timeout": "8s",
+            "max_connection_duration": "10s",
+            "max_headers_count": 20,
+            "max_stream_duration": "8s",
+            "headers_with_underscores_action": "REJECT_REQUEST",
+        },
+        http2_protocol_options={
+            "max_concurrent_streams": 5,
+            "initial_stream_window_size": 65536,
+            "initial_connection_window_size": 1048576,
+        },
+        stream_idle_timeout="8s",
+        request_timeout="9s",
+        codec_type="AUTO",
+        route_config={
+            "name": "local_route",
+            "virtual_hosts": [{"name": "local_service", "domains": ["*"], "routes": routes}],
+        },
+        http_filters=[{"name": "envoy.filters.http.router", "typed_config": router}],
+    )
+    chain = {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
+    return {
+        "name": "metrics",
+        "address": _at("0.0.0.0", _ADMIN),
+        "additional_addresses": [{"address": _at("::", _ADMIN)}],
+        "filter_chains": [chain],
+    }
+
+
+def _cluster(name: str, kind: str, timeout: str, address: Object, **fields: object) -> Object:
+    endpoint = {"endpoint": {"address": address}}
+    return {
+        "name": name,
+        "connect_timeout": timeout,
+        "type": kind,
+        "lb_policy": "ROUND_ROBIN",
+        "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
+        "transport_socket": {
+            "name": "envoy.transport_sockets.raw_buffer",
+            "typed_config": _typed(f"{_SOCKETS}.raw_buffer.v3.RawBuffer"),
+        },
+        **fields,
+    }
+
+
+def _gateway(values: Values) -> Object:
+    plain = {
+        "name": "envoy.transport_sockets.raw_buffer",
+        "typed_config": _typed(f"{_SOCKETS}.raw_buffer.v3.RawBuffer"),
+    }
+    announced = _typed(
+        f"{_SOCKETS}.proxy_protocol.v3.ProxyProtocolUpstreamTransport",
+        config={"version": "V2"},
+        transport_socket=plain,
+    )
+    return _cluster(
+        "kube_apiserver",
+        "LOGICAL_DNS",
+        "5s",
+        _at(values.host, _GATEWAY),
+        per_connection_buffer_limit_bytes=_BUFFER,
+        dns_lookup_family="V4_ONLY",
+        transport_socket={"name": "envoy.transport_sockets.upstream_proxy_protocol", "typed_config": announced},
+        upstream_connection_options={"tcp_keepalive": {"keepalive_time": 7200, "keepalive_interval": 55}},
+    )
+
+
+def _admin_cluster() -> Object:
+    return _cluster("uds_admin", "STATIC", "0.25s", {"pipe": {"path": _SOCKET}})
+
+
+# --- on the nodes
+
+
+def _daemon_set(values: Values) -> Object:
+    own = {**_LABELS, **CRITICAL}
+    reaches = dict.fromkeys((FROM_SEED, TO_API_SERVER, TO_NAMES), keys.ALLOWED)
+    pod = {
+        "automountServiceAccountToken": False,
+        "hostNetwork": True,
+        "priorityClassName": "system-node-critical",
+        "securityContext": SECCOMP,
+        "serviceAccountName": NAME,
+        "tolerations": ON_ALL_NODES,
+        "initContainers": [_sidecar("setup", values, "--daemon=false", requests=("20m", "20Mi"), limit="200Mi")],
+        "containers": [_sidecar("sidecar", values, requests=("5m", "15Mi"), limit="90Mi"), _proxy(values)],
+        "volumes": [
+            {"name": "proxy-config", "configMap": {"name": f"{NAME}-config"}},
+            {"name": "admin-uds", "emptyDir": {}},
+        ],
+    }
+    return daemon_set(
+        NAME,
+        namespace=KUBE_SYSTEM,
+        labels=own,
+        selects=_SELECTS,
+        pod_labels={**own, **reaches},
+        pod=pod,
+        updateStrategy={"type": "RollingUpdate"},
+    )
+
+
+def _sidecar(name: str, values: Values, *arguments: str, requests: tuple[str, str], limit: str) -> Object:
+    cpu, memory = requests
+    made_container = container(
+        name,
+        values.sidecar_image,
+        cpu=cpu,
+        memory=memory,
+        args=[f"--ip-address={values.address}", *arguments, "--interface=lo"],
+        securityContext={"capabilities": {"add": ["NET_ADMIN"]}},
+    )
+    made_container["resources"]["limits"] = {"memory": limit}
+    return made_container
+
+
+def _proxy(values: Values) -> Object:
+    probe = {
+        "httpGet": {"path": "/ready", "port": _ADMIN},
+        "initialDelaySeconds": 1,
+        "timeoutSeconds": 1,
+        "successThreshold": 1,
+        "failureThreshold": 3,
+    }
+    made_container = container(
+        "proxy",
+        values.image,
+        cpu="5m",
+        memory="30Mi",
+        command=["envoy", "--concurrency", "2", "--use-dynamic-base-id", "-c", f"/etc/{NAME}/envoy.yaml"],
+        ports=[{"name": "metrics", "containerPort": _ADMIN, "hostPort": _ADMIN}],
+        livenessProbe={**probe, "periodSeconds": 10},
+        readinessProbe={**probe, "periodSeconds": 2},
+        securityContext={"capabilities": {"add": ["NET_BIND_SERVICE"]}, "runAsUser": 0},
+        volumeMounts=[
+            {"name": "proxy-config", "mountPath": f"/etc/{NAME}"},
+            {"name": "admin-uds", "mountPath": "/etc/admin-uds"},
+        ],
+    )
+    made_container["resources"]["limits"] = {"memory": "1Gi"}
+    return made_container

@@ -1,0 +1,160 @@
+"""The end of the tunnel in the Shoot."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from agent.gardenlet.components import istio
+from agent.gardenlet.components.access import service_account
+from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.namespaces import KUBE_SYSTEM
+from agent.gardenlet.components.parts import made
+from agent.gardenlet.components.shoot_pods import FROM_SEED, SECCOMP, SYSTEM_COMPONENT
+from agent.gardenlet.components.vpn.parts import DEVICE, DEVICE_MOUNT, OWNER_ONLY, SERVER, TLS_AUTH, TUNNEL, projected
+from agent.gardenlet.components.workloads import container, deployment
+from gardener import keys
+from gardener.references import stamp
+from kube.objects import Object
+from kube.resources import NETWORK_POLICIES, SECRETS
+
+NAME = "vpn-shoot"
+MANAGED_RESOURCE = f"shoot-core-{NAME}"
+_APP = {"app": NAME}
+_GATEWAY = 8132
+"""The port of the ingress gateway for tunnels."""
+_CERTIFICATES = "/srv/secrets/vpn-client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """Attributes:
+    namespace: of the Shoot, in the seed.
+    host: of the ingress gateway of the seed.
+    seed_pods: network of pods in the seed.
+    ca_bundle, certificate, key: data of Secrets.
+    """
+
+    namespace: str
+    image: str
+    host: str
+    seed_pods: str
+    ca_bundle: Mapping[str, bytes]
+    certificate: Mapping[str, bytes] = field(repr=False)
+    key: Mapping[str, bytes] = field(repr=False)
+
+
+def objects(values: Values) -> list[Object]:
+    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
+
+
+def _objects(values: Values) -> Iterator[Object]:
+    files = {"ca": values.ca_bundle, "client": values.certificate, "tlsauth": values.key}
+    secrets = [
+        made(SECRETS, f"{NAME}-{name}", namespace=KUBE_SYSTEM, type="Opaque", data=_encoded(data))
+        for name, data in files.items()
+    ]
+    yield from stamp([*secrets, _deployment(values)])
+    yield service_account(NAME, KUBE_SYSTEM, labels=_APP)
+    tunnel = {**_APP, **SYSTEM_COMPONENT, "type": "tunnel"}
+    yield _policy(
+        "allow-from-seed",
+        f"Pods with the label {FROM_SEED}=allowed are reached from the control plane.",
+        podSelector={"matchLabels": {FROM_SEED: keys.ALLOWED}},
+        ingress=[{"from": [{"podSelector": {"matchLabels": tunnel}}]}],
+        policyTypes=["Ingress"],
+    )
+    yield _policy(
+        "allow-vpn",
+        "The tunnel reaches all, and is reached from the seed.",
+        podSelector={"matchLabels": _APP},
+        egress=[{}],
+        ingress=[{}],
+        policyTypes=["Egress", "Ingress"],
+    )
+
+
+def _encoded(data: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: base64.b64encode(content).decode() for name, content in data.items()}
+
+
+def _policy(name: str, described: str, **spec: object) -> Object:
+    notes = {"gardener.cloud/description": described}
+    return made(NETWORK_POLICIES, f"gardener.cloud--{name}", namespace=KUBE_SYSTEM, annotations=notes, spec=spec)
+
+
+def _deployment(values: Values) -> Object:
+    sources = [
+        projected(f"{NAME}-ca", {"bundle.crt": "ca.crt"}),
+        projected(f"{NAME}-client", {each: each for each in ("tls.crt", "tls.key")}),
+    ]
+    pod = {
+        "automountServiceAccountToken": False,
+        "dnsPolicy": "Default",
+        "priorityClassName": "system-cluster-critical",
+        "securityContext": SECCOMP,
+        "serviceAccountName": NAME,
+        "initContainers": [_init(values)],
+        "containers": [_container(values)],
+        "volumes": [
+            {"name": NAME, "projected": {"sources": sources, "defaultMode": OWNER_ONLY}},
+            {
+                "name": f"{NAME}-tlsauth",
+                "secret": {"secretName": f"{NAME}-tlsauth", "defaultMode": OWNER_ONLY},
+            },
+            DEVICE,
+        ],
+    }
+    return deployment(
+        NAME,
+        namespace=KUBE_SYSTEM,
+        labels={**_APP, **SYSTEM_COMPONENT},
+        selects=_APP,
+        pod_labels={**SYSTEM_COMPONENT, "type": "tunnel"},
+        pod=pod,
+        strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "100%", "maxUnavailable": "0%"}},
+    )
+
+
+def _container(values: Values) -> Object:
+    variables = {
+        "IP_FAMILIES": "IPv4",
+        "ENDPOINT": values.host,
+        "OPENVPN_PORT": str(_GATEWAY),
+        "REVERSED_VPN_HEADER": f"outbound|{TUNNEL}||{istio.host_of(SERVER, values.namespace)}",
+        "IS_SHOOT_CLIENT": "true",
+        "SEED_POD_NETWORK": values.seed_pods,
+        "DO_NOT_CONFIGURE_KERNEL_SETTINGS": "true",
+    }
+    found = container(
+        NAME,
+        values.image,
+        cpu="100m",
+        memory="100Mi",
+        env=list(istio.texts(**variables)),
+        securityContext={"privileged": False, "capabilities": {"add": ["NET_ADMIN"]}},
+        volumeMounts=[
+            {"name": NAME, "mountPath": _CERTIFICATES},
+            {"name": f"{NAME}-tlsauth", "mountPath": TLS_AUTH},
+            DEVICE_MOUNT,
+        ],
+    )
+    found["resources"]["limits"] = {"memory": "120Mi"}
+    return found
+
+
+def _init(values: Values) -> Object:
+    """It sets what the kernel of the node needs for a tunnel, and ends."""
+    found = container(
+        f"{NAME}-init",
+        values.image,
+        cpu="30m",
+        memory="32Mi",
+        env=[
+            *istio.texts(IP_FAMILIES="IPv4", IS_SHOOT_CLIENT="true"),
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            *istio.texts(EXIT_AFTER_CONFIGURING_KERNEL_SETTINGS="true"),
+        ],
+        securityContext={"privileged": True},
+    )
+    found["resources"]["limits"] = {"memory": "32Mi"}
+    return found

@@ -1,0 +1,164 @@
+"""The end of the tunnel in the seed."""
+
+from dataclasses import dataclass
+
+from agent.gardenlet.components import istio
+from agent.gardenlet.components.control_plane import (
+    ALL_SCRAPE_TARGETS,
+    CONTROL_PLANE,
+    PRIORITY,
+    REACHES_SHOOT,
+    SEEN_BY_EXTENSIONS,
+    Running,
+    config_map_volume,
+)
+from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler_of
+from agent.gardenlet.components.shoot_pods import Networks
+from agent.gardenlet.components.vpn.parts import DEVICE, DEVICE_MOUNT, OWNER_ONLY, SERVER, TLS_AUTH, TUNNEL, projected
+from agent.gardenlet.components.vpn.proxy import CERTIFICATES, METRICS, PROXY, configuration
+from agent.gardenlet.components.workloads import container, deployment, port, service
+from gardener import keys
+from gardener.references import inject_annotations
+from kube.objects import Object, key
+from kube.resources import DEPLOYMENTS
+
+_APP = {"app": SERVER}
+_CALLERS = (
+    '{"matchLabels":{"gardener.cloud/role":"istio-ingress"}}',
+    f'{{"matchExpressions":[{{"key":"{keys.EXPOSURE_CLASS_HANDLER}","operator":"Exists"}}]}}',
+)
+"""Selectors of namespaces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """Attributes:
+    namespace: of the Shoot, in the seed.
+    image: of the server of the tunnel.
+    proxy_image: of Envoy.
+    networks: that are reached through the tunnel.
+    ca_bundle, certificate, key: names of Secrets.
+    """
+
+    namespace: str
+    image: str
+    proxy_image: str
+    networks: Networks
+    ca_bundle: str
+    certificate: str
+    key: str
+    running: Running = Running.AWAKE
+    autoscaled: bool = True
+
+
+def objects(values: Values) -> list[Object]:
+    namespace = values.namespace
+    return [
+        configuration(namespace),
+        _service(namespace),
+        istio.destination_rule(SERVER, namespace=namespace),
+        inject_annotations(_deployment(values)),
+        *([_autoscaler(namespace)] if values.autoscaled else []),
+    ]
+
+
+def _service(namespace: str) -> Object:
+    notes = {
+        istio.EXPORT: "*",
+        ALL_SCRAPE_TARGETS: allowed_ports(METRICS),
+        keys.NAMESPACE_SELECTORS: f"[{','.join(_CALLERS)}]",
+        keys.NAMESPACE_ALIAS: "all-shoots",
+    }
+    ports = [port(SERVER, TUNNEL), port("http-proxy", PROXY), port("metrics", METRICS)]
+    return service(SERVER, namespace=namespace, ports=ports, selects=_APP, annotations=notes)
+
+
+def _autoscaler(namespace: str) -> Object:
+    policies = [
+        {"containerName": name, "controlledValues": "RequestsOnly", "minAllowed": {"memory": memory}}
+        for name, memory in ((SERVER, "20Mi"), ("envoy-proxy", "100Mi"))
+    ]
+    target = {**DEPLOYMENTS.type_meta, "name": SERVER}
+    return autoscaler_of(target, f"{SERVER}-vpa", namespace, policies=policies)
+
+
+def _deployment(values: Values) -> Object:
+    sources = [
+        projected(values.ca_bundle, {"bundle.crt": "ca.crt"}),
+        projected(values.certificate, {each: each for each in ("tls.crt", "tls.key")}),
+    ]
+    pod = {
+        "automountServiceAccountToken": False,
+        "dnsPolicy": "Default",
+        "priorityClassName": PRIORITY.format(300),
+        "containers": [_server_container(values), _proxy_container(values)],
+        "volumes": [
+            DEVICE,
+            {"name": "certs", "projected": {"sources": sources, "defaultMode": 0o644}},
+            {"name": "tlsauth", "secret": {"secretName": values.key, "defaultMode": OWNER_ONLY}},
+            {"name": "envoy-config", **config_map_volume(key(configuration(values.namespace)).name)},
+        ],
+    }
+    reaches = dict.fromkeys((TO_DNS, f"{keys.TO_NETWORKS_PREFIX}private-networks"), keys.ALLOWED)
+    return deployment(
+        SERVER,
+        namespace=values.namespace,
+        labels={**_APP, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS},
+        selects=_APP,
+        pod_labels={**CONTROL_PLANE, **reaches, **REACHES_SHOOT},
+        pod=pod,
+        replicas=values.running.replicas(1),
+        revisionHistoryLimit=1,
+        strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 100, "maxUnavailable": 0}},
+    )
+
+
+def _answers(number: int) -> Object:
+    probe = {"tcpSocket": {"port": number}, "timeoutSeconds": 1, "periodSeconds": 10, "failureThreshold": 3}
+    return {"livenessProbe": {**probe, "successThreshold": 1}, "readinessProbe": {**probe, "successThreshold": 1}}
+
+
+def _server_container(values: Values) -> Object:
+    networks = {
+        "IP_FAMILIES": "IPv4",
+        "SERVICE_NETWORK": values.networks.services,
+        "POD_NETWORK": values.networks.pods,
+        "NODE_NETWORK": values.networks.nodes,
+    }
+    variables: list[Object] = [{"name": name, "value": value} for name, value in networks.items()]
+    variables.append({"name": "LOCAL_NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}})
+    found = container(
+        SERVER,
+        values.image,
+        cpu="100m",
+        memory="20Mi",
+        env=variables,
+        ports=[{"name": "tcp-tunnel", "containerPort": TUNNEL, "protocol": "TCP"}],
+        securityContext={"capabilities": {"add": ["NET_ADMIN", "NET_RAW"]}},
+        volumeMounts=[
+            DEVICE_MOUNT,
+            {"name": "certs", "mountPath": CERTIFICATES},
+            {"name": "tlsauth", "mountPath": TLS_AUTH},
+        ],
+        **_answers(TUNNEL),
+    )
+    found["resources"]["limits"] = {"memory": "100Mi"}
+    return found
+
+
+def _proxy_container(values: Values) -> Object:
+    found = container(
+        "envoy-proxy",
+        values.proxy_image,
+        cpu="20m",
+        memory="100Mi",
+        command=["envoy", "--concurrency", "2", "-c", "/etc/envoy/envoy.yaml"],
+        securityContext={"capabilities": {"drop": ["all"]}},
+        volumeMounts=[
+            {"name": "certs", "mountPath": CERTIFICATES},
+            {"name": "envoy-config", "mountPath": "/etc/envoy"},
+        ],
+        **_answers(PROXY),
+    )
+    found["resources"]["limits"] = {"memory": "850M"}
+    return found
