@@ -133,21 +133,19 @@ def as_object(value: Any) -> Any:
     return {name: content for name, content in written if content is not None and content not in ("", [], {})}
 
 
-def as_document(block: Any, like: Any = None) -> Any:
-    """A block as its file has it, durations as text, without what is as in another one.
-
-    Args: like: one of the same type, such as that of all defaults; None: nothing is left out but what is unset.
-    """
+def as_document(block: Any) -> Any:
+    """A block as its file has it, defaults included, durations as text, without what is unset or empty."""
     found: dict[str, Any] = {}
     for member in members(type(block)):
         value = getattr(block, member.attribute)
-        other = None if like is None else getattr(like, member.attribute)
-        if value is None or value == other:
+        if value is None or value in ("", (), {}):
             continue
         if without_none(member.kind) == Duration:
             found[member.name] = format_duration(value)
         elif isinstance(value, tuple):
-            found[member.name] = [as_document(each, type(each)()) if is_block(type(each)) else each for each in value]
-        else:
-            found[member.name] = as_document(value, other) if is_block(type(value)) else value
+            found[member.name] = [as_document(each) if is_block(type(each)) else each for each in value]
+        elif not is_block(type(value)):
+            found[member.name] = value
+        elif document := as_document(value):
+            found[member.name] = document
     return found

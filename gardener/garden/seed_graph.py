@@ -10,7 +10,8 @@ use an object that belongs to its Seed, and whatever such an object uses, direct
     SecretBinding, CredentialsBinding   Secret or WorkloadIdentity
     NamespacedCloudProfile   its parent
     ControllerInstallation   its ControllerDeployment
-    ManagedSeed, of a Shoot  backup Secret and bootstrap credentials of the gardenlet that is installed in the Shoot
+    ManagedSeed, of a Shoot  backup Secret and bootstrap credentials of the gardenlet that is installed in the Shoot; or
+                             its Seed, if it has a template
 
 What is named after a Shoot is not in the graph: rights to it follow from the Shoot, before it exists and after it went.
 """
@@ -79,6 +80,8 @@ class Node(NamedTuple):
     """Whether new credentials are asked for the gardenlet of a ManagedSeed."""
     expires: str = ""
     """When the certificate of the gardenlet of a Seed expires; empty: it has none yet."""
+    template: tuple[Reference, ...] | None = None
+    """What the Seed of a ManagedSeed may use; None: it is not made from a template."""
 
 
 # --- nodes
@@ -103,18 +106,24 @@ def of_shoot(shoot: Object) -> Node:
 
 
 def of_seed(seed: Object) -> Node:
-    where, wanted = key(seed), spec(seed)
+    where = key(seed)
     uses = (
-        *_credentials(mapping(wanted.get("backup"))),
-        *_credentials(mapping_at(wanted, "dns", "provider")),
-        *_credentials(mapping_at(wanted, "dns", "internal")),
-        *(each for domain in mappings_at(wanted, "dns", "defaults") for each in _credentials(domain)),
-        *_resources(wanted),
+        *_named(spec(seed)),
         Reference(garden.BACKUP_BUCKETS, Key("", uid(seed))),
         Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{uid(seed)}")),
     )
     expires = text(at(seed, "status", "clientCertificateExpirationTimestamp"))
     return Node(where, (where.name,), uses, uid=uid(seed), expires=expires)
+
+
+def _named(seed_spec: Object) -> Iterator[Reference]:
+    """Credentials, and what extensions get."""
+    yield from _credentials(mapping(seed_spec.get("backup")))
+    yield from _credentials(mapping_at(seed_spec, "dns", "provider"))
+    yield from _credentials(mapping_at(seed_spec, "dns", "internal"))
+    for domain in mappings_at(seed_spec, "dns", "defaults"):
+        yield from _credentials(domain)
+    yield from _resources(seed_spec)
 
 
 def of_backup_bucket(bucket: Object) -> Node:
@@ -155,17 +164,25 @@ def of_controller_installation(installation: Object) -> Node:
 
 def of_managed_seed(managed_seed: Object) -> Node:
     where = key(managed_seed)
-    template = mapping_at(managed_seed, "spec", *seed_template_path(spec(managed_seed)))
+    wanted = spec(managed_seed)
+    seed_spec = mapping_at(wanted, *seed_template_path(wanted), "spec")
     account = bootstrap_account(where)
     uses = (
-        *_credentials(mapping_at(template, "spec", "backup")),
+        *_credentials(mapping(seed_spec.get("backup"))),
         Reference(kubernetes.SECRETS, Key("kube-system", f"{TOKEN_PREFIX}{bootstrap_token_id(where)}")),
         Reference(kubernetes.SERVICE_ACCOUNTS, account),
         Reference(kubernetes.CLUSTER_ROLE_BINDINGS, Key("", bootstrap_binding(account))),
     )
     shoot = next(iter(users.shoots(managed_seed)), Key(where.namespace, ""))
     renews = annotations(managed_seed).get(keys.OPERATION) == keys.OPERATION_RENEW_KUBECONFIG
-    return Node(where, uses=uses, shoot=shoot, is_deleting=is_deleting(managed_seed), renews=renews)
+    return Node(
+        where,
+        uses=uses,
+        shoot=shoot,
+        is_deleting=is_deleting(managed_seed),
+        renews=renews,
+        template=tuple(_named(seed_spec)) if wanted.get("seedTemplate") is not None else None,
+    )
 
 
 def of_project(project: Object) -> Node:
@@ -304,6 +321,12 @@ class Graph:
         """The ManagedSeed in a Shoot of the Seed for whose gardenlet the object is."""
         children = self._naming(garden.MANAGED_SEEDS, Reference(resource, wanted))
         return next((child for child in children if self.owns(seed, child)), None)
+
+    def template(self, seed: str, name: str) -> Node | None:
+        """The ManagedSeed in a Shoot of the Seed from whose template the Seed of a name is made."""
+        found = self.get(garden.MANAGED_SEEDS, Key(NAMESPACE, name))
+        is_one = found is not None and found.template is not None and self.owns(seed, found)
+        return found if is_one else None
 
     def has_shoots_in(self, seed: str, namespace: str) -> bool:
         return self._nodes[garden.SHOOTS].count(PLACES, (seed, namespace)) > 0

@@ -8,14 +8,16 @@ import pytest
 import yaml
 
 from config.gardenlet.controllers import Controllers, ManagedSeed
+from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
-from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.api.garden import MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.managed_seeds import GARDEN, ManagedSeedPlay
+from kit.installed_gardenlets import GARDEN
+from kit.managed_seeds import ManagedSeedPlay
 from kube.errors import Forbidden
-from kube.objects import controller_of, key, metadata
+from kube.objects import controller_of, key, labels, metadata
 from kube.paths import at
 from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.connection import connection_of_kubeconfig
@@ -91,9 +93,12 @@ async def has_settled(play: ManagedSeedPlay, loop: Any) -> None:
 
 async def is_removed(play: ManagedSeedPlay) -> None:
     """First the Seed, which its gardenlet has to clean up, then the rest, without anything that deploying needs."""
+    play.change({"config": {"gardenClientConnection": {"gardenClusterCACert": "no certificate"}}})
+    await play.until_said("False", "ReconcileError", "gardenClusterCACert")
+    play.garden.delete(SECRET_BINDINGS, play.name, namespace=GARDEN)
+    play.kick()
+    await play.until_said("False", "ReconcileError", "no credentials for backups: secretbindings.core.gardener.cloud")
     play.register()
-    # Nothing of this is needed any more.
-    play.place.patch(SHOOTS, play.name, {"metadata": {"labels": {"a": "b"}}})
     play.place.delete(MANAGED_SEEDS, play.name)
     await play.until_said("False", "Deleting", f'Waiting for seed "{play.name}" to be deleted')
     assert play.find(DEPLOYMENTS) is not None
@@ -121,9 +126,7 @@ async def test_a_gardenlet_that_is_locked_out_gets_in_again_and_one_that_is_in_i
         assert play.find(SECRETS, "gardenlet-kubeconfig") is not None
         assert "bootstrapKubeconfig" not in play.configuration()
         play.place.patch(SEEDS, play.name, {"status": EXPIRED}, status=True)
-        play.place.patch(
-            MANAGED_SEEDS, play.name, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
-        )
+        play.kick()
         await soon(play.token, "a new bootstrap token")
         await soon(lambda: play.find(SECRETS, "gardenlet-kubeconfig") is None, "the old kubeconfig to go")
         await soon(lambda: "bootstrapKubeconfig" in play.configuration(), "the gardenlet to ask anew")
@@ -140,9 +143,7 @@ async def test_a_gardenlet_that_went_before_its_seed_is_missed_by_name(play: Man
         gone = "its gardenlet, which has to clean up first, is gone from its cluster"
         await soon(lambda: at(play.place.find(SEEDS, play.name) or {}, "metadata", "deletionTimestamp"), "the deletion")
         play.place.patch(SEEDS, play.name, {"metadata": {"labels": {"a": "b"}}})
-        play.place.patch(
-            MANAGED_SEEDS, play.name, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
-        )
+        play.kick()
         await play.until_said("False", "Deleting", gone)
         play.clean_up()
         await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
@@ -168,10 +169,99 @@ async def test_neither_another_gardenlet_nor_a_second_autoscaler_nor_a_foreign_s
         play.garden.delete(SECRETS, f"backup-{play.name}", namespace=GARDEN)
 
 
-async def test_the_host_of_a_seed_is_not_hibernated_by_its_owner(play: ManagedSeedPlay) -> None:
+async def test_the_host_of_a_seed_neither_sleeps_nor_goes_and_the_seed_stays_while_it_is_used(
+    play: ManagedSeedPlay,
+) -> None:
     play.create()
     with pytest.raises(Forbidden, match=f"can't be hibernated since it is the seed {play.name}; delete"):
         play.place.patch(SHOOTS, play.name, {"spec": {"hibernation": {"enabled": True}}})
+    with pytest.raises(Forbidden, match=f"shoot garden/{play.name} since it is still referenced by a managed seed"):
+        play.place.delete(SHOOTS, play.name)
+    play.register()
+    play.place.shoot("user-of-" + play.name, seedName=play.name)
+    for resource, what in ((SEEDS, "seed"), (MANAGED_SEEDS, "managed seed")):
+        with pytest.raises(Forbidden, match=f"cannot delete {what} .*is still used by shoot"):
+            play.place.delete(resource, play.name)
+        assert "deletionTimestamp" not in play.place.meta(resource, play.name)
+
+
+async def test_a_child_comes_in_by_a_token_of_an_account_or_by_a_kubeconfig_of_its_own(play: ManagedSeedPlay) -> None:
+    play.create(bootstrap="ServiceAccount")
+    async with play.parent_at_work():
+        await play.until_said(*REGISTERED)
+        (user,) = yaml.safe_load(play.kubeconfig())["users"]
+        asks = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
+        as_child = Api(url=play.garden.cluster.url, ca=play.garden.cluster.ca, token=user["user"]["token"])
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+        answer = as_child.create(
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {**review, "spec": {"resourceAttributes": asks}}
+        )
+        assert answer["status"]["allowed"]
+        assert play.token() is None
+        play.place.delete(MANAGED_SEEDS, play.name)
+        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
+        play.create(bootstrap="None")
+        await play.until_said("False", "ReconcileError", "that of its parent is not handed on")
+        play.change({"config": {"gardenClientConnection": {"kubeconfig": "/mounted/kubeconfig"}}})
+        await play.until_said(*REGISTERED)
+        connection_of_child = yaml.safe_load(play.configuration())["gardenClientConnection"]
+        assert connection_of_child["kubeconfig"] == "/mounted/kubeconfig"
+        assert not {"bootstrapKubeconfig", "kubeconfigSecret"} & set(connection_of_child)
+        assert play.of_gardenlet(SECRETS) == []
+
+
+async def test_a_template_becomes_a_seed_without_a_gardenlet(play: ManagedSeedPlay) -> None:
+    play.place.seed()
+    play.create_with_template(labels={"a": "b", "c": "d"})
+    async with play.parent_at_work():
+        await play.until_said("False", "ReconcileError", f'seed "{play.name}" was not made from spec.seedTemplate')
+        play.place.delete(SEEDS, play.name)
+        await play.until_said(*REGISTERED, f"Seed {play.name} has been registered")
+        made = play.place.get(SEEDS, play.name)
+        assert (controller_of(made) or {})["uid"] == metadata(play.managed_seed or {})["uid"]
+        assert labels(made).items() >= {"a": "b", "c": "d", "gardener.cloud/role": "seed"}.items()
+        assert made["spec"]["ingress"]["domain"] == f"ingress.{play.name}.example.com"
+        assert play.backup() is not None
+        assert play.find(DEPLOYMENTS) is None
+        play.place.patch(SEEDS, play.name, {"metadata": {"labels": {"of": "another"}}})
+        play.place.patch(MANAGED_SEEDS, play.name, {"spec": {"seedTemplate": {"metadata": {"labels": {"c": None}}}}})
+        await soon(lambda: "c" not in labels(play.place.get(SEEDS, play.name)), "the label to go")
+        assert labels(play.place.get(SEEDS, play.name)).items() >= {"a": "b", "of": "another"}.items()
+        play.place.delete(MANAGED_SEEDS, play.name)
+        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
+        assert play.place.find(SEEDS, play.name) is None
+        assert play.backup() is None
+        assert play.find(NAMESPACES, GARDEN) is None
+
+
+async def test_a_change_of_the_parent_restarts_its_children_one_after_the_other(
+    garden: Garden, play: ManagedSeedPlay
+) -> None:
+    """No pods run here, so that one without any is the first to be rolled out."""
+    with Cluster() as second:
+        other = ManagedSeedPlay(garden, second, beside=play)
+        both = (play, other)
+        try:
+            for each in both:
+                each.create()
+            settings = ManagedSeed(wait_sync_period=0.5, sync_jitter_period=0.0, max_concurrent_rollouts=1)
+            controllers = Controllers(managed_seed=settings)
+            async with play.parent_at_work(controllers=controllers):
+                for each in both:
+                    await each.until_said(*REGISTERED)
+            async with play.parent_at_work(controllers=controllers, log_level="debug"):
+                waiting = await soon(
+                    lambda: next((each for each in both if each.said()[1] == "RolloutPending"), None), "one to wait"
+                )
+                (first,) = (each for each in both if each is not waiting)
+                await soon(lambda: "logLevel: debug" in first.configuration(), "the other to be changed")
+                assert waiting.said()[2].endswith("; 1 changed gardenlets wait until others are rolled out")
+                assert "logLevel: debug" not in waiting.configuration()
+                first.change({"deployment": {"replicaCount": 0}})
+                await soon(lambda: "logLevel: debug" in waiting.configuration(), "the one that waited to be changed")
+                await waiting.until_said(*REGISTERED)
+        finally:
+            other.remove()
 
 
 async def test_what_the_parent_gets_reaches_its_children_after_its_restart(play: ManagedSeedPlay) -> None:

@@ -1,59 +1,32 @@
 """kill -9 at a write while a gardenlet deploys the one of a ManagedSeed, and while it removes it: the next one ends it.
 
-Connections to garden, seed and the cluster of the Shoot are cut in the process, all at the same moment. Each life writes
-in the same order. Every eleventh moment is met, since each takes seconds; with CRASH_SWEEP=full all, before and after each write.
+Connections to garden, seed and the cluster of the Shoot are cut, all at the same moment. Each life writes in the same
+order. Every eleventh moment is met, since each takes seconds; with CRASH_SWEEP=full all, before and after each write.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import MANAGED_SEEDS, SEEDS
-from kit import world
-from kit.crash.lives import Killed, Life, MortalTransport, begin, moments
+from kit.crash.lives import moments
+from kit.crash.loop_lives import Lives
 from kit.crash.sweep import FULL, Moment
-from kit.eventually import soon
 from kit.garden import Garden
-from kit.managed_seeds import GARDEN, ManagedSeedPlay
-from kube.errors import Unreachable
+from kit.installed_gardenlets import GARDEN
+from kit.managed_seeds import ManagedSeedPlay
 from kube.objects import Object, finalizers
 from kube.paths import at
-from kube.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    NAMESPACES,
-    ROLES,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-)
-from process import clusters
+from kube.resources import NAMESPACES
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(7200 if FULL else 900)
 
 _STEP = 1 if FULL else 11
 _AGAIN = 20
 """Writes beyond those of an undisturbed life: a life that knows nothing of earlier ones writes each object once, though
 nothing in it changes."""
-
-
-class CutTransport(MortalTransport):
-    """Control loops go on without an API server; they are ended by who plays."""
-
-    @asynccontextmanager
-    async def send(self, method: str, path: str, **options: Any) -> AsyncIterator[Any]:
-        try:
-            async with super().send(method, path, **options) as response:
-                yield response
-        except Killed as error:
-            message = "this life is over"
-            raise Unreachable(message) from error
 
 
 @pytest.fixture(scope="module")
@@ -62,38 +35,10 @@ def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
         yield cluster
 
 
-async def lived(
-    play: ManagedSeedPlay, is_done: Callable[[], bool], monkeypatch: pytest.MonkeyPatch, moment: Moment | None
-) -> list[str]:
-    """What was written in a life that ends at the moment, and in the next one."""
-    first = await _life(play, is_done, monkeypatch, moment)
-    if moment is None:
-        return first.writes
-    assert first.is_over, f"it did not come {moment}"
-    return [*first.writes, *(await _life(play, is_done, monkeypatch, None)).writes]
-
-
-async def _life(
-    play: ManagedSeedPlay, is_done: Callable[[], bool], monkeypatch: pytest.MonkeyPatch, moment: Moment | None
-) -> Life:
-    with monkeypatch.context() as patched:
-        life = begin(patched, moment)
-        patched.setattr(clusters, "Transport", CutTransport)
-        patched.setattr(world, "Transport", CutTransport)
-        async with play.parent_at_work() as (loop,):
-            await soon(
-                lambda: life.is_over or (loop.queue.is_idle and is_done()), "the end of this life", state=play.said
-            )
-            life.is_over = life.is_over or moment is not None
-    return life
-
-
 def state(play: ManagedSeedPlay) -> Object:
-    kinds = (DEPLOYMENTS, SERVICES, SERVICE_ACCOUNTS, SECRETS, ROLES, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
     live = play.managed_seed
     return {
-        "in the cluster": {each.plural: play.of_gardenlet(each) for each in kinds},
-        "configurations": len(play.of_gardenlet(CONFIG_MAPS)),
+        "in the cluster": play.installed(),
         "namespace": play.find(NAMESPACES, GARDEN) is not None,
         "token": play.token() is not None,
         "backup": play.backup() is not None,
@@ -124,20 +69,21 @@ async def test_a_gardenlet_is_deployed_and_removed_whoever_dies_meanwhile(
 ) -> None:
     async def played(to_deploy: Moment | None, to_remove: Moment | None) -> tuple[list[str], list[str], list[Object]]:
         play = ManagedSeedPlay(garden, cluster)
+        lives = Lives(monkeypatch=monkeypatch, at_work=play.parent_at_work, said=play.said)
         try:
             play.create()
-            deploying = await lived(play, lambda: is_deployed(play), monkeypatch, to_deploy)
+            deploying = await lives.lived(lambda: is_deployed(play), to_deploy)
             deployed = state(play)
             play.register()
             play.place.delete(MANAGED_SEEDS, play.name)
-            removing = await lived(play, lambda: is_gone(play), monkeypatch, to_remove)
+            removing = await lives.lived(lambda: is_gone(play), to_remove)
             return deploying, removing, [deployed, state(play)]
         finally:
             play.remove()
 
     deploying, removing, whole = await played(None, None)
     assert whole[0]["in the cluster"]["deployments"] == ["gardenlet"]
-    assert whole[0]["configurations"] == 1
+    assert whole[0]["in the cluster"]["configurations"] == 1
     assert whole[1]["managed seed"] is None
     assert not whole[1]["namespace"]
     assert not whole[1]["backup"]

@@ -19,27 +19,33 @@ from kit.eventually import eventually, soon
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.installed_gardenlets import GARDEN, InstalledGardenlet
 from kit.world import connected
 from kube.clock import utc_now
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Key, Object, condition, metadata
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, Resource
+from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.loop import ControlLoop
 from localprocesses.helm_program import find_or_build
 from process.clusters import Clusters
 
-GARDEN = "garden"
 QUICK = Controllers(managed_seed=ManagedSeed(wait_sync_period=0.5))
 
 
-class ManagedSeedPlay:
-    """Attributes: name: of ManagedSeed, its Seed and its Shoot. parent: the Seed whose gardenlet is at work."""
+class ManagedSeedPlay(InstalledGardenlet):
+    """In the cluster of the Shoot.
 
-    def __init__(self, garden: Garden, cluster: Cluster) -> None:
-        self.garden, self.cluster = garden, cluster
+    Attributes: name: of ManagedSeed, its Seed and its Shoot. parent: the Seed whose gardenlet is at work.
+
+    Args: beside: another one with the same parent.
+    """
+
+    def __init__(self, garden: Garden, cluster: Cluster, *, beside: "ManagedSeedPlay | None" = None) -> None:
+        super().__init__(cluster)
+        self.garden = garden
         self.place = ShootPlace(garden, is_garden=True)
-        self.parent = self.place.seed("-parent")
+        self.parent: str = beside.parent if beside is not None else self.place.seed("-parent")
         self.name = self.place.name
         self.namespace = f"shoot--{GARDEN}--{self.name}"
         dns = {
@@ -61,16 +67,28 @@ class ManagedSeedPlay:
         status = {"observedGeneration": generation, "technicalID": self.namespace, "lastOperation": last}
         self.place.patch(SHOOTS, self.name, {"status": status}, status=True)
 
+    @property
+    def _backup(self) -> Object:
+        return {"provider": self.name, "secretRef": {"name": f"backup-{self.name}", "namespace": GARDEN}}
+
     def create(self, *, config: Object | None = None, **gardenlet: Any) -> None:
-        backup = {"provider": self.name, "secretRef": {"name": f"backup-{self.name}", "namespace": GARDEN}}
         whole = {
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
             "kind": "GardenletConfiguration",
-            "seedConfig": {"spec": {"backup": backup}},
+            "seedConfig": {"spec": {"backup": self._backup}},
             **(config or {}),
         }
         spec = {"shoot": {"name": self.name}, "gardenlet": {"config": whole, **gardenlet}}
         self.place.create(MANAGED_SEEDS, self.name, spec=spec)
+
+    def create_with_template(self, **metadata: Any) -> None:
+        template = {"metadata": metadata, "spec": {"backup": self._backup}}
+        self.place.create(MANAGED_SEEDS, self.name, spec={"shoot": {"name": self.name}, "seedTemplate": template})
+
+    def kick(self) -> None:
+        """As a person does who wants it reconciled."""
+        operation = {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
+        self.place.patch(MANAGED_SEEDS, self.name, operation)
 
     def change(self, gardenlet: Object) -> None:
         self.place.patch(MANAGED_SEEDS, self.name, {"spec": {"gardenlet": gardenlet}})
@@ -98,28 +116,6 @@ class ManagedSeedPlay:
         await soon(is_said, f"{of_type} to be {status}, {reason}", passing=(AssertionError,), state=self.said)
 
     # --- what there is
-
-    def find(self, resource: Resource, name: str = "gardenlet", *, namespace: str = GARDEN) -> Object | None:
-        """In the cluster of the Shoot."""
-        with contextlib.suppress(NotFound):
-            return self.cluster.api.get(resource.path(namespace=namespace if resource.namespaced else "", name=name))
-        return None
-
-    def of_gardenlet(self, resource: Resource) -> list[str]:
-        """Names, in the cluster of the Shoot."""
-        namespace = GARDEN if resource.namespaced else ""
-        found = self.cluster.api.get(f"{resource.path(namespace=namespace)}?labelSelector=app=gardener,role=gardenlet")
-        return [metadata(each)["name"] for each in found["items"]]
-
-    def configuration(self) -> str:
-        """The file of the gardenlet."""
-        deployment = self.find(DEPLOYMENTS)
-        assert deployment is not None
-        volumes = at(deployment, "spec", "template", "spec", "volumes")
-        (name,) = (each["configMap"]["name"] for each in volumes if each["name"] == "config")
-        found = self.find(CONFIG_MAPS, name)
-        assert found is not None
-        return str(found["data"]["config.yaml"])
 
     def kubeconfig(self) -> bytes:
         found = self.find(SECRETS, "gardenlet-kubeconfig-bootstrap")

@@ -7,7 +7,7 @@ from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.charts.registry import Registry, with_credentials
 from agent.gardenlet.context import Context
 from agent.gardenlet.gardenlet.reconcile import Reconciler
-from agent.gardenlet.gardenlets.credentials import Credentials
+from agent.gardenlet.gardenlets.credentials import credentials_of
 from agent.gardenlet.gardenlets.installation import Installer
 from agent.gardenlet.gardenlets.target import Remembered, Target
 from agent.gardenlet.views import own_gardenlet_view
@@ -33,7 +33,9 @@ def declare_with(context: Context, helm: Helm, registry: Registry) -> ControlLoo
             gardenlets=gardenlets,
             statuses=StatusWriter(garden.client, gardenlets),
             registry=registry,
-            installer=Installer(helm=helm, credentials=Credentials(garden=garden, clock=context.clock)),
-            target=Target(client=context.seed.client, cluster="", remembered=Remembered()),
+            installer=Installer(helm=helm, credentials=credentials_of(context)),
+            target=Target(
+                client=context.seed.client, discovery=context.seed.discovery, cluster="", remembered=Remembered()
+            ),
         )
     )

@@ -1,10 +1,11 @@
-"""One pass over the Gardenlet of this process: the chart is fetched, rendered, and applied in the own cluster.
+"""One pass over the Gardenlet of this process: its chart is rendered, and applied in the own cluster.
 
 What is applied follows from the object and the chart alone. Configuration and values are handed on as they are, since
 a later release may know more of them than this one. So the new pods check the configuration before they replace the
 old ones; a check that fails is reported, and this process goes on.
 """
 
+import base64
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -35,6 +36,7 @@ _LOOK_SECONDS = 10.0
 _FOLLOWED = timedelta(minutes=10)
 """For which pods are looked at after what was deployed."""
 _PODS = "app=gardener,role=gardenlet"
+_RAW = "spec.deployment.helm.rawChart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ class Reconciler:
             return await self._follow(gardenlet)
         self._event(gardenlet, _RECONCILING, "Deploying gardenlet")
         try:
-            where = self._reference(gardenlet)
-            await self._deploy(gardenlet, where)
+            where, chart = await self._chart(gardenlet)
+            await self._deploy(gardenlet, chart)
         except (ReconcileError, KubeError) as error:
             if not is_conflict(error):
                 await self._fail(gardenlet, str(error))
@@ -96,8 +98,21 @@ class Reconciler:
             await self._write(gardenlet, "True", _RECONCILED, followed.message)
         return RequeueAfter(min(_LOOK_SECONDS, period))
 
-    def _reference(self, gardenlet: Object) -> Reference:
-        repository = mapping_at(gardenlet, "spec", "deployment", "helm", "ociRepository")
+    async def _chart(self, gardenlet: Object) -> tuple[str, bytes]:
+        """Where it is from, and its archive. Raises ReconcileError."""
+        helm = mapping_at(gardenlet, "spec", "deployment", "helm")
+        if raw := text(helm.get("rawChart")):
+            try:
+                return _RAW, base64.b64decode(raw, validate=True)
+            except ValueError as error:
+                raise ReconcileError(f"{_RAW} is no base64: {error}; correct it") from error
+        where = self._reference(mapping(helm.get("ociRepository")))
+        try:
+            return str(where), (await self.registry.chart(where)).archive
+        except RegistryError as error:
+            raise ReconcileError(f"failed pulling Helm chart from OCI repository: {error}") from error
+
+    def _reference(self, repository: Object) -> Reference:
         if not any(repository.get(each) for each in ("ref", "tag", "digest")):
             repository = {**repository, "tag": text(self.context.gardener.get("version"))}
         try:
@@ -105,14 +120,10 @@ class Reconciler:
         except RegistryError as error:
             raise ReconcileError(f"spec.deployment.helm.ociRepository names no chart: {error}; correct it") from error
 
-    async def _deploy(self, gardenlet: Object, where: Reference) -> None:
-        try:
-            chart = await self.registry.chart(where)
-        except RegistryError as error:
-            raise ReconcileError(f"failed pulling Helm chart from OCI repository: {error}") from error
+    async def _deploy(self, gardenlet: Object, chart: bytes) -> None:
         config = mapping(spec(gardenlet).get("config"))
         wanted = Wanted(
-            archive=chart.archive,
+            archive=chart,
             deployment=mapping(spec(gardenlet).get("deployment")),
             config=values.named(config, key(gardenlet).name),
             owner=Owner(kind=GARDENLETS, key=key(gardenlet), way=bootstrap.TOKEN),

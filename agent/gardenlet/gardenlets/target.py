@@ -33,7 +33,7 @@ from kube.resources import (
     Resource,
 )
 from kube.runtime.client import Client, Form, Selection
-from kube.runtime.controller import ReconcileError
+from kube.runtime.discovery import Discovery
 from kube.write_mode import WriteMode
 from kube.yaml import Budget, DialectError, load
 
@@ -59,7 +59,7 @@ _KINDS = {
         PRIORITY_CLASSES,
     )
 }
-"""In the order of their removal."""
+"""In the order of their removal. The chart of another release may have further kinds, which are written, too."""
 _NAMESPACED = frozenset(_KINDS.values()) - {CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PRIORITY_CLASSES}
 _NEVER_CHANGED = frozenset({CONFIG_MAPS, PRIORITY_CLASSES})
 """Kinds whose objects are named after their contents, or belong to others, too."""
@@ -93,14 +93,15 @@ class Target:
     """Args: cluster: what it is called in `remembered`."""
 
     client: Client
+    discovery: Discovery
     cluster: str
     remembered: Remembered
 
     async def apply(self, objects: Iterable[Object], *, admit: Admit = lambda: True) -> None:
-        """Raises: NotAdmitted; ReconcileError: an object of a kind that no gardenlet needs; KubeError."""
+        """Raises: NotAdmitted; KubeError, such as for a kind that the cluster does not serve."""
         deployments = []
         for obj in objects:
-            resource = _resource(obj)
+            resource = await self._resource(obj)
             if resource == DEPLOYMENTS:
                 deployments.append(obj)
             else:
@@ -139,6 +140,10 @@ class Target:
                     await self.client.delete(resource, key(obj).name, namespace=namespace, uid=uid(obj))
         return left
 
+    async def _resource(self, obj: Object) -> Resource:
+        api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
+        return _KINDS.get((api_version, kind)) or await self.discovery.find(api_version, kind)
+
     async def _write(self, resource: Resource, manifest: Object, *, admit: Admit = lambda: True) -> None:
         name, content = key(manifest), digest(manifest)
         live = await self.client.find(resource, name.name, namespace=name.namespace)
@@ -160,16 +165,6 @@ class Target:
     async def _would_restart(self, merged: Object, live: Object) -> bool:
         would_be = await self.client.replace(DEPLOYMENTS, merged, mode=_DRY)
         return bool(at(would_be, "spec", "template") != at(live, "spec", "template"))
-
-
-def _resource(obj: Object) -> Resource:
-    found = _KINDS.get((obj.get("apiVersion", ""), obj.get("kind", "")))
-    if found is None:
-        raise ReconcileError(
-            f"the chart has {obj.get('kind')} {key(obj).name} of {obj.get('apiVersion')}, which is no kind that "
-            "gardenlets are made of: use another chart"
-        )
-    return found
 
 
 def _merged(manifest: Object, live: Object) -> Object:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.credentials import Credentials
+from agent.gardenlet.gardenlets.credentials import credentials_of
 from agent.gardenlet.gardenlets.installation import Installer
 from agent.gardenlet.gardenlets.target import Remembered
 from agent.gardenlet.managed_seed.deploy import Deployer
@@ -62,7 +62,7 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
     managed_seeds = loop.watch(garden.caches, MANAGED_SEEDS_VIEW, spread)
     deployer = Deployer(
         context=context,
-        installer=Installer(helm=helm, credentials=Credentials(garden=garden, clock=context.clock)),
+        installer=Installer(helm=helm, credentials=credentials_of(context)),
         remembered=Remembered(),
     )
     reconciler = Reconciler(

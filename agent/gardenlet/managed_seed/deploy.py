@@ -1,4 +1,4 @@
-"""The gardenlet of a ManagedSeed is put into the cluster of its Shoot."""
+"""The gardenlet of a ManagedSeed is put into the cluster of its Shoot; or its Seed is made, if it has a template."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from agent.gardenlet.gardenlets.own_chart import archive
 from agent.gardenlet.gardenlets.rules.rollout import image_of_container
 from agent.gardenlet.gardenlets.rules.values import image_of
 from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Admit, Remembered, Target
+from agent.gardenlet.managed_seed.register import controller_reference, register
 from agent.gardenlet.managed_seed.rules import gardenlet as rules
 from agent.gardenlet.managed_seed.rules.timing import is_renewing
 from agent.gardenlet.shoot_clusters import NoConnectionError
 from config.fields import as_document
 from config.gardenlet import COMPONENT
-from config.gardenlet.schema import GardenletConfiguration
 from gardener.api.garden import CREDENTIALS_BINDINGS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, controller_of, key, mapping, metadata, text, uid
@@ -23,6 +23,7 @@ from kube.paths import at
 from kube.resources import DEPLOYMENTS, NAMESPACES, SECRETS, Resource
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
+from process.clusters import Cluster
 
 _PROGRAM = "resource-manager"
 """Its image, where a gardenlet runs without one, as a process."""
@@ -39,32 +40,46 @@ class Deployer:
     installer: Installer
     remembered: Remembered
 
-    def target(self, shoot: Object, client: Client) -> Target:
-        return Target(client=client, cluster=namespace_of(shoot), remembered=self.remembered)
+    def target(self, shoot: Object, cluster: Cluster) -> Target:
+        return Target(
+            client=cluster.client,
+            discovery=cluster.discovery,
+            cluster=namespace_of(shoot),
+            remembered=self.remembered,
+        )
 
     async def deploy(self, managed_seed: Object, shoot: Object, *, admit: Admit, say: Say) -> Object | None:
-        """Its Deployment, as it is then. Raises: NotAdmitted; ReconcileError; KubeError."""
+        """Its Deployment, as it is then; None: it has none. Raises: NotAdmitted; ReconcileError; KubeError."""
+        config = self._configuration(managed_seed) if rules.template_of(managed_seed) is None else {}
+        try:
+            async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
+                return await self._deploy(managed_seed, shoot, config, cluster, admit=admit, say=say)
+        except NoConnectionError as error:
+            raise ReconcileError(no_connection(shoot, error)) from error
+
+    def _configuration(self, managed_seed: Object) -> Object:
+        """Of its gardenlet. Raises ReconcileError."""
         try:
             config = rules.configuration(managed_seed, parent=self._parent())
             rules.demand_way_in(managed_seed, config)
         except rules.Undeployable as error:
             raise ReconcileError(str(error)) from error
-        try:
-            async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
-                return await self._deploy(managed_seed, shoot, config, cluster.client, admit=admit, say=say)
-        except NoConnectionError as error:
-            raise ReconcileError(no_connection(shoot, error)) from error
+        return config
 
     async def _deploy(
-        self, managed_seed: Object, shoot: Object, config: Object, client: Client, *, admit: Admit, say: Say
+        self, managed_seed: Object, shoot: Object, config: Object, cluster: Cluster, *, admit: Admit, say: Say
     ) -> Object | None:
         await self._demand_one_autoscaler(managed_seed, shoot)
         say("Ensuring garden namespace in target cluster")
-        await ensure_namespace(client)
+        await ensure_namespace(cluster.client)
         say("Reconciling seed secrets")
         backup = await self._backup(managed_seed, shoot)
+        if (template := rules.template_of(managed_seed)) is not None:
+            say(f"Registering seed {key(managed_seed).name}")
+            await register(self.context.garden.client, managed_seed, template)
+            return None
         say("Deploying gardenlet into target cluster")
-        target = self.target(shoot, client)
+        target = self.target(shoot, cluster)
         await self._demand_same_seed(managed_seed, target)
         image = await self._image()
         wanted = Wanted(
@@ -81,9 +96,8 @@ class Deployer:
         return await target.deployment()
 
     def _parent(self) -> Object:
-        like = GardenletConfiguration()
         identity = {"apiVersion": COMPONENT.api_version, "kind": COMPONENT.kind}
-        return {**identity, **as_document(self.context.config, like)}
+        return {**identity, **as_document(self.context.config)}
 
     async def _image(self) -> str:
         """Of this gardenlet."""
@@ -101,8 +115,8 @@ class Deployer:
         seed = self.context.seed.client
         if await seed.find(DEPLOYMENTS, _AUTOSCALER, namespace=namespace_of(shoot)) is not None:
             raise ReconcileError(
-                "runtime VPA is enabled but target cluster already has a VPA: set spec.gardenlet.config.seedConfig."
-                "spec.settings.verticalPodAutoscaler.enabled to false"
+                "runtime VPA is enabled but target cluster already has a VPA: in the spec of the Seed, set settings."
+                "verticalPodAutoscaler.enabled to false"
             )
 
     async def _demand_same_seed(self, managed_seed: Object, target: Target) -> None:
@@ -129,12 +143,7 @@ class Deployer:
             if mapping(live.get("data")) == data:
                 return live
             return await garden.replace(SECRETS, {**live, "data": data})
-        owner = {**MANAGED_SEEDS.reference(name=key(managed_seed).name, uid=uid(managed_seed)), "controller": True}
-        meta = {
-            "name": name,
-            "namespace": namespace,
-            "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
-        }
+        meta = {"name": name, "namespace": namespace, "ownerReferences": [controller_reference(managed_seed)]}
         return await garden.create(SECRETS, {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data})
 
     async def _infrastructure(self, shoot: Object) -> Object:

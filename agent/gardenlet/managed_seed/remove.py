@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from agent.gardenlet.context import Context
 from agent.gardenlet.gardenlets.target import NAMESPACE
 from agent.gardenlet.managed_seed.deploy import Deployer, is_owned, namespace_of, no_connection
-from agent.gardenlet.managed_seed.rules.gardenlet import backup_reference
+from agent.gardenlet.managed_seed.rules.gardenlet import backup_reference, template_of
 from agent.gardenlet.shoot_clusters import NoConnectionError
 from gardener.api.garden import SEEDS
 from kube.errors import KubeError, NotFound
-from kube.objects import Object, is_deleting, key, mapping, text, uid
+from kube.objects import Object, is_deleting, key, text, uid
 from kube.resources import NAMESPACES, SECRETS
-from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
+from process.clusters import Cluster
 
-_InCluster = Callable[[Deployer, Object, Client], Awaitable["Step | None"]]
+_InCluster = Callable[[Deployer, Object, Cluster], Awaitable["Step | None"]]
 """A step in the cluster of the Shoot."""
 
 
@@ -49,7 +49,7 @@ class Remover:
         """The next step; None: nothing is left. Args: shoot: None: it is gone. Raises ReconcileError, KubeError."""
         if (step := await self._seed(managed_seed, shoot)) is not None:
             return step
-        has_gardenlet = "seedTemplate" not in mapping(managed_seed.get("spec"))
+        has_gardenlet = template_of(managed_seed) is None
         if shoot is not None and has_gardenlet and (step := await self._in_cluster(shoot, _gardenlet)) is not None:
             return step
         if (step := await self._secrets(managed_seed)) is not None:
@@ -63,7 +63,7 @@ class Remover:
             return None
         message = f'Waiting for seed "{name}" to be deleted'
         if is_deleting(live):
-            message += await self._hindrance(shoot)
+            message += await self._hindrance(shoot) if template_of(managed_seed) is None else ""
             return Step(event=message, message=message, is_followed=True)
         with suppress(NotFound):
             await garden.delete(SEEDS, name, uid=uid(live))
@@ -78,7 +78,7 @@ class Remover:
             )
         try:
             async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
-                if await self.deployer.target(shoot, cluster.client).deployment() is None:
+                if await self.deployer.target(shoot, cluster).deployment() is None:
                     return (
                         ": its gardenlet, which has to clean up first, is gone from its cluster; deploy it there "
                         "again (Deployment garden/gardenlet), or remove the finalizers of the Seed if nothing of it is "
@@ -91,7 +91,7 @@ class Remover:
     async def _in_cluster(self, shoot: Object, step: _InCluster) -> Step | None:
         try:
             async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
-                return await step(self.deployer, shoot, cluster.client)
+                return await step(self.deployer, shoot, cluster)
         except NoConnectionError as error:
             raise ReconcileError(no_connection(shoot, error)) from error
 
@@ -112,14 +112,15 @@ class Remover:
         return Step(event="Deleting seed secrets", message=message)
 
 
-async def _gardenlet(deployer: Deployer, shoot: Object, client: Client) -> Step | None:
-    if not await deployer.target(shoot, client).remove():
+async def _gardenlet(deployer: Deployer, shoot: Object, cluster: Cluster) -> Step | None:
+    if not await deployer.target(shoot, cluster).remove():
         return None
     message = "Waiting for gardenlet to be deleted from  target cluster"
     return Step(event="Deleting gardenlet from target cluster", message=message)
 
 
-async def _namespace(_deployer: Deployer, _shoot: Object, client: Client) -> Step | None:
+async def _namespace(_deployer: Deployer, _shoot: Object, cluster: Cluster) -> Step | None:
+    client = cluster.client
     live = await client.find(NAMESPACES, NAMESPACE)
     if live is None:
         return None

@@ -4,7 +4,7 @@ from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import GARDENLETS
 from gardener.api.garden.common import DNS_LABEL, OBSERVED_GENERATION, OCI_REPOSITORY, conditions
 from gardener.api.garden.managed_seed import CONFIG, deployment_fields
-from gardener.api.schema import name, string, struct
+from gardener.api.schema import base64, exactly_one, name, string, struct
 
 GARDENLET = Definition(
     resource=GARDENLETS,
@@ -20,7 +20,16 @@ GARDENLET = Definition(
                     {
                         **deployment_fields(),
                         "helm*": struct(
-                            "Where the Helm chart of gardenlet comes from.", {"ociRepository*": OCI_REPOSITORY}
+                            "The Helm chart of gardenlet: where a registry has it, or its archive.",
+                            {
+                                "rawChart": base64("The chart as helm packs it, base64, where there is no registry."),
+                                "ociRepository": OCI_REPOSITORY,
+                            },
+                            rules=[
+                                exactly_one(
+                                    ("rawChart", "ociRepository"), "must provide either rawChart or ociRepository"
+                                )
+                            ],
                         ),
                         "imageVectorOverwrite": string("Images that gardenlet uses instead of its own; YAML."),
                         "componentImageVectorOverwrite": string(

@@ -36,6 +36,13 @@ def managed_seed(name: str, shoot_name: str, **metadata: Any) -> Object:
     return found
 
 
+def templated_seed(name: str, shoot_name: str, seed: Object) -> Object:
+    """A ManagedSeed with a template. Args: seed: its spec."""
+    return obj(
+        garden.MANAGED_SEEDS, name, "garden", spec={"shoot": {"name": shoot_name}, "seedTemplate": {"spec": seed}}
+    )
+
+
 def secret_ref(name: str, namespace: str = "garden") -> Object:
     return {"name": name, "namespace": namespace}
 

@@ -307,11 +307,11 @@ def test_the_deployment_of_a_gardenlet_is_possible(deployment: Object, fields: s
     assert created(managed(deployment=deployment)).fields == {f"spec.gardenlet.deployment.{each}" for each in fields}
 
 
-def test_a_kubeconfig_of_the_parent_is_warned_of() -> None:
+def test_a_gardenlet_without_a_way_into_the_garden_is_warned_of() -> None:
     outcome = created(managed(bootstrap="None"))
     assert outcome.status is None
     (warning,) = outcome.warnings
-    assert "gets the kubeconfig of the one that installs it" in warning
+    assert "that of its parent is not handed on" in warning
     explicit = managed(bootstrap="None")
     explicit["spec"]["gardenlet"]["config"]["gardenClientConnection"] = {"kubeconfig": "x"}
     assert (created(explicit).warnings, created(managed()).warnings) == ((), ())

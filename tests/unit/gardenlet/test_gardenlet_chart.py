@@ -102,6 +102,19 @@ def test_what_is_taken_out_of_the_values_is_gone(helm: Helm) -> None:
     assert "topologySpreadConstraints" not in pod(rendered(helm, {"replicaCount": 1}))["spec"]
 
 
+def test_the_ports_are_those_of_the_configuration(helm: Helm) -> None:
+    """A child has the servers of its parent."""
+    servers = {"healthProbes": {"port": 12728}, "metrics": {"port": 12729}}
+    objects = rendered(helm, {}, config={**CONFIG, "server": servers})
+    named = {each["name"]: each["containerPort"] for each in pod(objects)["spec"]["containers"][0]["ports"]}
+    assert named == {"health": 12728, "metrics": 12729}
+    service = objects["Service gardenlet"]
+    assert [(each["port"], each["targetPort"]) for each in service["spec"]["ports"]] == [(12729, 12729)]
+    assert '"port":12729' in "".join(service["metadata"]["annotations"].values())
+    ports = objects["NetworkPolicy gardenlet"]["spec"]["ingress"][0]["ports"]
+    assert [each["port"] for each in ports] == [12728, 12729]
+
+
 def test_before_a_release_replaces_another_it_checks_its_configuration(helm: Helm) -> None:
     (check,) = pod(rendered(helm, {"image": {"repository": "r", "tag": "v2"}}))["spec"]["initContainers"]
     assert check["image"] == "r:v2"

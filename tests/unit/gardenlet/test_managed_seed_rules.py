@@ -1,5 +1,6 @@
 """When ManagedSeeds are looked at, what their gardenlets get, and how many of these are restarted at a time."""
 
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,6 @@ from agent.gardenlet.managed_seed.rules.timing import Timing
 from config.fields import as_document
 from config.gardenlet import decode
 from config.gardenlet.controllers import ManagedSeed as Settings
-from config.gardenlet.schema import GardenletConfiguration
 from gardener.api.garden import MANAGED_SEEDS
 from kube.objects import Key, Object
 from kube.yaml import Budget, load
@@ -185,7 +185,7 @@ def test_what_a_release_does_not_know_is_handed_on_as_it_is() -> None:
     }
 
 
-def test_what_a_parent_hands_on_is_its_configuration_as_a_file_would_have_it() -> None:
+def test_what_a_parent_hands_on_is_its_whole_configuration_as_a_file_would_have_it() -> None:
     text = """
 apiVersion: gardenlet.config.gardener.cloud/v1alpha1
 kind: GardenletConfiguration
@@ -194,8 +194,10 @@ gardenClientConnection: {kubeconfigSecret: {name: a, namespace: b}}
 resources: {capacity: {shoots: 5}}
 """
     config = decode(text).config
-    document = as_document(config, GardenletConfiguration())
-    assert document["controllers"]["shoot"] == {"syncPeriod": "1h30m0s", "dnsEntryTTLSeconds": 60}
+    document = as_document(config)
+    shoot = document["controllers"]["shoot"]
+    assert (shoot["syncPeriod"], shoot["retryDuration"], shoot["dnsEntryTTLSeconds"]) == ("1h30m0s", "12h0m0s", 60)
+    assert "progressReportPeriod" not in shoot
     assert document["resources"] == {"capacity": {"shoots": 5}}
     assert decode(values.written(document)).config == config
 
@@ -245,11 +247,14 @@ def test_new_credentials_for_backups_restart_a_child() -> None:
 
 def test_a_bootstrap_token_is_known_by_whose_it_is_and_used_until_it_is_over() -> None:
     assert bootstrap.token_name(Key("garden", "foo")) == "bootstrap-token-60ec02"
-    secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, now=NOW)
+    secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="g", now=NOW)
     assert bootstrap.token_of(secret, NOW + timedelta(hours=23)) == f"60ec02.{'s' * 16}"
     assert not bootstrap.token_of(secret, NOW + timedelta(hours=24))
     assert bootstrap.secret_part(secret) == "s" * 16
     assert not bootstrap.token_of({"data": {"token-id": "\xff"}}, NOW)
+    assert b64decode(secret["data"]["auth-extra-groups"]) == b"g"
+    plain = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="", now=NOW)
+    assert "auth-extra-groups" not in plain["data"]
 
 
 def test_a_kubeconfig_is_made_anew_when_its_certificate_is_over_not_when_the_seed_is_behind() -> None:

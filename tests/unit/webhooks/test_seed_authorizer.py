@@ -9,7 +9,7 @@ from gardener.garden.seed_graph import KINDS
 from gardener.garden.seeds import bootstrap_token_id
 from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
 from kit.signing.requests import CLIENT, csr_object, signing_request
-from kit.webhooks.seeds import graph_of, managed_seed, named, obj, secret_ref, shoot
+from kit.webhooks.seeds import graph_of, managed_seed, named, obj, secret_ref, shoot, templated_seed
 from kube import resources as kubernetes
 from kube.objects import Key
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
@@ -76,6 +76,7 @@ GARDEN = graph_of(
         obj(garden.BASTIONS, "bastion", DEV, spec={"seedName": "a", "shootRef": {"name": "s"}}),
         obj(garden.CONTROLLER_INSTALLATIONS, "i", spec={"seedRef": {"name": "a"}, "deploymentRef": {"name": "d"}}),
         managed_seed("child", "host"),
+        templated_seed("templated", "host", {}),
         csr_object(signing_request(f"{SEED_USER_PREFIX}a", organizations=[SEEDS_GROUP]), name="csr-a", signer=CLIENT),
     ]
 )
@@ -185,6 +186,8 @@ def test_who_reads_an_object(what: str, where: str, seeds: str) -> None:
         ("create", "serviceaccounts/token any", "garden", False),
         ("delete", "seeds child", "", True),
         ("patch", "seeds child", "", False),
+        ("patch", "seeds templated", "", True),
+        ("patch", "seeds/status templated", "", False),
         ("delete", "seeds b", "", False),
         ("patch", "managedseeds/status child", "garden", True),
         ("delete", "managedseeds child", "garden", False),

@@ -9,7 +9,7 @@ from gardener.api import garden
 from gardener.garden.seed_graph import Graph
 from gardener.garden.seeds import BOOTSTRAP_GROUP, bootstrap_token_id
 from gardener.keys import OPERATION, SEED_USER_PREFIX
-from kit.webhooks.seeds import graph_of, managed_seed, named, obj, secret_ref, shoot
+from kit.webhooks.seeds import graph_of, managed_seed, named, obj, secret_ref, shoot, templated_seed
 from kube import resources as kubernetes
 from kube.clock import parse_time
 from kube.objects import Key, Object, key, metadata
@@ -277,6 +277,23 @@ def test_a_write(verb: str, resource: Resource, new: Object, old: Object | None,
 def test_the_seed_of_a_managed_seed_that_goes_may_go() -> None:
     graph = graph_of([*BASE, managed_seed("child", "host", deletionTimestamp="2026-01-01T00:00:00Z")])
     assert not why_not("delete", garden.SEEDS, obj(garden.SEEDS, "child"), graph=graph)
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "secret", "expected"),
+    [
+        ("templated", "host", "of-template", ""),
+        ("templated", "host", "other", "may not make the object use secrets"),
+        ("templated", "foreign-host", "of-template", NOT_OWN),
+        ("another", "host", "of-template", NOT_OWN),
+    ],
+)
+def test_a_seed_is_made_from_the_template_of_its_managed_seed(name: str, host: str, secret: str, expected: str) -> None:
+    template = {"dns": {"provider": {"type": "t", "secretRef": secret_ref("of-template")}}}
+    graph = graph_of([*BASE, templated_seed("templated", host, template)])
+    seed = obj(garden.SEEDS, name, spec={"dns": {"provider": {"type": "t", "secretRef": secret_ref(secret)}}})
+    found = why_not("create", garden.SEEDS, seed, graph=graph)
+    assert expected in found if expected else not found
 
 
 # --- bootstrap credentials

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from gardener.api import garden
+from gardener.garden.domains import NAMESPACE
 from gardener.garden.seed_graph import KINDS, TOKEN_PREFIX, USES, Graph, Node, Reference, used
 from gardener.garden.seeds import bootstrap_binding, seed_of_user
 from gardener.keys import SEED_LABEL_PREFIX
@@ -81,6 +82,8 @@ class Source:
     resource: Resource
     label: bool = False
     field: str = ""
+    namespace: str = ""
+    """In place of that of the request."""
 
     def selection(self, seed: str) -> Selection | None:
         if self.label:
@@ -113,6 +116,7 @@ SOURCES: dict[str, tuple[Source, ...]] = {
     "projects": (_SHOOTS, _ENTRIES, Source(garden.PROJECTS)),
     "secretbindings": (_SHOOTS,),
     "secrets": (_SHOOTS, _SEED, _BUCKETS, _ENTRIES),
+    "seeds": (Source(garden.MANAGED_SEEDS, namespace=NAMESPACE), _SHOOTS),
     "shoots": (Source(garden.SHOOTS),),
     "shootstates": (_SHOOTS,),
     "workloadidentities": (_SHOOTS, _SEED, _BUCKETS),
@@ -168,7 +172,9 @@ class LiveGraph:
                 nodes += [view.project(obj) for obj in page]
                 for obj in page:
                     store.observe(obj)
-        elif named.name and (found := await client.find(source.resource, named.name, namespace=named.namespace)):
+        elif named.name and (
+            found := await client.find(source.resource, named.name, namespace=source.namespace or named.namespace)
+        ):
             store.observe(found)
         return [each for node in nodes for each in node.uses if self._is_unknown_binding(each)]
 

@@ -184,13 +184,14 @@ def seed_errors(write: Write) -> Iterator[Finding]:
     )
 
 
-def credentials_of_parent(write: Write) -> Iterator[str]:
-    """A warning of what the gardenlet may do with the credentials of its parent."""
+def way_in(write: Write) -> Iterator[str]:
+    """A warning if the gardenlet will not get into the garden."""
     kubeconfig = at(config_of(write.new), "gardenClientConnection", "kubeconfig")
     if at(write.spec, "gardenlet", "bootstrap") == "None" and not kubeconfig:
         yield (
-            f"{GARDENLET}.bootstrap: with None the gardenlet gets the kubeconfig of the one that installs it, and may"
-            f" do what that one may - give {CONFIG}.gardenClientConnection.kubeconfig, or choose another bootstrap"
+            f"{GARDENLET}.bootstrap: with None the gardenlet is not deployed without a kubeconfig of its own, since"
+            f" that of its parent is not handed on - give {CONFIG}.gardenClientConnection.kubeconfig, or choose another"
+            " bootstrap"
         )
 
 
@@ -317,6 +318,6 @@ MANAGED_SEED = Kind(
     references=(shoot_errors, zone_errors, no_gardenlet),
     changes=(seed_changes, zones_in_use, operation_not_overwritten),
     deletions=(in_use,),
-    warnings=(credentials_of_parent,),
+    warnings=(way_in,),
     reads=(SHOOTS, MANAGED_SEEDS, GARDENLETS, SECRET_BINDINGS, CREDENTIALS_BINDINGS, SECRETS),
 )

@@ -51,8 +51,11 @@ def inherited(parent: Object) -> Object:
 
 def named(config: Object, name: str) -> Object:
     """The configuration with the name of its Seed."""
-    seed = mapping(config.get("seedConfig"))
-    return {**config, "seedConfig": {**seed, "metadata": {**mapping(seed.get("metadata")), "name": name}}}
+    return {**config, "seedConfig": with_name(mapping(config.get("seedConfig")), name)}
+
+
+def with_name(template: Object, name: str) -> Object:
+    return {**template, "metadata": {**mapping(template.get("metadata")), "name": name}}
 
 
 def with_bootstrap(config: Object, *, secret: Object, bootstrap: Object | None) -> Object:

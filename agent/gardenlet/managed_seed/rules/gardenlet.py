@@ -1,4 +1,4 @@
-"""The gardenlet of a ManagedSeed: what it gets from its parent, its Shoot and the object itself."""
+"""The Seed of a ManagedSeed, or its gardenlet: what it gets from its parent, its Shoot and the object itself."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ import orjson
 
 from agent.gardenlet.gardenlets.rules import bootstrap, values
 from gardener import operations
-from gardener.garden.managed_seeds import domain_of
+from gardener.garden.managed_seeds import domain_of, seed_template_path
 from gardener.garden.shoots import last_operation
 from kube.objects import Object, integer, key, mapping, spec, text
 from kube.paths import at, mapping_at
@@ -29,7 +29,13 @@ def way_of(managed_seed: Object) -> str:
 
 
 def seed_spec(managed_seed: Object) -> Object:
-    return mapping_at(managed_seed, "spec", "gardenlet", "config", "seedConfig", "spec")
+    return mapping_at(managed_seed, "spec", *seed_template_path(spec(managed_seed)), "spec")
+
+
+def template_of(managed_seed: Object) -> Object | None:
+    """Metadata and spec of its Seed, if somebody else sees to a gardenlet; None: one is installed."""
+    template = spec(managed_seed).get("seedTemplate")
+    return values.with_name(template, key(managed_seed).name) if isinstance(template, dict) else None
 
 
 def has_own_autoscaler(managed_seed: Object) -> bool:

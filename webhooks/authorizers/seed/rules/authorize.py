@@ -170,11 +170,13 @@ def _in_own_namespace(case: Case) -> bool:
 
 
 def _own_seed(case: Case) -> bool:
-    """Its own, to delete also that of a gardenlet that it has installed."""
-    is_child = case.asked.verb == "delete" and case.graph.has(
-        case.seed, garden.MANAGED_SEEDS, Key(NAMESPACE, case.asked.name)
-    )
-    return _is_seed(case) or is_child
+    """Its own; those of ManagedSeeds on it, to delete them, or to make them from a template."""
+    name, asked = case.asked.name, case.asked
+    if _is_seed(case):
+        return True
+    if asked.verb == "delete":
+        return case.graph.has(case.seed, garden.MANAGED_SEEDS, Key(NAMESPACE, name))
+    return not asked.subresource and case.graph.template(case.seed, name) is not None
 
 
 def _own_bucket(case: Case) -> bool:

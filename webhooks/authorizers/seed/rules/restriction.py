@@ -184,24 +184,31 @@ def _credentials_of_bucket(write: Write, graph: Graph) -> Iterator[Objection]:
 def _credentials_of_seed(write: Write, graph: Graph) -> Iterator[Objection]:
     """A gardenlet may register its Seed with credentials in `garden`, but for those of Shoots there.
 
-    Seeds may share credentials. But one that exists does not get those of others: operators decide about that.
+    Seeds may share credentials. But one that exists does not get those of others: operators decide about that. One that
+    is made from a template gets those of the template.
     """
-    if write.key.name != write.seed or write.subresource:
+    if write.subresource:
         return
     own_uid = _node(write, write.new).uid
     generated = Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{own_uid}"))
+    child = graph.template(write.seed, write.key.name)
     for each in _added(write):
         if each.resource == garden.BACKUP_BUCKETS or each == generated:
             continue
-        foreign = [
-            shoot
-            for shoot in shoots_of(each.resource, each.key)
-            if graph.get(garden.SHOOTS, shoot) is not None and not graph.has(write.seed, garden.SHOOTS, shoot)
-        ]
-        is_generated = each.key.name.startswith(GENERATED_PREFIX)
-        is_of_others = is_generated or bool(foreign) or (bool(write.old) and graph.others_use(write.seed, each))
-        if each.key.namespace not in {NAMESPACE, namespace_of(write.seed)} or is_of_others:
+        of_template = child is not None and each in (child.template or ())
+        if not (of_template if write.key.name != write.seed else _is_for_own_seed(write, each, graph)):
             yield _not_to_be_used(write, each)
+
+
+def _is_for_own_seed(write: Write, used: Reference, graph: Graph) -> bool:
+    foreign = [
+        shoot
+        for shoot in shoots_of(used.resource, used.key)
+        if graph.get(garden.SHOOTS, shoot) is not None and not graph.has(write.seed, garden.SHOOTS, shoot)
+    ]
+    is_generated = used.key.name.startswith(GENERATED_PREFIX)
+    is_of_others = is_generated or bool(foreign) or (bool(write.old) and graph.others_use(write.seed, used))
+    return used.key.namespace in {NAMESPACE, namespace_of(write.seed)} and not is_of_others
 
 
 # --- gardenlets that it installs

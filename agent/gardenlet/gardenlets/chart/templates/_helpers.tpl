@@ -49,3 +49,11 @@ reference.resources.gardener.cloud/configmap-{{ . | sha256sum | trunc 8 }}: {{ .
 {{- if .ref }}{{ .ref }}{{ else }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else if .tag }}:{{ .tag }}{{ end }}{{ end -}}
 {{- end -}}
 {{- end -}}
+
+{{- define "gardenlet.health-port" -}}
+{{ dig "server" "healthProbes" "port" 0 .Values.config | int | default 2728 }}
+{{- end -}}
+
+{{- define "gardenlet.metrics-port" -}}
+{{ dig "server" "metrics" "port" 0 .Values.config | int | default 2729 }}
+{{- end -}}

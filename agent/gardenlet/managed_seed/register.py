@@ -1,0 +1,35 @@
+"""The Seed of a ManagedSeed with a template: made and kept as the template says. Its gardenlet is not installed here.
+
+Labels and annotations that others gave the Seed stay. A Seed that was not made from the template belongs to somebody
+else.
+"""
+
+from agent.gardenlet.bootstrap.rules.registration import new_seed, seed_patch
+from gardener.api.garden import MANAGED_SEEDS, SEEDS
+from kube.objects import Object, controller_of, key, mapping, metadata, uid
+from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+
+
+async def register(garden: Client, managed_seed: Object, template: Object) -> None:
+    """Args: template: with the name of the Seed. Raises: ReconcileError, KubeError."""
+    name = key(managed_seed).name
+    live = await garden.find(SEEDS, name)
+    if live is None:
+        seed, owner = new_seed(template), controller_reference(managed_seed)
+        await garden.create(SEEDS, {**seed, "metadata": {**metadata(seed), "ownerReferences": [owner]}})
+        return
+    owner = mapping(controller_of(live))
+    if (owner.get("kind"), owner.get("name")) != (MANAGED_SEEDS.kind, name):
+        raise ReconcileError(
+            f'seed "{name}" was not made from spec.seedTemplate: delete it, or make a ManagedSeed with another name'
+        )
+    if patch := seed_patch(live, template):
+        meta = {**mapping(patch.get("metadata")), "resourceVersion": metadata(live)["resourceVersion"]}
+        await garden.patch(SEEDS, name, {**patch, "metadata": meta})
+
+
+def controller_reference(managed_seed: Object) -> Object:
+    """To the ManagedSeed, from what is made for it in the garden."""
+    reference = MANAGED_SEEDS.reference(name=key(managed_seed).name, uid=uid(managed_seed))
+    return {**reference, "controller": True, "blockOwnerDeletion": True}
