@@ -14,6 +14,7 @@ from agent.gardenlet.secrets_manager.rules.configs import (
     StaticTokens,
     TokenKubeconfig,
     TokenUser,
+    TunnelKey,
 )
 from agent.gardenlet.secrets_manager.rules.rotation import (
     Old,
@@ -144,6 +145,16 @@ KUBECONFIG = TokenKubeconfig(name="k", context="shoot", server="https://a", ca_b
 def test_a_content_fits_the_config_that_it_was_made_for(config: Config, other: Config) -> None:
     data = config.make(Given("name", None, NOW)).data
     assert (config.fits(data, None), other.fits(data, None), config.fits({}, None)) == (True, False, False)
+
+
+def test_the_key_of_a_tunnel_is_one_that_openvpn_reads_and_no_other_is_like_it() -> None:
+    config = TunnelKey(name="t")
+    one, other = (config.make(Given("name", None, NOW)).data for _ in range(2))
+    begin, *lines, end = one["vpn.tlsauth"].decode().splitlines()
+    assert (begin, end) == tuple(f"-----{each} OpenVPN Static key V1-----" for each in ("BEGIN", "END"))
+    assert [len(bytes.fromhex(each)) for each in lines] == [16] * 16
+    assert one != other
+    assert (config.fits(one, None), config.fits({}, None)) == (True, False)
 
 
 def test_what_verifies_is_kept_whatever_its_order() -> None:
