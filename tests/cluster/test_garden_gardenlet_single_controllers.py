@@ -13,12 +13,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from config.fields import camel_case
-from config.gardenlet.controllers import Controllers
 from devcluster.audit import Audit
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.gardenlet_bootstrap import Entry
+from kit.gardenlet_controllers import only
 from kit.processes.agent import free_port
 from kit.processes.forked_agents import Fork, forked_agents
 from kit.seed_kinds import install_seed_kinds
@@ -28,7 +27,6 @@ pytestmark = pytest.mark.timeout(300)
 
 _LOOP = re.compile(r'controller_runtime_max_concurrent_reconciles\{controller="([^"]+)"\}')
 _ADMINISTRATORS = ("system:masters",)
-BLOCKS = [camel_case(name) for name in Controllers.__dataclass_fields__ if name != "cache_sync_timeout"]
 _EXTENSIONS = {
     *("backupbuckets", "backupentries", "bastions", "containerruntimes", "controlplanes", "dnsrecords", "extensions"),
     *("infrastructures", "networks", "operatingsystemconfigs", "workers"),
@@ -125,7 +123,7 @@ def _configuration(garden: Garden, block: str) -> Object:
         "gardenClientConnection": connection,
         "seedClientConnection": connection,
         "leaderElection": {"leaderElect": False},
-        "controllers": {name: {"enabled": name == block} for name in BLOCKS},
+        "controllers": only(block),
         "server": {name: {"bindAddress": "127.0.0.1", "port": free_port()} for name in ("healthProbes", "metrics")},
         "seedConfig": Entry(garden, garden.cluster, name=f"only-{block.lower()}").seed_config,
     }

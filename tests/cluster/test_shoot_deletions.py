@@ -1,18 +1,23 @@
 """Deletions that find something special; nothing is there but objects, and extensions are played."""
 
+import asyncio
 import base64
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from agent.gardenlet.shoot.main.controller import declare
 from devcluster.cluster import Cluster
+from devcluster.faults import Rule, Silence
 from devcluster.pytest_plugin import RunClusters
-from gardener.api.extensions import DNS_RECORDS
+from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
 from kit.eventually import soon
-from kit.played_shoots import SEED, LeftShoot, PlayedPlace
+from kit.played_shoots import NAMESPACE, SEED, LeftShoot, PlayedPlace
+from kit.proxied import proxied
 from kube.objects import Object, is_deleting
-from kube.resources import NAMESPACES, SECRETS
+from kube.paths import at
+from kube.resources import LEASES, NAMESPACES, SECRETS
 from kube.runtime.connection import load_kubeconfig
 
 pytestmark = [pytest.mark.timeout(600)]
@@ -69,4 +74,56 @@ async def test_a_name_is_removed_with_the_credentials_of_today(place: PlayedPlac
             await left.until_gone()
 
 
+@pytest.fixture
+def many(place: PlayedPlace) -> list[LeftShoot]:
+    """Whose extensions hold them. They are to go by force: what else a Seed has to have does not count."""
+    found = [LeftShoot(place, f"many{number:02}", forced=True) for number in range(MANY)]
+    for each in found:
+        each.create(NAMESPACES, each.namespace)
+        each.create(EXTENSIONS, "held", metadata={"finalizers": ["example.com/held"]}, spec={"type": "local"})
+    return found
+
+
+async def test_a_process_that_is_stopped_amid_many_leaves_them_to_the_next(
+    place: PlayedPlace, many: list[LeftShoot], tmp_path: Path
+) -> None:
+    """Soon, and with its lease given back, though the API server does not answer all of its requests."""
+    *waiting, unanswered = many
+    silence = Rule(fault=Silence(), methods=("DELETE",), path=f"/{unanswered.namespace}/extensions/")
+    async with proxied(place.cluster, tmp_path) as (proxy, _):
+        proxy.rules.add(silence)
+        # What is blocking here would keep the proxy from its work.
+        with await asyncio.to_thread(lambda: place.process(tmp_path / "kubeconfig").start()) as process:
+            for each in waiting:
+                await asyncio.to_thread(each.delete)
+
+            async def all_wait() -> bool:
+                return await asyncio.to_thread(going, place) == len(waiting)
+
+            await soon(all_wait, "extensions to be deleted", state=lambda: process.log)
+            await asyncio.to_thread(unanswered.delete)
+            await soon(lambda: proxy.injected["silence"], "a request without an answer", state=lambda: process.log)
+            assert await asyncio.to_thread(holder, place)
+            await asyncio.to_thread(process.stop)
+    assert (process.exit_code, holder(place), LATE & {*process.messages()}) == (0, "", set())
+    assert {at(each.shoot(), "status", "lastOperation", "state") for each in waiting} == {"Processing"}
+    async with place.gardenlet(declare, shoots=load_kubeconfig(place.cluster.kubeconfig)), place.player():
+        for each in many:
+            await each.until_gone()
+
+
+def going(place: PlayedPlace) -> int:
+    """Extensions that are being deleted."""
+    return sum(map(is_deleting, place.cluster.api.get(EXTENSIONS.path())["items"]))
+
+
+def holder(place: PlayedPlace) -> str:
+    """Of the gardenlet's lease."""
+    lease = LEASES.path(namespace=NAMESPACE, name="gardenlet-leader-election")
+    return str(place.cluster.api.get(lease)["spec"].get("holderIdentity") or "")
+
+
+MANY = 10
+"""Fewer than are worked on at a time when they are found at the start."""
+LATE = {"Tasks did not stop in time", "Reconciliations did not stop in time"}
 TIME = "2026-01-01T00:00:00Z"

@@ -156,6 +156,17 @@ class Bed:
         found = [self.find(*each) for each in named]
         return [each["spec"]["replicas"] if each else -1 for each in found]
 
+    def generated(self) -> dict[str, str]:
+        """Uids of the Secrets of the secrets manager, by name."""
+        path = SECRETS.path(namespace=self.technical_id)
+        listed = self.place.cluster.api.get(f"{path}?labelSelector=managed-by%3Dsecrets-manager")["items"]
+        return {metadata(each)["name"]: metadata(each)["uid"] for each in listed}
+
+    def has_unused(self, name: str) -> None:
+        """A Secret that looks like one of them, and that no task asks for."""
+        labels = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "name": "unused"}
+        self.place.garden.create(SECRETS, name, namespace=self.technical_id, metadata={"labels": labels})
+
     def grant(self) -> None:
         """What others make: where backups go, and tokens, if a resource manager runs."""
         with suppress(NotFound, AlreadyExists, Forbidden):  # there is no namespace yet, or it is there and full
@@ -200,18 +211,26 @@ async def test_one_that_is_created_asleep_gets_no_token_before_it_wakes(bed: Bed
 
 @pytest.mark.parametrize("enabled", [True, False], ids=["goes on", "is taken back"])
 async def test_a_sleep_that_ended_half_way(bed: Bed, enabled: bool) -> None:
-    """Nothing is left as it was then: what runs follows from the spec."""
+    """Nothing is left as it was then: what runs follows from the spec.
+
+    Secrets that it did not use stay until an operation succeeds; those of tasks that are left out are in use.
+    """
+    unused = f"unused-{enabled}".lower()
     async with bed.gardenlet():
         bed.hibernate(enabled=False)
         await bed.ended()
+        used = bed.generated()
+        bed.has_unused(unused)
         bed.player.ignored.update({("Etcd", "etcd-main"), ("Etcd", "etcd-events")})
         bed.hibernate(enabled=True)
         await bed.waits("sleep", "is not yet picked up")
     assert (bed.replicas()[:3], bed.status()["hibernated"]) == ([0, 0, 0], False)
+    assert bed.generated().keys() == {*used, unused}
     bed.hibernate(enabled=enabled)
     bed.player.ignored.clear()
     async with bed.gardenlet():
         assert (await bed.ended())["hibernated"] is enabled
+        await soon(lambda: bed.generated() == used, "what is not used to go, and nothing else", state=bed.generated)
     assert [bool(each) for each in bed.replicas()] == [not enabled] * 5
 
 
@@ -235,8 +254,7 @@ async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, tim
     async with bed.gardenlet():
         bed.hibernate(enabled=False)
         await bed.ended()
-        labels = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "name": "unused"}
-        bed.place.garden.create(SECRETS, unused[1], namespace=bed.technical_id, metadata={"labels": labels})
+        bed.has_unused(unused[1])
         bed.player.ignored.add((DEPLOYMENTS.kind, manager[1]))
         bed.hibernate(enabled=True)
         for time in range(times):

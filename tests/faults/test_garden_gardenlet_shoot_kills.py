@@ -1,17 +1,19 @@
 """kill -9 while a gardenlet makes, changes, hibernates, wakes, rotates or deletes a Shoot: the next process ends it.
 
-Each Shoot goes through its whole life, and at each step the gardenlet dies at one write, before or after it. After each
-step, seed and garden are as in the life of a Shoot whose gardenlet never died, with the very keys of before, or those of a rotation; in the end
-nothing is left. Deaths are sampled; with CRASH_SWEEP=full there is one at each write, both ways.
+At each step of a life the gardenlet dies at one write, before or after it. After each step, seed and garden are as in
+the life of a Shoot whose gardenlet never died, with the very keys of before, or those of a rotation; in the end nothing
+is left. There are lives of some sorts; deaths are sampled; with CRASH_SWEEP=full there is one at each write, both ways.
 
 See `kit.gardenlet_shoots` for what is real and what is played, and `kit.crash.shoot_lives` for deaths.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
-from itertools import count, cycle
+from itertools import count, cycle, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,14 @@ from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS, DNS_RECORDS, EXTENSIONS
+from gardener.api.kinds import GATEWAYS
 from gardener.garden.shoots import last_operation
 from kit.crash.shoot_lives import Play, Step
 from kit.crash.sweep import FULL, Moment
 from kit.garden import Garden
 from kit.gardenlet_shoots import HELD, SHAPE, HoldUp, ShootsPlace, leads_to, played_provider, user_of
 from kit.granted_rights import Right
+from kube.errors import AlreadyExists
 from kube.objects import Object
 from kube.paths import at
 from kube.resources import SECRETS, SERVICE_ACCOUNTS, SERVICES
@@ -37,8 +41,6 @@ from kube.x509 import make_rsa_key
 
 pytestmark = pytest.mark.timeout(5400 if FULL else 600)
 
-_SAMPLED = 2
-"""Lives in the normal run."""
 _MOST_WRITES = {Step.DELETE: 30}
 """More than undisturbed: of a deletion that begins again, and wakes what is to be removed."""
 _MOST_WRITES_OF_OTHERS = 16
@@ -52,15 +54,59 @@ _WAITS = {
 """Tasks that wait for pods."""
 
 
+class Sort(Enum):
+    """Of lives, by their steps."""
+
+    WHOLE = Step.CREATE, Step.CHANGE, Step.SLEEP, Step.WAKE, Step.DELETE
+    ROTATED = Step.CREATE, Step.ROTATE, Step.COMPLETE, Step.DELETE
+    AT_GATEWAY = Step.CREATE, Step.SLEEP, Step.WAKE, Step.DELETE
+    GIVEN_UP = Step.CREATE, Step.GIVE_UP
+
+
+_DEATHS = {
+    Sort.WHOLE: {*Sort.WHOLE.value},
+    Sort.ROTATED: {Step.ROTATE, Step.COMPLETE},
+    Sort.AT_GATEWAY: {*Sort.AT_GATEWAY.value},
+    Sort.GIVEN_UP: {Step.GIVE_UP},
+}
+"""In which steps gardenlets die."""
+_SAMPLED = {Sort.WHOLE: 2, Sort.ROTATED: 1, Sort.AT_GATEWAY: 1, Sort.GIVEN_UP: 1}
+"""Lives in the normal run."""
+_PARTS = {Sort.WHOLE: 6, Sort.ROTATED: 4, Sort.AT_GATEWAY: 1, Sort.GIVEN_UP: 1}
+"""Of all lives, in a full run, in which deaths come after writes, or before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undisturbed:
+    """A step of a life without deaths: what was written, and what there was then."""
+
+    writes: Sequence[Right]
+    state: Object
+
+    @property
+    def at_gateway(self) -> list[int]:
+        """Numbers of the writes by which the gateway learns of a name, or forgets it, and of those beside them."""
+        own = [number for number, each in enumerate(self.writes, 1) if each.group == GATEWAYS.group]
+        return sorted({beside for each in own for beside in (each - 1, each, each + 1) if beside})
+
+
 @dataclass(slots=True)
 class Stage:
     place: ShootsPlace
+    at_gateway: ShootsPlace
+    """The same seed; Shoots are reached through its gateway."""
     shoots: Cluster
     """The API server of all of them."""
-    writes: dict[Step, list[Right]] = field(default_factory=dict)
-    states: dict[Step, Object] = field(default_factory=dict)
-    """Of a life without deaths."""
+    calm: dict[Sort, dict[Step, Undisturbed]] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
+
+    @property
+    def writes(self) -> dict[Step, Sequence[Right]]:
+        return {step: each.writes for step, each in self.calm[Sort.WHOLE].items()}
+
+    @property
+    def states(self) -> dict[Step, Object]:
+        return {step: each.state for step, each in self.calm[Sort.WHOLE].items()}
 
     def has_held(self, name: str) -> None:
         """Something in a Shoot that has to go before it does, and that somebody holds for a moment."""
@@ -72,32 +118,36 @@ class Stage:
     def has_what_is_written_anew(self) -> None:
         """While credentials are rotated: a Secret, and a ServiceAccount that lists one."""
         of_default = SECRETS.path(namespace="default")
-        self.shoots.api.create(of_default, {"metadata": {"name": "encrypted"}, "data": {"a": "Yg=="}})
-        account = {"metadata": {"name": "robot"}, "secrets": [{"name": "encrypted"}]}
-        self.shoots.api.create(SERVICE_ACCOUNTS.path(namespace="default"), account)
+        with suppress(AlreadyExists):
+            self.shoots.api.create(of_default, {"metadata": {"name": "encrypted"}, "data": {"a": "Yg=="}})
+            account = {"metadata": {"name": "robot"}, "secrets": [{"name": "encrypted"}]}
+            self.shoots.api.create(SERVICE_ACCOUNTS.path(namespace="default"), account)
 
-    def play(self) -> Play:
-        return Play(self.place, f"play-{next(self.numbers):04}")
+    def play(self, sort: Sort = Sort.WHOLE) -> Play:
+        place = self.at_gateway if sort is Sort.AT_GATEWAY else self.place
+        return Play(place, f"play-{next(self.numbers):04}")
 
-    async def undisturbed(self) -> None:
-        if Step.DELETE in self.states:
-            return
+    async def undisturbed(self, sort: Sort) -> dict[Step, Undisturbed]:
+        if sort in self.calm:
+            return self.calm[sort]
         await asyncio.to_thread(self.has_what_is_written_anew)
-        play = self.play()
-        for step in Step:
+        play, found = self.play(sort), dict[Step, Undisturbed]()
+        for step in sort.value:
             await asyncio.to_thread(play.ask, step)
-            self.writes[step] = await play.lived()
-            if step is not Step.DELETE:
+            writes = await play.lived()
+            if not step.is_end:
                 play.check_keys(step)
             if step is Step.CREATE:
-                self.place.narrow(play.name)
-            self.states[step] = play.state()
+                play.place.narrow(play.name)
+            found[step] = Undisturbed(writes, play.state())
+        self.calm[sort] = found
+        return found
 
 
 @pytest.fixture(scope="module")
 def stage(garden: Garden, devcluster_run: RunClusters) -> Iterator[Stage]:
     with Cluster(shape=SHAPE) as seed, Cluster() as shoots:
-        yield Stage(ShootsPlace(garden, seed), shoots)
+        yield Stage(ShootsPlace(garden, seed), ShootsPlace(garden, seed, is_local=False), shoots)
 
 
 @pytest.fixture
@@ -107,44 +157,80 @@ async def hold_up(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(shoot_clusters, "connection_of_kubeconfig", leads_to(stage.shoots))
     for module in (cleanup, component_objects):
         monkeypatch.setattr(module, "_LOOK_SECONDS", 0.05)
-    async with played_provider(stage.place, tmp_path, token=stage.shoots.token) as hold_up, user_of(stage.shoots):
-        await stage.undisturbed()
+    places = stage.place, stage.at_gateway
+    async with played_provider(places, tmp_path, token=stage.shoots.token) as hold_up, user_of(stage.shoots):
+        await stage.undisturbed(Sort.WHOLE)
         yield hold_up
 
 
-def moments(writes: int, *, lives: int) -> list[Moment | None]:
-    """Of so many lives; None: it is not disturbed."""
+Deaths = dict[Step, Moment | None]
+"""Of the gardenlets of one life; None: in this step it does not die."""
+
+
+def planned(sort: Sort, calm: Mapping[Step, Undisturbed], *, carried_out: bool) -> list[Deaths]:
+    """Lives in which a gardenlet dies at each write, or those of a normal run. Args: carried_out: after it, or before."""
+    every = {step: _moments(sort, step, each, carried_out=carried_out) for step, each in calm.items()}
     if FULL:
-        every = [Moment(number=n, carried_out=done) for n in range(1, writes + 1) for done in (False, True)]
-        return [*every, *[None] * (lives - len(every))]
-    return [Moment(number=writes * (n + 1) // (lives + 1), carried_out=n % 2 == 1) for n in range(lives)]
+        return [_as_far_as_it_dies(dict(zip(every, each, strict=True))) for each in zip_longest(*every.values())]
+    lives = _SAMPLED[sort]
+    return [{step: _sampled(each, number, lives) for step, each in every.items()} for number in range(lives)]
+
+
+def _moments(sort: Sort, step: Step, calm: Undisturbed, *, carried_out: bool) -> list[Moment]:
+    numbers = calm.at_gateway if sort is Sort.AT_GATEWAY else range(1, len(calm.writes) + 1)
+    return [Moment(number=each, carried_out=carried_out) for each in numbers] if step in _DEATHS[sort] else []
+
+
+def _sampled(moments: Sequence[Moment], number: int, lives: int) -> Moment | None:
+    if not moments:
+        return None
+    return replace(moments[len(moments) * (number + 1) // (lives + 1)], carried_out=number % 2 == 1)
+
+
+def _as_far_as_it_dies(deaths: Deaths) -> Deaths:
+    """And the end, since a life that is not disturbed any more shows nothing."""
+    first, *others, last = deaths
+    while others and deaths[others[-1]] is None:
+        others.pop()
+    return {step: deaths[step] for step in (first, *others, last)}
+
+
+_RUNS = [
+    pytest.param(sort, carried_out, part, id=f"{sort.name}-{'after' if carried_out else 'before'}-{part}")
+    for sort in Sort
+    for carried_out in ((True, False) if FULL else (True,))
+    for part in range(_PARTS[sort] if FULL else 1)
+]
 
 
 @pytest.mark.slow
-async def test_a_shoot_comes_changes_and_goes_wherever_its_gardenlet_died(stage: Stage, hold_up: HoldUp) -> None:
-    lives = max(2 * len(each) for each in stage.writes.values()) if FULL else _SAMPLED
-    deaths = {step: moments(len(stage.writes[step]), lives=lives) for step in Step}
-    for life in range(lives):
-        play = stage.play()
-        if life % 2:
+@pytest.mark.parametrize(("sort", "carried_out", "part"), _RUNS)
+async def test_a_shoot_comes_changes_and_goes_wherever_its_gardenlet_died(
+    stage: Stage, hold_up: HoldUp, sort: Sort, carried_out: bool, part: int
+) -> None:
+    calm = await stage.undisturbed(sort)
+    lives = planned(sort, calm, carried_out=carried_out)[part :: _PARTS[sort] if FULL else 1]
+    died = 0
+    for number, deaths in enumerate(lives):
+        play = stage.play(sort)
+        if number % 2 and sort is not Sort.GIVEN_UP:
             await asyncio.to_thread(stage.has_held, play.name)
-        for step in Step:
-            moment = deaths[step][life]
-            if moment is None and step not in {Step.CREATE, Step.DELETE}:
-                continue
+        for step, moment in deaths.items():
             try:
-                await _step(stage, play, step, moment)
+                await _step(calm[step], play, step, moment)
             except BaseException as error:
                 error.add_note(f"{step} of {play.name}, killed {moment}")
                 raise
+        died += play.deaths
+    print(f"{sort.name}: {len(lives)} lives, in which {died} gardenlets died")
 
 
-async def _step(stage: Stage, play: Play, step: Step, moment: Moment | None) -> None:
+async def _step(calm: Undisturbed, play: Play, step: Step, moment: Moment | None) -> None:
     await asyncio.to_thread(play.ask, step)
     written = await play.lived(moment)
-    most = len(stage.writes[step]) + _MOST_WRITES.get(step, _MOST_WRITES_OF_OTHERS)
-    await play.check(stage.states[step], moment)
-    if step is not Step.DELETE:
+    most = len(calm.writes) + _MOST_WRITES.get(step, _MOST_WRITES_OF_OTHERS)
+    await play.check(calm.state, moment)
+    if not step.is_end:
         play.check_keys(step)
     assert len(written) <= most, f"{step}, killed {moment}: {len(written)} writes instead of {most} at most: {written}"
 

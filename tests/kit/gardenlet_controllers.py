@@ -17,6 +17,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.shoot_clusters import ShootClusters
+from config.fields import camel_case
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -37,6 +38,14 @@ Declare: TypeAlias = Callable[[Context], ControlLoop]
 NETWORKS: Object = {"nodes": "10.10.0.0/16", "pods": "10.20.0.0/16", "services": "10.0.0.0/16"}
 GARDENER: Object = {"id": "test", "name": "test", "version": "v0.0.0"}
 SPEC: Object = {"provider": {"type": "local", "region": "local"}, "networks": NETWORKS}
+
+BLOCKS = [camel_case(name) for name in Controllers.__dataclass_fields__ if name != "cache_sync_timeout"]
+"""Of `controllers` in a configuration file."""
+
+
+def only(block: str) -> Object:
+    """In a configuration file, this controller and no others."""
+    return {name: {"enabled": name == block} for name in BLOCKS}
 
 
 def gardenlet_config(

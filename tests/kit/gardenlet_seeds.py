@@ -32,6 +32,15 @@ GARDEN = "garden"
 _GOOD = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False"}
 
 
+def describe(*, garden: Cluster, seed: Cluster, networks: Object) -> None:
+    """As a process of a gardenlet wants it: which garden it is, and that the seed has these networks."""
+    info = {f"{name}Network": networks[f"{name}s"] for name in ("node", "pod", "service")}
+    described = ((seed, "shoot-info", info), (garden, "cluster-identity", {"cluster-identity": "garden"}))
+    for cluster, name, data in described:
+        with suppress(AlreadyExists):
+            cluster.api.create(CONFIG_MAPS.path(namespace="kube-system"), {"metadata": {"name": name}, "data": data})
+
+
 class SeedPlace:
     def __init__(self, garden: Garden, cluster: Cluster, *, has_backup: bool = True) -> None:
         self.place = ShootPlace(garden)
@@ -139,14 +148,7 @@ class SeedPlace:
             sections: of its configuration file.
         """
         seed = self.seed
-        networks = mapping_at(seed, "spec", "networks")
-        info = {f"{name}Network": networks[f"{name}s"] for name in ("node", "pod", "service")}
-        meta = {"name": "shoot-info", "namespace": "kube-system"}
-        with suppress(AlreadyExists):
-            self.cluster.api.create(CONFIG_MAPS.path(namespace="kube-system"), {"metadata": meta, "data": info})
-        with suppress(AlreadyExists):
-            identity = {"cluster-identity": "garden"}
-            self.garden.create(CONFIG_MAPS, "cluster-identity", namespace="kube-system", data=identity)
+        describe(garden=self.garden.cluster, seed=self.cluster, networks=seed["spec"]["networks"])
         config = {
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
             "kind": "GardenletConfiguration",

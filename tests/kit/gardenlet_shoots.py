@@ -1,7 +1,7 @@
 """A Seed whose Shoots are made as on this computer, but that no process of theirs runs.
 
     place = ShootsPlace(garden, seed)
-    async with played_provider(seed, directory, shoots=cluster):
+    async with played_provider([place], directory, token=cluster.token):
         ...
 
 Real: garden and seed, and what the local provider writes into the seed for extension objects, Services, Deployments and
@@ -12,7 +12,7 @@ each; and the API server of all Shoots, which is that of one real cluster: a kub
 """
 
 import base64
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import yaml
 
+from config.gardenlet.schema import SNI
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api.garden import (
@@ -32,6 +33,7 @@ from gardener.api.garden import (
 )
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD
+from gardener.error_codes import CLEANUP_CLUSTER_RESOURCES
 from gardener.garden.seeds import namespace_of
 from kit.controllers import cluster_of, loops_at_work
 from kit.garden import CONFIRMED, Garden
@@ -80,11 +82,16 @@ SHAPE = Shape(
 
 
 class ShootsPlace:
-    """A Project and a Seed that is ready, with a domain for Shoots, a bucket, and all that they refer to."""
+    """A Project and a Seed that is ready, with a domain for Shoots, a bucket, and all that they refer to.
 
-    def __init__(self, garden: Garden, cluster: Cluster) -> None:
-        self.garden, self.cluster = garden, cluster
-        install_seed_kinds(cluster)
+    Args:
+        cluster: the seed; it may be that of other places, too.
+        is_local: whether each Shoot has an address of its own, as on this computer; else all have that of a gateway.
+    """
+
+    def __init__(self, garden: Garden, cluster: Cluster, *, is_local: bool = True) -> None:
+        self.garden, self.cluster, self.is_local = garden, cluster, is_local
+        install_seed_kinds(cluster, with_istio=True)
         self.kinds = _namespaced(cluster)
         """Of which objects in the namespace of a Shoot may be."""
         self.project = garden.place()
@@ -109,6 +116,8 @@ class ShootsPlace:
         for role, domain in (("internal-domain", "internal.example.com"), ("default-domain", "example.org")):
             self._domain(role, domain)
         self._bucket()
+        if not is_local:
+            self._gateway()
         garden.create(CONFIG_MAPS, _AUDIT, namespace=self.namespace, data={"policy": _AUDIT_POLICY})
 
     def _seed(self) -> Object:
@@ -155,6 +164,18 @@ class ShootsPlace:
         status = {"lastOperation": operation, "observedGeneration": metadata(made)["generation"]}
         self.garden.patch(BACKUP_BUCKETS, uid(self.seed), {"status": status}, status=True)
 
+    def _gateway(self) -> None:
+        """As the controllers of the seed leave it."""
+        api, usual = self.cluster.api, SNI().ingress
+        where = SERVICES.path(namespace=usual.namespace, name=usual.service_name)
+        api.apply(
+            NAMESPACES.path(name=usual.namespace), {**NAMESPACES.type_meta, "metadata": {"name": usual.namespace}}
+        )
+        meta = {"name": usual.service_name, "namespace": usual.namespace}
+        ports = {"type": "LoadBalancer", "ports": [{"port": 443}]}
+        api.apply(where, {**SERVICES.type_meta, "metadata": meta, "spec": ports})
+        api.patch(f"{where}/status", {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.10"}]}}})
+
     # --- Shoots
 
     def narrow(self, name: str) -> None:
@@ -200,6 +221,12 @@ class ShootsPlace:
     def delete(self, name: str) -> None:
         self.change(name, CONFIRMED)
         self.garden.delete(SHOOTS, name, namespace=self.namespace)
+
+    def give_up(self, name: str) -> None:
+        """A deletion by force, since what is the user's to correct keeps it from being deleted."""
+        errors = [{"description": "held", "codes": [CLEANUP_CLUSTER_RESOURCES]}]
+        self.garden.patch(SHOOTS, name, {"status": {"lastErrors": errors}}, namespace=self.namespace, status=True)
+        self.change(name, {"metadata": {"annotations": {keys.CONFIRM_FORCE_DELETION: "true"}}})
 
 
 def _namespaced(cluster: Cluster) -> list[Resource]:
@@ -326,7 +353,7 @@ class _Namespaces:
 
     client: Client
     namespaces: Store[Object]
-    kinds: Collection[Resource]
+    places: Collection[ShootsPlace]
 
     async def reconcile(self, name: Key) -> Result:
         found = self.namespaces.get(name)
@@ -342,7 +369,7 @@ class _Namespaces:
     async def _left(self, namespace: str) -> bool:
         """Whether there was anything; it is deleted."""
         was_any = False
-        for resource in self.kinds:
+        for resource in next(each for each in self.places if namespace.startswith(each.technical_id(""))).kinds:
             for each in await self.client.list(resource, Selection(namespace=namespace), form=Form.METADATA):
                 was_any = True
                 with suppress(NotFound):
@@ -362,11 +389,11 @@ def _resource_manager(seed: Any, token: str) -> list[ControlLoop]:
     ]
 
 
-def _namespaces(seed: Any, kinds: Collection[Resource]) -> ControlLoop:
+def _namespaces(seed: Any, places: Collection[ShootsPlace]) -> ControlLoop:
     of_shoots = View(NAMESPACES, without_managed_fields, label_selector=f"{keys.ROLE}={keys.ROLE_SHOOT}")
     loop = ControlLoop("played-namespaces", kind=NAMESPACES, workers=2)
     namespaces = loop.watch(seed.caches, of_shoots, enqueue(when=exists))
-    return loop.reconciled_by(_Namespaces(client=seed.client, namespaces=namespaces, kinds=kinds))
+    return loop.reconciled_by(_Namespaces(client=seed.client, namespaces=namespaces, places=places))
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -400,20 +427,22 @@ async def user_of(shoots: Cluster) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def played_provider(place: ShootsPlace, directory: Path, *, token: str) -> AsyncIterator[HoldUp]:
-    """Args: token: for the API server of the Shoots."""
-    async with connected(place.cluster, "local-provider") as client:
+async def played_provider(places: Sequence[ShootsPlace], directory: Path, *, token: str) -> AsyncIterator[HoldUp]:
+    """Args: places: in one seed. token: for the API server of the Shoots."""
+    seed = places[0].cluster
+    async with connected(seed, "local-provider") as client:
         cluster = cluster_of(client)
         world = World(client=client, state=State(directory / "state"))
-        world.state.bucket(uid(place.seed), is_new=True)
+        for each in places:
+            world.state.bucket(uid(each.seed), is_new=True)
         recorder = EventRecorder(client, component="local-provider")
-        runner = PlayedRunner(cluster, directory, seed_kubeconfig=place.cluster.kubeconfig, recorder=recorder)
+        runner = PlayedRunner(cluster, directory, seed_kubeconfig=seed.kubeconfig, recorder=recorder)
         hold_up = HoldUp()
         loops = [
             *(declare(cluster, actuator, world, workers=5) for actuator in ACTUATORS),
             *runner.played_control_loops(hold_up),
             *_resource_manager(cluster, token),
-            _namespaces(cluster, place.kinds),
+            _namespaces(cluster, places),
         ]
         async with loops_at_work(EventRecorder(client, component="test"), {cluster.caches}, *loops):
             yield hold_up

@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from agent.gardenlet.components import ingress_gateway
@@ -33,14 +34,24 @@ from gardener.conditions import RESOURCES_GOOD
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_objects import garden_object
-from kit.gardenlet_controllers import GARDENER, Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import GARDENER, Declare, gardenlet_at_work, gardenlet_config, gardenlet_context, only
+from kit.gardenlet_seeds import describe
 from kit.kinds import wait_until_served
+from kit.processes.agent import AgentProcess
 from kit.seed_kinds import install_seed_kinds
 from kit.world import connected
 from kube.clock import format_time, utc_now
 from kube.errors import Conflict, NotFound
 from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, NAMESPACES, SECRETS, SERVICES, Resource
+from kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    NAMESPACES,
+    SECRETS,
+    SERVICES,
+    Resource,
+)
 from kube.runtime.client import Client, Selection
 from kube.runtime.connection import Connection
 from process.clusters import Cluster as Connected
@@ -140,6 +151,29 @@ class PlayedPlace:
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
 
+    def process(self, kubeconfig: Path) -> AgentProcess:
+        """A gardenlet that works on Shoots alone. Args: kubeconfig: of garden and seed."""
+        seed = self.garden.get(resources.SEEDS, SEED)
+        describe(garden=self.cluster, seed=self.cluster, networks=seed["spec"]["networks"])
+        return AgentProcess(
+            {
+                "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+                "kind": "GardenletConfiguration",
+                "gardenClientConnection": {"kubeconfig": str(kubeconfig)},
+                "controllers": only("shoot"),
+                "gracefulShutdownTimeout": "15s",
+                "leaderElection": {
+                    "leaderElect": True,
+                    "resourceNamespace": NAMESPACE,
+                    "leaseDuration": "60s",
+                    "renewDeadline": "40s",
+                },
+                "logFormat": "json",
+                "seedConfig": {"metadata": {"name": SEED}, "spec": seed["spec"]},
+            },
+            kubeconfig=kubeconfig,
+        )
+
     @contextlib.asynccontextmanager
     async def gardenlet(
         self, *declared: Declare, shoots: Connection, controllers: Controllers | None = None
@@ -189,6 +223,9 @@ class LeftShoot:
         place.garden.patch(
             resources.SHOOTS, name, {"status": written | (status or {})}, namespace=NAMESPACE, status=True
         )
+
+    def shoot(self) -> Object:
+        return self.place.garden.get(resources.SHOOTS, self.name, namespace=NAMESPACE)
 
     def delete(self) -> None:
         self.place.garden.delete(resources.SHOOTS, self.name, namespace=NAMESPACE)

@@ -28,7 +28,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers, Shoot
-from config.gardenlet.schema import GardenletConfiguration, LocalProfile
+from config.gardenlet.schema import GardenletConfiguration, Images, LocalProfile
 from devcluster.faults import Request
 from gardener import keys
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
@@ -52,6 +52,7 @@ from process import clusters
 
 _LEFT_OUT = {"events", "leases"}
 _FOLLOWS_SECONDS, _NEVER_SECONDS = 10.0, 3600.0
+_IMAGES = Images(kubernetes="registry.k8s.io", resource_manager="resource-manager")
 
 
 class Life:
@@ -102,10 +103,11 @@ class Died(Exception):
     """The end of a gardenlet."""
 
 
-def _config(seed_name: str) -> GardenletConfiguration:
+def _config(place: ShootsPlace) -> GardenletConfiguration:
     """Progress is always about to be written: how often it is would depend on the computer."""
     controllers = Controllers(shoot=Shoot(progress_report_period=_NEVER_SECONDS))
-    return gardenlet_config(seed_name, controllers=controllers, local_profile=LocalProfile())
+    local = LocalProfile() if place.is_local else None
+    return gardenlet_config(place.name, controllers=controllers, local_profile=local, images=_IMAGES)
 
 
 class Step(Enum):
@@ -118,6 +120,11 @@ class Step(Enum):
     ROTATE = "rotate"
     COMPLETE = "complete"
     DELETE = "delete"
+    GIVE_UP = "give up"
+
+    @property
+    def is_end(self) -> bool:
+        return self in {Step.DELETE, Step.GIVE_UP}
 
 
 _SPECS: dict[Step, Object] = {
@@ -149,14 +156,18 @@ class Play:
         """Of those, what is rotated in two steps."""
         self.was_killed = False
         """Whether the moment has come for the last gardenlet."""
+        self.deaths = 0
+        """For how many it has."""
 
     # --- what is asked for
 
     def ask(self, step: Step) -> None:
         if step is Step.CREATE:
             self._uid = uid(self.place.shoot(self.name))
-        elif step is Step.DELETE:
+        elif step.is_end:
             self.place.delete(self.name)
+            if step is Step.GIVE_UP:
+                self.place.give_up(self.name)
         elif step in _OPERATIONS:
             self.place.change(self.name, {"metadata": {"annotations": {keys.OPERATION: _OPERATIONS[step]}}})
         else:
@@ -200,6 +211,7 @@ class Play:
 
             await soon(is_over, "the end", state=self.explain)
             self.was_killed = life.over.is_set()
+            self.deaths += self.was_killed
             life.over.set()
         return life.writes
 
@@ -225,7 +237,7 @@ class Play:
                 garden = Client(to_garden, user_agent="gardenlet/garden")
                 seed = Client(to_seed, user_agent="gardenlet/seed")
                 await LeftOverOperations(garden=garden, seed_name=place.name).abort()
-                context = await gardenlet_context(garden=garden, seed=seed, config=_config(place.name))
+                context = await gardenlet_context(garden=garden, seed=seed, config=_config(place))
                 async with gardenlet_at_work(context, shoots, backup_entries) as loops:
                     yield context, loops
                     raise Died
