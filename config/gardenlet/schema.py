@@ -152,6 +152,14 @@ def _seed_errors(path: str, value: dict[str, Any]) -> Iterator[FieldError]:
     yield from overlap_errors(given)
 
 
+def _address(path: str, value: str) -> Iterator[FieldError]:
+    if value and any(ip_errors(path, value)):
+        yield invalid(path, value, "external service ip is invalid")
+
+
+_ADDRESS = Check("", _address)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SNIIngress:
     service_name: Annotated[str, setting("Service of the ingress gateway.", zero_is_unset=True)] = (
@@ -161,11 +169,7 @@ class SNIIngress:
     labels: Annotated[dict[str, str], setting("Labels of its pods.", valid_labels, zero_is_unset=True)] = field(
         default_factory=lambda: {"app": "istio-ingressgateway", "istio": "ingressgateway"}
     )
-    service_external_ip: Annotated[str, setting("Address of its Service.", name="serviceExternalIP")] = ""
-
-    def errors(self, path: str) -> Iterator[FieldError]:
-        if self.service_external_ip and any(ip_errors(path, self.service_external_ip)):
-            yield invalid(f"{path}.serviceExternalIP", self.service_external_ip, "external service ip is invalid")
+    service_external_ip: Annotated[str, setting("Address of its Service.", _ADDRESS, name="serviceExternalIP")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +188,7 @@ class HandlerIngress:
     labels: Annotated[dict[str, str], setting("Labels of its pods.", valid_labels, zero_is_unset=True)] = field(
         default_factory=lambda: {"app": "istio-ingressgateway", "gardener.cloud/role": "exposureclass-handler"}
     )
+    service_external_ip: Annotated[str, setting("Address of its Service.", _ADDRESS, name="serviceExternalIP")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,6 +389,16 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
     def has_feature(self, name: str) -> bool:
         """Raises KeyError: there is no such feature gate."""
         return self.feature_gates.get(name, FEATURES[name])
+
+    @property
+    def components(self) -> frozenset[str]:
+        """Those of the seed that may be left out, and are deployed."""
+        lacking = {
+            name
+            for name, images in COMPONENTS_WITH_IMAGES.items()
+            if not all(getattr(self.images, image) for image in images)
+        }
+        return frozenset(COMPONENTS if self.local_profile is None else self.local_profile.deploy) - lacking
 
     @property
     def seed(self) -> Object:

@@ -9,12 +9,13 @@ import pytest
 
 from agent.gardenlet.seed.main import optional
 from agent.gardenlet.seed.main.controller import declare
-from config.gardenlet.schema import Images, LocalProfile
+from config.gardenlet.schema import ExposureClassHandler, Images, LocalProfile
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.api.kinds import (
+    ENVOY_FILTERS,
     MANAGED_RESOURCES,
     POD_MONITORS,
     PROMETHEUS_RULES,
@@ -349,3 +350,53 @@ async def test_namespaces_of_others_stay(place: SeedPlace, credentials: Object) 
         await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
         assert not is_deleting(place.cluster.api.get(path))
     place.cluster.api.delete(path)
+
+
+HANDLER_NAMESPACE = f"{ISTIO_INGRESS}-handler-inner"
+
+
+def gateways(place: SeedPlace) -> set[str]:
+    """The namespaces in which there is one."""
+    listed = place.cluster.api.get(DEPLOYMENTS.path())["items"]
+    return {metadata(each)["namespace"] for each in listed if metadata(each)["name"] == GATEWAY}
+
+
+def lead_through(place: SeedPlace, namespace: str) -> str:
+    """A Shoot, as its gardenlet does. Returns the path of what it has there."""
+    shoot = f"shoot--{place.name}--a"
+    with suppress(AlreadyExists):
+        place.cluster.api.create(NAMESPACES.path(), {"metadata": {"name": shoot}})
+    made = place.cluster.api.get(NAMESPACES.path(name=shoot))
+    owner = {**NAMESPACES.type_meta, "name": shoot, "uid": metadata(made)["uid"]}
+    path = ENVOY_FILTERS.path(namespace=namespace)
+    place.cluster.api.create(
+        path, {**ENVOY_FILTERS.type_meta, "metadata": {"name": shoot, "ownerReferences": [owner]}, "spec": {}}
+    )
+    return f"{path}/{shoot}"
+
+
+async def test_zones_and_handlers_have_gateways_for_as_long_as_shoots_need_them(
+    place: SeedPlace, credentials: Object
+) -> None:
+    handlers = (ExposureClassHandler(name="inner"),)
+    usual = {ISTIO_INGRESS, f"{ISTIO_INGRESS}--a", f"{ISTIO_INGRESS}--b"}
+    with_handler = usual | {HANDLER_NAMESPACE, f"{HANDLER_NAMESPACE}--a", f"{HANDLER_NAMESPACE}--b"}
+    async with others_at_work(place), place.gardenlet(declare, **WITH_ISTIO, exposure_class_handlers=handlers):
+        await asyncio.to_thread(place.finished)
+        await asyncio.to_thread(eventually, lambda: gateways(place) == with_handler, "gateways everywhere")
+    left = lead_through(place, HANDLER_NAMESPACE)
+    async with others_at_work(place), place.gardenlet(declare, **WITH_ISTIO):
+        failed = await asyncio.to_thread(place.finished, "Error", generation=place.operate("reconcile"))
+        assert f"{HANDLER_NAMESPACE} is not in exposureClassHandlers" in failed["description"]
+        assert f"needed by shoot--{place.name}--a: add it again" in failed["description"]
+        assert gateways(place) == with_handler
+        place.cluster.api.delete(left)
+        # A zone goes, and one Shoot is still reached there.
+        left = lead_through(place, f"{ISTIO_INGRESS}--b")
+        changed = place.place.patch(SEEDS, place.name, {"spec": {"provider": {"zones": ["a"]}}})
+        await asyncio.to_thread(place.finished, generation=metadata(changed)["generation"])
+        kept = {ISTIO_INGRESS, f"{ISTIO_INGRESS}--b"}
+        await asyncio.to_thread(eventually, lambda: gateways(place) == kept, "others to go")
+        place.cluster.api.delete(left)
+        await asyncio.to_thread(place.finished, generation=place.operate("reconcile"))
+        await asyncio.to_thread(eventually, lambda: gateways(place) == {ISTIO_INGRESS}, "the one of the zone to go")

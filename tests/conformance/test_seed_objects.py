@@ -34,6 +34,7 @@ from agent.gardenlet.components import (
     worker_roles,
 )
 from agent.gardenlet.components.entrances import Entrance
+from agent.gardenlet.components.gateways import Gateway
 from agent.gardenlet.components.monitors import AGGREGATE, CACHE
 from agent.gardenlet.seed.main import ingress, monitoring
 from config.resource_manager import decode
@@ -57,6 +58,7 @@ from kube.objects import Object
 from kube.paths import at
 from localprocesses.pki import Authority
 
+GATEWAY = Gateway(namespace="istio-ingress", service=ingress_gateway.NAME, labels=istio.GATEWAY)
 ZONES = ("0",)
 BUNDLE = Authority.create("ca-seed").bundle.decode()
 IMAGES = {
@@ -262,9 +264,7 @@ COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
 def written() -> Iterator[Object]:
     """What the gardenlet writes itself."""
     yield from namespaces.objects(zones=ZONES)
-    yield from namespaces.of_istio(
-        system="istio-system", gateway="istio-ingress", gateway_labels=istio.GATEWAY, zones=ZONES
-    )
+    yield from namespaces.of_istio(system="istio-system", gateways=[GATEWAY], zones=ZONES)
     if record := ingress.record(SEED, address="192.0.2.1"):
         yield record
     yield from gardenlet_autoscaling.objects()

@@ -17,6 +17,7 @@ what it had goes.
     vertical_pod_autoscaler  requests of pods by what they use
     etcd_druid               the operator of etcd clusters
     istiod, ingress_gateway  the way into the seed
+    gateways                 which ingress gateways there are, and the one of a Shoot
     vpn_authorization_server   who may open tunnels to Shoots
     kube_state_metrics, prometheus_operator, plutono   monitoring, as far as it is built
     nginx_ingress            what operators look at, from outside

@@ -1,4 +1,4 @@
-"""The ingress gateway of a seed: what reaches API servers of Shoots, their tunnels, and what operators look at."""
+"""The ingress gateways of a seed: what reaches API servers of Shoots, their tunnels, and what operators look at."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,8 @@ MANAGED_RESOURCE = "istio"
 _ACCOUNT = f"{NAME}-service-account"
 _SECRETS = f"{NAME}-sds"
 _USER = 1337
-_MOST_REPLICAS = 9
+_LEAST_REPLICAS, _MOST_REPLICAS = 2, 9
+_MOST_REPLICAS_A_ZONE = 4
 _PROXY, _TLS, _TUNNEL, _METRICS = 8443, 9443, 8132, 15020
 _CONNECTION_BUFFER = 32768
 _EXPORTED_ALIAS = "all-istio-ingresses"
@@ -52,6 +53,7 @@ class Values:
     annotations: of its Service, for who provides its address.
     address: that its Service asks for; empty: any.
     traffic_policy: of its Service: `Local` keeps the addresses of clients; empty: the usual one.
+    zones: how many it is spread over; each may have an address of its own.
     monitored: there are ServiceMonitors.
     """
 
@@ -61,21 +63,34 @@ class Values:
     annotations: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
     traffic_policy: str = ""
+    zones: int = 1
     monitored: bool = True
 
+    @property
+    def replicas(self) -> tuple[int, int]:
+        """At least, and at most."""
+        if self.zones > 1:
+            return self.zones * _LEAST_REPLICAS, self.zones * _MOST_REPLICAS_A_ZONE
+        return _LEAST_REPLICAS, _MOST_REPLICAS
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(MANAGED_RESOURCE, _contents(values), namespace=istiod.NAMESPACE)
+
+def objects(usual: Values, *others: Values) -> list[Object]:
+    """Args: usual: the gateway of all Shoots that ask for no other."""
+    contents = [*_contents(usual, monitor=NAME)]
+    for each in others:
+        contents += _contents(each, monitor=f"{NAME}-{each.namespace}")
+    return in_seed(MANAGED_RESOURCE, contents, namespace=istiod.NAMESPACE)
 
 
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(values: Values, *, monitor: str) -> Iterator[Object]:
+    """Args: monitor: name of the ServiceMonitor: all of them are in one namespace."""
     where, labels = values.namespace, values.labels
     yield service_account(_ACCOUNT, where, labels=labels)
     yield role(_SECRETS, where, rule("", "secrets", ("get", "watch", "list")), labels=labels)
     yield role_binding(_SECRETS, where, _ACCOUNT, labels=labels)
     yield _deployment(values)
     yield _service(values)
-    yield made(HORIZONTAL_POD_AUTOSCALERS, NAME, namespace=where, labels=labels, spec=_scaling())
+    yield made(HORIZONTAL_POD_AUTOSCALERS, NAME, namespace=where, labels=labels, spec=_scaling(values))
     budget = {"minAvailable": 1, "selector": {"matchLabels": labels}, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
     yield made(POD_DISRUPTION_BUDGETS, NAME, namespace=where, labels=labels, spec=budget)
     patches = [each for number in (_PROXY, _TLS, _TUNNEL) for each in _connections(number)]
@@ -83,7 +98,7 @@ def _contents(values: Values) -> Iterator[Object]:
     yield from _with_addresses_of_clients(where, labels)
     yield from _tunnels(where, labels)
     if values.monitored:
-        yield _monitor(where, labels)
+        yield _monitor(monitor, values)
 
 
 # --- pods
@@ -148,7 +163,7 @@ def _deployment(values: Values) -> Object:
             "service.istio.io/canonical-revision": "1.19",
         },
         pod_annotations={"sidecar.istio.io/inject": "false", "proxy.istio.io/config": _PROXY_SETTINGS},
-        replicas=2,
+        replicas=values.replicas[0],
         revisionHistoryLimit=1,
         strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
     )
@@ -231,11 +246,12 @@ def _service(values: Values) -> Object:
     )
 
 
-def _scaling() -> Object:
+def _scaling(values: Values) -> Object:
+    least, most = values.replicas
     return {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME},
-        "minReplicas": 2,
-        "maxReplicas": _MOST_REPLICAS,
+        "minReplicas": least,
+        "maxReplicas": most,
         "metrics": [
             {
                 "type": "Resource",
@@ -252,7 +268,7 @@ def _one_pod_in(seconds: int) -> Object:
     return {"policies": [policy], "stabilizationWindowSeconds": seconds}
 
 
-def _monitor(namespace: str, labels: Mapping[str, str]) -> Object:
+def _monitor(name: str, values: Values) -> Object:
     """The port of metrics is not one of the Service's."""
     moved = {
         "sourceLabels": ["__meta_kubernetes_pod_ip"],
@@ -261,11 +277,11 @@ def _monitor(namespace: str, labels: Mapping[str, str]) -> Object:
     }
     return service_monitor(
         AGGREGATE,
-        NAME,
-        selects=labels,
+        name,
+        selects=values.labels,
         namespace=istiod.NAMESPACE,
         endpoint={"port": "tls-tunnel", "path": "/stats/prometheus", "relabelings": [moved]},
-        namespaceSelector={"matchNames": [namespace]},
+        namespaceSelector={"matchNames": [values.namespace]},
     )
 
 

@@ -3,8 +3,9 @@
 Of those that are there before the gardenlet nothing else is the gardenlet's; see `kube.apply.shared_objects`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from agent.gardenlet.components.gateways import ISTIO, Gateway
 from agent.gardenlet.components.parts import GARDEN, made
 from gardener import keys
 from kube.objects import Object
@@ -26,8 +27,8 @@ def objects(*, zones: Sequence[str]) -> list[Object]:
     return [garden, made(NAMESPACES, KUBE_SYSTEM, labels={_ROLE: KUBE_SYSTEM})]
 
 
-def of_istio(*, system: str, gateway: str, gateway_labels: Mapping[str, str], zones: Sequence[str]) -> list[Object]:
-    """Args: system, gateway: names. gateway_labels: of the pods of the gateway. zones: of the Seed's provider."""
+def of_istio(*, system: str, gateways: Iterable[Gateway], zones: Sequence[str]) -> list[Object]:
+    """Args: system: its name. zones: of the Seed's provider."""
     labels = {
         _POD_SECURITY: "baseline",
         keys.HIGH_AVAILABILITY_CONSIDER: "true",
@@ -35,13 +36,27 @@ def of_istio(*, system: str, gateway: str, gateway_labels: Mapping[str, str], zo
         "istio-operator-managed": "Reconcile",
     }
     notes = {keys.HIGH_AVAILABILITY_ZONES: ",".join(zones)}
-    by_gateway = {name: text for name, text in gateway_labels.items() if name == "istio"}
     return [
         made(NAMESPACES, system, labels={**labels, keys.ROLE: keys.ROLE_ISTIO_SYSTEM}, annotations=notes),
-        made(
-            NAMESPACES,
-            gateway,
-            labels={**labels, keys.ROLE: keys.ROLE_ISTIO_INGRESS, **by_gateway},
-            annotations={**notes, keys.HIGH_AVAILABILITY_ZONE_PINNING: "true"},
-        ),
+        *(_of_gateway(each, labels, [each.zone] if each.zone else zones) for each in gateways),
     ]
+
+
+def _of_gateway(gateway: Gateway, labels: Mapping[str, str], zones: Sequence[str]) -> Object:
+    """By its labels it is known whose gateway it has."""
+    known_by = {ISTIO, keys.EXPOSURE_CLASS_HANDLER}
+    if keys.EXPOSURE_CLASS_HANDLER in gateway.labels:
+        known_by.add(keys.ROLE)
+    return made(
+        NAMESPACES,
+        gateway.namespace,
+        labels={
+            **labels,
+            keys.ROLE: keys.ROLE_ISTIO_INGRESS,
+            **{name: text for name, text in gateway.labels.items() if name in known_by},
+        },
+        annotations={
+            keys.HIGH_AVAILABILITY_ZONES: ",".join(zones),
+            **({keys.HIGH_AVAILABILITY_ZONE_PINNING: "true"} if len(zones) == 1 else {}),
+        },
+    )

@@ -75,3 +75,22 @@ def test_the_service_of_the_gateway_is_as_its_provider_needs_it() -> None:
     assert found["spec"]["loadBalancerIP"] == "192.0.2.9"
     assert found["spec"]["externalTrafficPolicy"] == "Local"
     assert {each["metadata"]["namespace"] for each in objects} == {"other", "istio-system"}
+
+
+def test_each_gateway_is_spread_over_its_zones() -> None:
+    usual = ingress_gateway.Values(image="i", zones=3)
+    of_zone = ingress_gateway.Values(image="i", namespace="istio-ingress--a")
+    secret, _ = ingress_gateway.objects(usual, of_zone)
+    objects = [item.object for item in decode_secrets([data_of(secret)]).objects]
+    replicas = {
+        each["metadata"]["namespace"]: (each["spec"]["minReplicas"], each["spec"]["maxReplicas"])
+        for each in objects
+        if each["kind"] == "HorizontalPodAutoscaler"
+    }
+    assert replicas == {"istio-ingress": (6, 12), "istio-ingress--a": (2, 9)}
+    monitors = [each for each in objects if each["kind"] == "ServiceMonitor"]
+    assert [each["spec"]["namespaceSelector"]["matchNames"] for each in monitors] == [
+        ["istio-ingress"],
+        ["istio-ingress--a"],
+    ]
+    assert len({each["metadata"]["name"] for each in monitors}) == len(monitors)

@@ -283,9 +283,9 @@ def test_all_kinds_of_a_component_that_is_no_managed_resource_are_named() -> Non
 
 def test_which_components_are_deployed() -> None:
     always = set(COMPONENTS) - COMPONENTS_WITH_IMAGES.keys()
-    assert components.deployed(GardenletConfiguration()) == always
+    assert GardenletConfiguration().components == always
     some = Images(etcd_druid="i", vpa_updater="i")
-    assert components.deployed(GardenletConfiguration(images=some)) == always | {"etcd-druid"}
+    assert GardenletConfiguration(images=some).components == always | {"etcd-druid"}
     local = GardenletConfiguration(local_profile=LocalProfile(deploy=COMPONENTS[:1]))
-    assert components.deployed(local) == {COMPONENTS[0]}
+    assert local.components == {COMPONENTS[0]}
     assert set(components.left_out(local)) == {*COMPONENTS[1:], *components.NOT_BUILT, "reserve-excess-capacity"}

@@ -6,7 +6,7 @@ With a local profile, others run as processes of this computer, or are not neede
 from collections.abc import Collection
 
 from agent.gardenlet.components.system import RESERVATION
-from config.gardenlet.schema import COMPONENTS, COMPONENTS_WITH_IMAGES, GardenletConfiguration
+from config.gardenlet.schema import COMPONENTS, GardenletConfiguration
 
 NOT_BUILT = (
     "dependency-watchdog",
@@ -17,17 +17,6 @@ NOT_BUILT = (
 """What Shoots with workers, or on a cluster that is no computer of one's own, need besides."""
 
 
-def deployed(config: GardenletConfiguration) -> frozenset[str]:
-    """Those of the ones that may be left out."""
-    profile = config.local_profile
-    lacking = {
-        name
-        for name, images in COMPONENTS_WITH_IMAGES.items()
-        if not all(getattr(config.images, image) for image in images)
-    }
-    return frozenset(COMPONENTS if profile is None else profile.deploy) - lacking
-
-
 def left_out(config: GardenletConfiguration) -> Collection[str]:
     reservations = () if config.images.pause else (RESERVATION,)
-    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - deployed(config))
+    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - config.components)

@@ -53,7 +53,7 @@ def declare(context: Context) -> ControlLoop:
             waiting=NotedWaiting(
                 client=context.seed.client, caches=context.seed.caches, discovery=context.seed.discovery
             ),
-            components=components.deployed(context.config),
+            components=context.config.components,
             recorder=context.garden_recorder,
             certificate_expires=context.certificate_expires,
             flows=context.flows,

@@ -1,13 +1,23 @@
-"""The way into a seed: Istio with its ingress gateway, and the DNS record of what operators look at.
+"""The way into a seed: Istio with its ingress gateways, and the DNS record of what operators look at.
 
 Namespaces that are there already are only labelled, and stay. Where the garden runs in the same cluster, it brings what
 configures gateways.
+
+A gateway that is not to be there any more stays while a Shoot is reached through it.
 """
 
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from agent.gardenlet.components import namespaces
+from agent.gardenlet.components.gateways import (
+    ISTIO,
+    Gateway,
+    for_all_zones,
+    of_seed,
+    service_annotations,
+    traffic_policy,
+)
 from agent.gardenlet.components.parts import GARDEN, in_seed, made
 from agent.gardenlet.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
@@ -15,21 +25,24 @@ from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import SeedOperation
 from gardener import keys
 from gardener.api.extensions import DNS_RECORDS
-from gardener.api.kinds import SERVICE_MONITORS
+from gardener.api.kinds import ENVOY_FILTERS, SERVICE_MONITORS
 from kube.apply.shared_objects import share
 from kube.errors import KindNotServed, NotFound
-from kube.objects import Key, Object, annotations, key, mapping, mappings, metadata, spec, text, texts
+from kube.objects import Key, Object, annotations, is_deleting, key, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, SERVICES
-from kube.runtime.controller import ReconcileError
+from kube.runtime.client import Form, Selection
+from kube.runtime.controller import ReconcileError, TerminalError
 
 if TYPE_CHECKING:
     from agent.gardenlet.extension_objects.objects import ExtensionObjects
+    from config.gardenlet.schema import GardenletConfiguration
 
-NAME = "istio"
+NAME = ISTIO
 _SYSTEM = "istio-system"
 _DISCOVERY = f"{NAME}-discovery"
 _NAMESPACES = f"{NAME}-namespaces"
+_MANAGED = f"{keys.GARDENLET_MANAGED}=true"
 _RECORD = "seed-ingress"
 _ADDRESS_SECONDS = 300.0
 _GONE_SECONDS = 300.0
@@ -44,13 +57,13 @@ async def reconcile(operation: SeedOperation) -> None:
     from agent.gardenlet.components import ingress_gateway, istiod  # large, and not of every seed
 
     monitored = await are_served(operation, SERVICE_MONITORS)
-    await _deploy_namespaces(operation)
+    gateways = await _gateways(operation)
+    await _deploy_namespaces(operation, gateways)
     if not operation.is_garden:
         values = istiod.Values(image=operation.config.images.istio_discovery, monitored=monitored)
         await operation.objects.deploy(_DISCOVERY, istiod.objects(values))
-    await operation.objects.deploy(
-        NAME, ingress_gateway.objects(ingress_gateway.Values(**_gateway(operation), monitored=monitored))
-    )
+    usual, *others = (ingress_gateway.Values(**_values(operation, each), monitored=monitored) for each in gateways)
+    await operation.objects.deploy(NAME, ingress_gateway.objects(usual, *others))
 
 
 async def destroy(operation: SeedOperation) -> None:
@@ -61,12 +74,48 @@ async def destroy(operation: SeedOperation) -> None:
         await operation.objects.destroy(component, kinds, seconds=_GONE_SECONDS)
 
 
-async def _deploy_namespaces(operation: SeedOperation) -> None:
-    gateway = operation.config.sni.ingress
+async def _gateways(operation: SeedOperation) -> list[Gateway]:
+    """Those that are to be there, and those of former zones that Shoots have not left yet.
+
+    Raises: TerminalError: a handler is gone that Shoots are reached through; KubeError.
+    """
+    config, client = operation.config, operation.cluster.client
+    found = {each.namespace: each for each in of_seed(config, operation.zones)}
+    for each in await client.list(NAMESPACES, Selection(label_selector=_MANAGED), form=Form.METADATA):
+        name, owner = key(each).name, annotations(each).get(keys.GARDENLET_COMPONENT)
+        if name in {_SYSTEM, *found} or owner != operation.objects.owner(_NAMESPACES) or is_deleting(each):
+            continue
+        if users := await _reached_through(operation, name):
+            found[name] = _former(config, each, users)
+    return list(found.values())
+
+
+async def _reached_through(operation: SeedOperation, namespace: str) -> list[str]:
+    """Namespaces of Shoots that have something in this one of a gateway."""
+    try:
+        filters = await operation.cluster.client.list(ENVOY_FILTERS, Selection(namespace=namespace), form=Form.METADATA)
+    except KindNotServed:
+        return []
+    owners = (owner for each in filters for owner in mappings(metadata(each).get("ownerReferences")))
+    return sorted({text(each.get("name")) for each in owners if each.get("kind") == NAMESPACES.kind})
+
+
+def _former(config: "GardenletConfiguration", namespace: Object, users: list[str]) -> Gateway:
+    """Raises TerminalError."""
+    zone = annotations(namespace).get(keys.HIGH_AVAILABILITY_ZONES, "")
+    of_zone = (each.in_zone(zone) for each in for_all_zones(config))
+    found = next((each for each in of_zone if each.namespace == key(namespace).name), None)
+    if found is None:
+        raise TerminalError(
+            f"the gateway in namespace {key(namespace).name} is not in exposureClassHandlers of the configuration of"
+            f" the gardenlet any more, but is needed by {', '.join(users)}: add it again until these are gone"
+        )
+    return found
+
+
+async def _deploy_namespaces(operation: SeedOperation, gateways: list[Gateway]) -> None:
     own = []
-    for each in namespaces.of_istio(
-        system=_SYSTEM, gateway=gateway.namespace, gateway_labels=gateway.labels, zones=operation.zones
-    ):
+    for each in namespaces.of_istio(system=_SYSTEM, gateways=gateways, zones=operation.zones):
         live = await operation.cluster.client.find(NAMESPACES, key(each).name)
         if live is None or keys.GARDENLET_COMPONENT in annotations(live):
             own.append(each)
@@ -75,16 +124,15 @@ async def _deploy_namespaces(operation: SeedOperation) -> None:
     await operation.objects.deploy(_NAMESPACES, own)
 
 
-def _gateway(operation: SeedOperation) -> dict[str, Any]:
-    gateway = operation.config.sni.ingress
-    settings = mapping(at(operation.seed, "spec", "settings", "loadBalancerServices"))
+def _values(operation: SeedOperation, gateway: Gateway) -> dict[str, Any]:
     return {
         "image": operation.config.images.istio_proxy,
         "namespace": gateway.namespace,
         "labels": gateway.labels,
-        "annotations": mapping(settings.get("annotations")),
-        "address": gateway.service_external_ip,
-        "traffic_policy": text(settings.get("externalTrafficPolicy")),
+        "annotations": service_annotations(gateway, operation.seed),
+        "address": gateway.address,
+        "traffic_policy": traffic_policy(gateway, operation.seed),
+        "zones": 1 if gateway.zone else len(operation.zones),
     }
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.components.control_plane import Running, etcd_members
+from agent.gardenlet.components.gateways import Gateway, nearest
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
 from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.shoot.main.rules.domains import Served
-from agent.gardenlet.shoot.main.rules.gateways import Gateway
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.rules.contents import left_for
@@ -55,7 +55,8 @@ class Found:
         stale: Extensions that the Shoot does not ask for.
         going: uids of Extensions whose deletion was asked for, by name.
         has_token: whether there is one for the Shoot's API server.
-        has_new_namespace: whether the operation has made it, so that nothing was in it before.
+        zones: in which the control plane runs.
+    has_new_namespace: whether the operation has made it, so that nothing was in it before.
         infrastructure: the object, once its extension has answered.
         worker: the same.
         systems: OperatingSystemConfigs that have been answered, by name.
@@ -68,6 +69,7 @@ class Found:
     stale: Sequence[Key] = ()
     going: dict[Key, str] = field(default_factory=dict)
     has_token: bool = False
+    zones: Sequence[str] = ()
     has_new_namespace: bool = False
     infrastructure: Object = field(default_factory=dict)
     worker: Object = field(default_factory=dict)
@@ -83,7 +85,7 @@ class ShootOperation:
     technical_id: name of the Shoot's namespace in the seed.
     garden_identity: of the garden cluster.
     external: None: the Shoot has no domain of its own that records are made in.
-    gateway: through which it is reached, but for a Shoot of this computer.
+    gateway: through which it is reached wherever it runs, but for a Shoot of this computer.
     profile: its CloudProfile.
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
@@ -167,6 +169,11 @@ class ShootOperation:
     def version(self) -> str:
         """Of Kubernetes, such as `1.30.2`."""
         return text(at(spec(self.shoot), "kubernetes", "version"))
+
+    @property
+    def nearest_gateway(self) -> Gateway:
+        """Through which it is reached where it runs, once that is found out."""
+        return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.found.zones)
 
     @property
     def has_backup(self) -> bool:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agent.gardenlet.components.gateways import GatewayError
 from agent.gardenlet.dry_run.client import ReadingClient, RecordingClient
 from agent.gardenlet.dry_run.compare import Components, recorded
 from agent.gardenlet.dry_run.components import RecordedComponents
@@ -22,7 +23,6 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules import status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
-from agent.gardenlet.shoot.main.rules.gateways import GatewayError
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot_clusters import ShootClusters

@@ -19,6 +19,8 @@ from functools import partial
 import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.components import gateways
+from agent.gardenlet.components.gateways import GatewayError
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.flow.graph import Graph, O, Snapshot
 from agent.gardenlet.flow.progress import Progress
@@ -31,7 +33,6 @@ from agent.gardenlet.shoot.main.flows.force import FORCE
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import cluster, moving, rotation, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
-from agent.gardenlet.shoot.main.rules.gateways import GatewayError, gateway
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
@@ -193,7 +194,7 @@ class Reconciler:
                 raise ReconcileError(problem)
             shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
             around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-            gateway(self.config, around.exposure_class)
+            gateways.of_shoot(self.config, around.exposure_class)
         except (KubeError, ReconcileError, DomainError, GatewayError) as error:
             if is_conflict(error):
                 raise
@@ -286,7 +287,7 @@ class Reconciler:
             garden_identity=self.garden_identity,
             internal=around.internal,
             external=around.external,
-            gateway=gateway(self.config, around.exposure_class),
+            gateway=gateways.of_shoot(self.config, around.exposure_class),
             profile=around.profile,
             registrations={name.name: each for name, each in self.registrations.items()},
             seed=self.seed,

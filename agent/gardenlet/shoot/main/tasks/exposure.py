@@ -42,10 +42,12 @@ async def service(operation: ShootOperation) -> None:
 
 async def wait_for_address(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
-    of_gateway = Key(operation.gateway.namespace, operation.gateway.service)
+    gateway = operation.nearest_gateway
     live = await operation.waiting.until_ready(
         SERVICES,
-        Key(operation.technical_id, kube_apiserver.NAME) if operation.is_local else of_gateway,
+        Key(operation.technical_id, kube_apiserver.NAME)
+        if operation.is_local
+        else Key(gateway.namespace, gateway.service),
         _no_address,
         seconds=_SERVICE_SECONDS,
         report=waits_for,
@@ -71,8 +73,8 @@ async def names_at_gateway(operation: ShootOperation) -> None:
         namespace_uid=uid(live),
         hosts=hosts,
         address=operation.found.cluster_ip,
-        gateway_namespace=operation.gateway.namespace,
-        gateway=operation.gateway.labels,
+        gateway_namespace=operation.nearest_gateway.namespace,
+        gateway=operation.nearest_gateway.labels,
     )
     await operation.deploy(shoot_exposure.MANAGED_RESOURCE, shoot_exposure.objects(values))
 

@@ -35,7 +35,7 @@ async def namespace(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
     client = operation.seed.client
     live = await client.find(NAMESPACES, operation.technical_id)
-    zones = shoot_namespace.zones_of(
+    operation.found.zones = zones = shoot_namespace.zones_of(
         operation.shoot,
         operation.seed_object,
         live=live,

@@ -1,0 +1,143 @@
+"""The ingress gateways of a seed, and through which of them a Shoot is reached.
+
+One serves all, and each handler of the configuration has one for the Shoots of its ExposureClasses. In a Seed with
+several zones, each of these has one more in each zone, which the gardenlet deploys: a control plane in a single zone is
+reached there, so that what happens in another zone does not cut it off.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from config.gardenlet.schema import ExposureClassHandler, GardenletConfiguration
+from gardener import keys
+from gardener.error_codes import CONFIGURATION_PROBLEM
+from kube.objects import Object, key, mapping, mappings, string_map, text
+from kube.paths import at
+
+ISTIO = "istio"
+"""The component that they are of; also a label of their pods."""
+_USUAL = "ingressgateway"
+_LONGEST_NAME = 63
+
+
+class GatewayError(ValueError):
+    """There is no such gateway."""
+
+    codes = (CONFIGURATION_PROBLEM,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """Attributes:
+    service: name of the one that has the address.
+    labels: of the pods.
+    address: that the Service asks for; empty: any.
+    annotations: of the Service, beside those that the Seed asks for.
+    zone: in which alone it is; empty: in all of the Seed.
+    """
+
+    namespace: str
+    service: str
+    labels: Mapping[str, str]
+    address: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    zone: str = ""
+
+    def in_zone(self, zone: str) -> "Gateway":
+        """The one of this zone beside it."""
+        name = ISTIO if ISTIO in self.labels or keys.ROLE not in self.labels else keys.ROLE
+        labels = {**self.labels, name: f"{self.labels.get(name, _USUAL)}--zone--{zone}"}
+        return replace(self, namespace=_of_zone(self.namespace, zone), labels=labels, address="", zone=zone)
+
+
+def _of_zone(namespace: str, zone: str) -> str:
+    whole = f"{namespace}--{zone}"
+    return whole if len(whole) <= _LONGEST_NAME else f"{namespace}--{hashlib.sha256(zone.encode()).hexdigest()[:5]}"
+
+
+def usual(config: GardenletConfiguration) -> Gateway:
+    """That of all Shoots that ask for no other."""
+    own = config.sni.ingress
+    return Gateway(
+        namespace=own.namespace, service=own.service_name, labels=own.labels, address=own.service_external_ip
+    )
+
+
+def _of_handler(handler: ExposureClassHandler) -> Gateway:
+    own = handler.sni.ingress
+    return Gateway(
+        namespace=own.namespace or f"istio-ingress-handler-{handler.name}",
+        service=own.service_name,
+        labels={
+            **own.labels,
+            keys.ROLE: keys.ROLE_EXPOSURE_CLASS_HANDLER,
+            keys.EXPOSURE_CLASS_HANDLER: handler.name,
+        },
+        address=own.service_external_ip,
+        annotations=handler.load_balancer_service.annotations,
+    )
+
+
+def for_all_zones(config: GardenletConfiguration) -> list[Gateway]:
+    """The usual one first."""
+    return [usual(config), *map(_of_handler, config.exposure_class_handlers)]
+
+
+def of_seed(config: GardenletConfiguration, zones: Sequence[str]) -> list[Gateway]:
+    """All that the gardenlet deploys. Args: zones: of the Seed."""
+    everywhere = for_all_zones(config)
+    return [*everywhere, *(each.in_zone(zone) for each in everywhere for zone in zones if len(zones) > 1)]
+
+
+# --- of a Shoot
+
+
+def of_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> Gateway:
+    """Wherever it runs. Args: exposure_class: that the Shoot names. Raises GatewayError."""
+    if exposure_class is None:
+        return usual(config)
+    name = text(exposure_class.get("handler"))
+    found = next((each for each in config.exposure_class_handlers if each.name == name), None)
+    if found is None:
+        raise GatewayError(
+            f"ExposureClass {key(exposure_class).name} names the handler {name!r}, which is not in"
+            " exposureClassHandlers of the configuration of the gardenlet; add it"
+        )
+    return _of_handler(found)
+
+
+def nearest(gateway: Gateway, config: GardenletConfiguration, *, seed: Object, zones: Sequence[str]) -> Gateway:
+    """Args:
+    gateway: as by `of_shoot`.
+    seed: the Seed.
+    zones: in which the control plane runs.
+    """
+    has_zones = ISTIO in config.components and len(at(seed, "spec", "provider", "zones") or ()) > 1
+    return gateway.in_zone(zones[0]) if has_zones and len(zones) == 1 else gateway
+
+
+# --- its Service
+
+
+def service_annotations(gateway: Gateway, seed: Object) -> dict[str, str]:
+    """What is of the zone wins over what is of the handler, and that over what the Seed says of all."""
+    settings = mapping(at(seed, "spec", "settings", "loadBalancerServices"))
+    of_seed, of_zone = string_map(settings.get("annotations")), _zone_settings(gateway, settings)
+    if not gateway.zone:
+        return {**of_seed, **gateway.annotations}
+    return {**gateway.annotations, **(of_seed if of_zone is None else string_map(of_zone.get("annotations")))}
+
+
+def traffic_policy(gateway: Gateway, seed: Object) -> str:
+    """Empty: the usual one."""
+    settings = mapping(at(seed, "spec", "settings", "loadBalancerServices"))
+    of_zone = _zone_settings(gateway, settings)
+    return text((settings if of_zone is None else of_zone).get("externalTrafficPolicy"))
+
+
+def _zone_settings(gateway: Gateway, settings: Object) -> Object | None:
+    """None: there are none of its own."""
+    if not gateway.zone:
+        return None
+    return next((each for each in mappings(settings.get("zones")) if each.get("name") == gateway.zone), None)
