@@ -209,6 +209,10 @@ class Configuration:
     def cache_sync_timeout(self) -> float:
         raise NotImplementedError
 
+    def warnings(self) -> Iterator[str]:
+        """What is set and has no effect."""
+        return iter(())
+
 
 class Controllers(Protocol):
     @property

@@ -33,7 +33,7 @@ class LoadedConfig(Generic[C]):
     """A configuration.
 
     Attributes:
-        warnings: what its author should know: fields that were ignored, names that are aliases.
+        warnings: what its author should know: fields that are ignored, names that are aliases.
         conflicts: part of what is wrong with it; empty if it was validated.
         unknown: those of the warnings that name unknown fields.
     """
@@ -102,7 +102,9 @@ def _decoded(component: Component[C], document: Mapping[Any, Any], among: Sequen
     errors = [*_identity_errors(document, among), *decoder.errors]
     if errors:
         raise ConfigError([*errors, *decoder.unknown], stage=_DECODING)
-    return LoadedConfig(config, tuple(decoder.warnings), tuple(decoder.conflicts), tuple(decoder.unknown))
+    return LoadedConfig(
+        config, (*decoder.warnings, *config.warnings()), tuple(decoder.conflicts), tuple(decoder.unknown)
+    )
 
 
 def _names(document: Mapping[Any, Any], component: Component[Any]) -> bool:

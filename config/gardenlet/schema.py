@@ -11,6 +11,7 @@ from config.checks import labels as valid_labels
 from config.checks import namespace as valid_namespace
 from config.fields import Check, Duration, join, setting
 from config.gardenlet.controllers import NOT_NEGATIVE, Controllers
+from gardener.conditions import SHOOT_CONDITIONS
 from gardener.garden.networks import cidr_errors, family_errors, overlap_errors
 from kube.addresses import ip_errors
 from kube.names import dns_label_problems
@@ -367,7 +368,7 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
         dict[str, Any] | None,
         setting("The Seed, with `metadata` and `spec`; required.", Check("a Seed", _seed_errors)),
     ] = None
-    logging: Annotated[Logging, setting("Logs of control planes; not built.")] = Logging()
+    logging: Annotated[Logging, setting("Logs of control planes; not built, so there is a warning.")] = Logging()
     sni: Annotated[SNI, setting("How API servers of Shoots are exposed.")] = field(default_factory=SNI)
     exposure_class_handlers: Annotated[
         tuple[ExposureClassHandler, ...], setting("Further ways to expose API servers.")
@@ -385,6 +386,16 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
     def errors(self, path: str) -> Iterator[FieldError]:
         if self.seed_config is None:
             yield required(join(path, "seedConfig"), "seed config must be set")
+
+    def warnings(self) -> Iterator[str]:
+        if self.logging.enabled:
+            yield "logging.enabled: ignored, since logs of control planes are not collected"
+        for threshold in self.controllers.seed_care.condition_thresholds:
+            if threshold.type in SHOOT_CONDITIONS:
+                yield (
+                    f"controllers.seedCare.conditionThresholds: {threshold.type} is ignored, since it is a condition of"
+                    " Shoots; put it into controllers.shootCare.conditionThresholds"
+                )
 
     def has_feature(self, name: str) -> bool:
         """Raises KeyError: there is no such feature gate."""

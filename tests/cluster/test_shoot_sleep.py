@@ -30,8 +30,8 @@ from kit.garden import Garden
 from kit.played_shoots import NAMESPACE, SEED, PlayedPlace, Player
 from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists, Forbidden, NotFound
-from kube.objects import Key, Object, metadata
-from kube.resources import DEPLOYMENTS, RESOURCE_QUOTAS, SECRETS, SERVICES, Resource
+from kube.objects import Key, Object, annotations, metadata
+from kube.resources import DEPLOYMENTS, PODS, RESOURCE_QUOTAS, SECRETS, SERVICES, Resource
 from kube.runtime.connection import Connection, load_kubeconfig
 from localprocesses.components import Shape
 
@@ -40,6 +40,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-sleep")]
 VERSION = Foreign(name="version", code=200, content_type="application/json", text='{"gitVersion": "v1.30.14"}')
 DEPLOYED = ("gardener-resource-manager", "kube-apiserver", "kube-controller-manager")
 SECONDS = 90.0
+TASKS = "shoot.gardener.cloud/tasks"
 BOOTSTRAP = "shoot-access-gardener-resource-manager-bootstrap"
 
 
@@ -267,6 +268,23 @@ async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, tim
         assert (await bed.ended())["hibernated"] is True
         await soon(lambda: bed.find(*unused) is None, "what is not used to go")
     assert bed.replicas() == [0] * 5
+
+
+async def test_what_annotations_ask_for_is_done_once(bed: Bed) -> None:
+    """Pods are started anew that say that they may be, and what is deployed is not waited for."""
+    container = {"name": "a", "image": "a"}
+    for name, restarts in (("restarted", "true"), ("kept", "false")):
+        meta = {"labels": {"maintenance.gardener.cloud/restart": restarts}}
+        bed.place.garden.create(PODS, name, namespace=bed.technical_id, metadata=meta, spec={"containers": [container]})
+    tasks = "restartControlPlanePods,deployInfrastructure"
+    asked = {"metadata": {"annotations": {TASKS: tasks, keys.SHOOT_SKIP_READINESS: "true"}}}
+    async with bed.gardenlet():
+        bed.place.garden.patch(SHOOTS, bed.name, asked, namespace=NAMESPACE)
+        bed.hibernate(enabled=False)
+        await bed.ended()
+        await soon(lambda: annotations(bed.shoot()) == {TASKS: "deployInfrastructure"}, "what was asked for to go")
+        await soon(lambda: bed.find(PODS, "restarted") is None, "the pod to go")
+    assert bed.find(PODS, "kept")
 
 
 async def test_extensions_see_the_status_of_a_retry(bed: Bed) -> None:

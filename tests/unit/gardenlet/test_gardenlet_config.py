@@ -116,5 +116,23 @@ def test_all_violations_of_a_file_are_reported(document: str, errors: list[str])
     assert found(document) == errors
 
 
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("logging: {enabled: true}", ["logging.enabled: ignored"]),
+        ("logging: {enabled: false}", []),
+        (
+            "controllers: {seedCare: {conditionThresholds: [{type: EveryNodeReady}, {type: ExtensionsReady}]}}",
+            ["seedCare.conditionThresholds: EveryNodeReady is ignored"],
+        ),
+        ("controllers: {shootCare: {conditionThresholds: [{type: EveryNodeReady}]}}", []),
+    ],
+)
+def test_what_has_no_effect_is_a_warning(section: str, said: list[str]) -> None:
+    warnings = decode(f"{SEED}{section}").warnings
+    assert len(warnings) == len(said)
+    assert all(each in warning for each, warning in zip(said, warnings, strict=True))
+
+
 def test_unknown_fields_are_warnings_that_name_them() -> None:
     assert decode(f"{SEED}newer: 1").warnings == ("newer: unknown field, ignored",)

@@ -16,12 +16,13 @@ from config.gardenlet.controllers import Shoot as Settings
 from config.gardenlet.schema import GardenletConfiguration, Images, LocalProfile
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import operation_of
+from kit.clock import FakeClock
 from kit.garden_objects import garden_object
 from kube.clock import format_time
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
 from kube.runtime.controller import ReconcileError
-from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority
+from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority, WorkQueue
 
 NOW = datetime(2024, 1, 1, 22, 10, tzinfo=UTC)
 GARDENER = {"id": "i", "name": "g", "version": "1"}
@@ -311,6 +312,30 @@ def test_what_waits_for_the_seed_comes_when_that_is_ready(name: str, found: Obje
     handle = controller.released(held, "own", GARDENER, lambda _: LAST)
     handle(queue, Change(key=Key("", name), old=None, new=found, initial=False))
     assert (queue, held) == ((dict.fromkeys(waiting, LAST), set()) if released else ({}, waiting))
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_forgotten"),
+    [
+        pytest.param(_shoot(deleting=True), True, id="deleted"),
+        pytest.param({**_shoot(), "metadata": {"generation": 4}}, True, id="asked for something"),
+        pytest.param(_shoot(annotations={"a": "b"}), False, id="annotated"),
+    ],
+)
+async def test_pauses_after_failures_begin_anew_with_what_is_asked(changed: Object, is_forgotten: bool) -> None:
+    name, clock = Key("garden-dev", "s"), FakeClock()
+    queue: WorkQueue[Key] = WorkQueue("asked", now=clock, call_later=clock.call_later)
+    for _ in range(20):
+        queue.add_rate_limited(name)
+        clock.advance(1000.0)
+        queue.done(await queue.get())
+    handle = controller.spread(_timing(), lambda: NOW)
+    handle(queue, Change(key=name, old=_shoot(), new=changed, initial=False))
+    if is_forgotten:
+        queue.done(await queue.get())
+    queue.add_rate_limited(name)
+    clock.advance(1.0)
+    assert len(queue) == is_forgotten
 
 
 # --- the status

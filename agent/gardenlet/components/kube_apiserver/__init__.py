@@ -10,7 +10,7 @@ content is a roll-out, and the garbage collector removes what no pod uses any mo
 
 from agent.gardenlet.components.access import EVERYTHING, cluster_role, cluster_role_binding, rule, urls
 from agent.gardenlet.components.control_plane import ALL_SCRAPE_TARGETS, FROM_GARDEN, in_shoot
-from agent.gardenlet.components.kube_apiserver.arguments import issuer, runtime_config
+from agent.gardenlet.components.kube_apiserver.arguments import issuer, issuer_of, runtime_config
 from agent.gardenlet.components.kube_apiserver.deployment import LABELS, its_deployment, its_files
 from agent.gardenlet.components.kube_apiserver.values import (
     NAME,
@@ -38,6 +38,7 @@ __all__ = [
     "Values",
     "encryption_keys",
     "issuer",
+    "issuer_of",
     "objects",
     "runtime_config",
     "service",

@@ -3,7 +3,8 @@
 Settings that a version of Kubernetes does not know are left out; see `kubernetes_versions`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from agent.gardenlet.components.control_plane import CIPHER_SUITES, feature_gates_argument, runtime_config_argument
 from agent.gardenlet.components.kube_apiserver import files, plugins
@@ -77,7 +78,12 @@ def has_oidc_authority(values: Values) -> bool:
 
 def issuer(values: Values) -> str:
     """Of tokens."""
-    return text(values.setting("serviceAccountConfig").get("issuer")) or f"https://{values.host}"
+    return issuer_of(values.settings, host=values.host)
+
+
+def issuer_of(settings: Mapping[str, Any], *, host: str) -> str:
+    """Args: settings: `spec.kubernetes.kubeAPIServer` of the Shoot. host: of its API server, in the internal domain."""
+    return text(mapping(settings.get("serviceAccountConfig")).get("issuer")) or f"https://{host}"
 
 
 # --- who is let in

@@ -9,6 +9,7 @@ are kept for what is asked for meanwhile. Those that sleep, and those that have 
 """
 
 from collections.abc import Callable
+from datetime import datetime
 
 import structlog
 
@@ -63,7 +64,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
         version=text(context.gardener.get("version")),
         is_asked=context.api.is_due,
     )
-    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), _spread(timing, context))
+    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), spread(timing, context.clock))
     held = set[Key]()
     waited = released(held, context.seed_name, context.gardener, lambda name: _after_waiting(timing, shoots.get(name)))
     seeds = loop.watch(garden.caches, SEEDS_VIEW, waited)
@@ -108,8 +109,8 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
     return loop.reconciled_by(reconciler)
 
 
-def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
-    """What is found at the start comes at its time, what is asked for comes at once."""
+def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object]:
+    """What is found at the start comes at its time, what is asked for comes at once, however often it has failed."""
     asks: Predicate[Object] = changed("metadata.uid", "metadata.generation", "metadata.deletionTimestamp")
     moved: Predicate[Object] = changed(responsible_seed)
 
@@ -117,9 +118,10 @@ def _spread(timing: Timing, context: Context) -> EventHandler[Object]:
         if change.new is None:
             return
         if change.old is None:
-            delay = timing.first_delay(change.new, context.clock())
+            delay = timing.first_delay(change.new, clock())
             queue.add_after(change.key, delay, _in_bulk(timing, change.new) if change.initial else CHANGE)
         elif asks(change):
+            queue.forget(change.key)
             queue.add(change.key, CHANGE)
         elif moved(change):
             # The Seed that it comes from is about to ask for it, unless that has ended before.

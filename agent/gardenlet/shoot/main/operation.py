@@ -25,7 +25,7 @@ from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.garden import SHOOTS
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import workers
-from kube.objects import Key, Object, annotations, is_truthy, key, metadata, resource_version, spec, text
+from kube.objects import Key, Object, annotations, is_truthy, key, metadata, resource_version, spec, text, uid
 from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.status import StatusWriter
@@ -216,6 +216,12 @@ class ShootOperation:
                 "annotations": {keys.TASKS: ",".join(left) or None},
             }
             await self.garden.client.patch(SHOOTS, self.name.name, {"metadata": meta}, namespace=self.name.namespace)
+
+    async def waiting_skipped(self) -> None:
+        """It was asked for this operation alone. Raises KubeError."""
+        if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
+            body = {"metadata": {"uid": uid(self.shoot), "annotations": {keys.SHOOT_SKIP_READINESS: None}}}
+            await self.garden.client.patch(SHOOTS, self.name.name, body, namespace=self.name.namespace)
 
     # --- components
 

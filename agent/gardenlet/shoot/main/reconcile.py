@@ -268,6 +268,7 @@ class Reconciler:
         if kind not in _LEAVES:
             await made.clean_up()
             await settle(operation)
+            await operation.waiting_skipped()
 
     async def operation(
         self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager

@@ -14,7 +14,7 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, VIRTUAL_SERVICES
-from kube.objects import Key, Object, annotations, key, spec, text, uid
+from kube.objects import Key, Object, annotations, key, mapping, spec, text, uid
 from kube.paths import at, mappings_at
 from kube.resources import NAMESPACES, SECRETS, SERVICES
 from kube.runtime.client import Form
@@ -105,7 +105,8 @@ _ISSUER = "service-account-issuer"
 
 def issuer(operation: ShootOperation) -> str:
     """Of tokens of ServiceAccounts in the Shoot."""
-    return f"https://{operation.internal.host}"
+    settings = mapping(at(spec(operation.shoot), "kubernetes", "kubeAPIServer"))
+    return kube_apiserver.issuer_of(settings, host=operation.internal.host)
 
 
 # --- names
