@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from kit.shoot_components import WITH_ALL_SETTINGS, api_server_arguments, controller_manager_arguments
+from kit.shoot_components import (
+    WITH_ALL_SETTINGS,
+    api_server_arguments,
+    controller_manager_arguments,
+    scheduler_arguments,
+)
 from localprocesses.assets import find_or_build
 from localprocesses.versions import NEWEST
 
@@ -30,3 +35,9 @@ def test_the_controller_manager_takes_its_flags(cluster: Cluster) -> None:
     assert program is not None
     assert complaint(program, controller_manager_arguments(NEWEST)) == ""
     assert "unknown flag: --nope" in complaint(program, ["--nope"])
+
+
+def test_the_scheduler_takes_its_flags(cluster: Cluster) -> None:
+    program = find_or_build().scheduler
+    assert program is not None
+    assert complaint(program, scheduler_arguments(NEWEST)) == ""

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager
+from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
 from agent.gardenlet.components.etcd_schedules import Schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
@@ -107,11 +108,19 @@ _SERVER: Object = {
         "usernamePrefix": "u",
     },
     "requests": {"maxMutatingInflight": 1, "maxNonMutatingInflight": 1},
+    "runtimeConfig": {"apps/v1": True},
     "serviceAccountConfig": {"extendTokenExpiration": True, "maxTokenExpiration": "720h"},
     "watchCacheSizes": {"default": 1, "resources": [{"resource": "secrets", "size": 1}]},
 }
-WITH_ALL_SETTINGS: dict[str, Any] = {"settings": _SERVER, "advertised": "10.0.0.1", "authentication": "kind: A"}
+WITH_ALL_SETTINGS: dict[str, Any] = {
+    "settings": _SERVER,
+    "advertised": "10.0.0.1",
+    "authentication": "kind: A",
+    "has_workers": True,
+    "secrets": replace(SECRETS, ca_kubelet_bundle="ca-kubelet", kubelet="kubelet"),
+}
 """Of an API server, for as many flags as possible: those of OIDC only without a file for authentication."""
+_FEATURES = {"featureGates": {"AllAlpha": True}}
 _NAME = re.compile(r"--([a-z0-9-]+)")
 
 
@@ -120,8 +129,15 @@ def api_server_arguments(version: str, values: Mapping[str, Any] | None = None) 
 
 
 def controller_manager_arguments(version: str) -> list[str]:
-    given = controller_manager(version=version, settings={"featureGates": {"AllAlpha": True}})
-    return kube_controller_manager.arguments(given)
+    values = controller_manager(version=version, settings=_FEATURES)
+    secrets = replace(values.secrets, ca_kubelet="ca-kubelet")
+    return kube_controller_manager.arguments(replace(values, pod_network="10.1.0.0/16", secrets=secrets))
+
+
+def scheduler_arguments(version: str) -> list[str]:
+    secrets = kube_scheduler.Secrets(ca_client_bundle="ca", server="s", generic_token_kubeconfig="g")
+    values = kube_scheduler.Values(namespace="n", image="i", version=version, secrets=secrets, settings=_FEATURES)
+    return kube_scheduler.arguments(values)
 
 
 def flags_in(passed: Sequence[str]) -> set[str]:
