@@ -27,6 +27,7 @@ from benchmarks import (
     nodes,
     reconciling,
     report,
+    restarts,
     scale,
     scheduling,
     seed_autoscaling,
@@ -60,6 +61,7 @@ _SECTIONS = (
     "scheduling",
     "gardenlet",
     "shoots",
+    "restarts",
     "care",
     "seed-autoscaling",
     "cli",
@@ -190,6 +192,9 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
             lambda: shoots.measure_rest(
                 awake=(1, 2) if quick else (1, 5, 10), asleep=5 if quick else 190, rest=min(options.rest, 60.0)
             ),
+        ],
+        "restarts": [
+            lambda: restarts.measure(asleep=12 if quick else 194, awake=1 if quick else 6, failed=3 if quick else 10)
         ],
         "seed-autoscaling": [_seed_autoscaling(options)],
         "controlling": [_controlling(count, options) for count in ((50,) if quick else (500, 5000))],

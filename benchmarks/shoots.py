@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from benchmarks.gardenlet import Gardenlet, make_garden
 from benchmarks.measuring import QUIET_SECONDS
+from benchmarks.program import PATIENT_ELECTION
 from benchmarks.report import Table, number
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
@@ -36,9 +37,9 @@ _SEED, _NAMESPACE = "meadow", "garden-dev"
 _AGENT = "gardenlet/"
 _PATIENCE_SECONDS = 900.0
 _CAPACITY = "1000"
+_PATIENT = {name: PATIENT_ELECTION[name] for name in ("leaseDuration", "renewDeadline", "retryPeriod")}
 _READS = ("get", "list", "watch")
 _AT_ONCE = 4
-"""Shoots that are created before the first of them has to be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +79,23 @@ _IN_REST = {
 class Meadow:
     """A seed with its gardenlet, and the Shoots on it."""
 
-    def __init__(self, garden: Cluster, seed: Cluster, gardenlet: Gardenlet, in_garden: Audit, in_seed: Audit) -> None:
-        self.gardenlet = gardenlet
+    def __init__(self, garden: Cluster, seed: Cluster, box: SeedBox, in_garden: Audit, in_seed: Audit) -> None:
         self.hosts = {each.url.removeprefix("https://") for each in (garden, seed)}
         self.seed_api = seed.api
-        self._api, self._seed = garden.api, seed
-        self._audits = in_garden, in_seed
+        self._api, self._seed, self._box = garden.api, seed, box
+        self.audits = in_garden, in_seed
+        self.gardenlet = Gardenlet(box, seed)
 
     # --- Shoots
 
-    def create(self, names: Sequence[str], *, asleep: bool = False) -> None:
-        """Returns when all are there."""
-        for first in range(0, len(names), _AT_ONCE):
-            some = names[first : first + _AT_ONCE]
+    def create(self, names: Sequence[str], *, asleep: bool = False, at_once: int = _AT_ONCE) -> None:
+        """Returns when all are there. Args: at_once: that are created before the first of them has to be there."""
+        for first in range(0, len(names), at_once):
+            some = names[first : first + at_once]
             for name in some:
                 self._api.create(SHOOTS.path(namespace=_NAMESPACE), _shoot(name, asleep=asleep))
             for name in some:
-                self.wait(name, "Create")
+                self.wait(name, "Create", "Reconcile")
 
     def shoot(self, name: str) -> Object:
         return self._api.get(SHOOTS.path(namespace=_NAMESPACE, name=name))
@@ -103,6 +104,24 @@ class Meadow:
         """Of a process of a control plane, by its Deployment."""
         processes = supervisor.ask(provider_state(self._seed) / "run", "status")["components"]
         return int(processes[f"{namespace}.{name}"]["pid"])
+
+    def shoots(self) -> list[Object]:
+        return list(self._api.get(SHOOTS.path(namespace=_NAMESPACE))["items"])
+
+    def report(self, name: str, status: Object) -> None:
+        """Write this into the status of a Shoot."""
+        self._api.patch(f"{SHOOTS.path(namespace=_NAMESPACE, name=name)}/status", {"status": status})
+
+    def stop(self) -> None:
+        """The gardenlet."""
+        self._box.gardenlet.stop()
+
+    def start(self, *arguments: str) -> Program:
+        """The gardenlet that was stopped, with these arguments. Returns when it is ready."""
+        self._box.gardenlet = _gardenlet(self._seed, *arguments)
+        self._box.gardenlet.start()
+        self.gardenlet = Gardenlet(self._box, self._seed)
+        return self._box.gardenlet
 
     def change(self, name: str, patch: Object) -> None:
         self._api.patch(SHOOTS.path(namespace=_NAMESPACE, name=name), patch)
@@ -114,16 +133,16 @@ class Meadow:
         self._api.delete(path)
         self._until(lambda: self._api.raw("GET", path)[0] == 404, f"{name} to go")
 
-    def wait(self, name: str, kind: str) -> None:
-        """Until an operation of this kind has succeeded with what is asked for now."""
+    def wait(self, name: str, *kinds: str) -> None:
+        """Until an operation of one of these kinds has succeeded with what is asked for now."""
 
         def done() -> bool:
             shoot = self.shoot(name)
             is_current = at(shoot, "status", "observedGeneration") == metadata(shoot)["generation"]
             last = last_operation(shoot)
-            return is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded")
+            return is_current and last.get("type") in kinds and last.get("state") == "Succeeded"
 
-        self._until(done, f"{kind} of {name}")
+        self._until(done, f"{' or '.join(kinds)} of {name}")
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
         def checked() -> bool:
@@ -133,21 +152,20 @@ class Meadow:
         wait_until(checked, what=what, within=_PATIENCE_SECONDS, pause=0.1, explain=self._statuses)
 
     def _statuses(self) -> str:
-        shoots = self._api.get(SHOOTS.path(namespace=_NAMESPACE))["items"]
-        return "; ".join(f"{key(each).name}: {at(each, 'status', 'lastOperation')}" for each in shoots)
+        return "; ".join(f"{key(each).name}: {at(each, 'status', 'lastOperation')}" for each in self.shoots())
 
     # --- what it takes
 
     def measure(self, act: Callable[[], None], *, quiet: float = QUIET_SECONDS) -> Figures:
         """Args: quiet: seconds after it; what follows in them counts as calls and CPU."""
-        marks = [audit.mark() for audit in self._audits]
+        marks = [audit.mark() for audit in self.audits]
         cpu, began = self.gardenlet.cpu_seconds(), time.monotonic()
         act()
         seconds = time.monotonic() - began
         time.sleep(quiet)
         calls = [
             [each.verb for each in audit.calls(since=mark, user_agent=_AGENT, watches=True)]
-            for audit, mark in zip(self._audits, marks, strict=True)
+            for audit, mark in zip(self.audits, marks, strict=True)
         ]
         garden, seed = ((len(verbs), sum(verb not in _READS for verb in verbs)) for verbs in calls)
         used = self.gardenlet.cpu_seconds() - cpu
@@ -160,13 +178,18 @@ async def meadow() -> AsyncIterator[Meadow]:
         await asyncio.to_thread(make_garden, garden)
         _offer_extension(garden)
         box = SeedBox(garden, seed, _SEED, shoots=True)
-        config = configuration(_SEED, visible=True, shoots=True)
-        config["resources"]["capacity"]["shoots"] = _CAPACITY
-        account = account_of(seed, GARDENLET_ACCOUNT)
-        box.gardenlet = Program("agent", seed, config, name=GARDENLET, kubeconfig=account)
+        box.gardenlet = _gardenlet(seed)
         await asyncio.to_thread(box.install)
         with contextlib.closing(garden.audit()) as in_garden, contextlib.closing(seed.audit()) as in_seed:
-            yield Meadow(garden, seed, Gardenlet(box, seed), in_garden, in_seed)
+            yield Meadow(garden, seed, box, in_garden, in_seed)
+
+
+def _gardenlet(seed: Cluster, *arguments: str) -> Program:
+    config = configuration(_SEED, visible=True, shoots=True)
+    config["resources"]["capacity"]["shoots"] = _CAPACITY
+    config["leaderElection"] = _PATIENT
+    account = account_of(seed, GARDENLET_ACCOUNT)
+    return Program("agent", seed, config, name=GARDENLET, kubeconfig=account, arguments=arguments)
 
 
 def _offer_extension(garden: Cluster) -> None:

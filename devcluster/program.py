@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Program:
         name: of the process, its log and its file; the module's if not given.
         servers: what it serves beside probes and metrics, as in the file.
         kubeconfig: as whom it works; the cluster's administrator if not given.
+        arguments: further ones of its command line.
     """
 
     def __init__(
@@ -41,15 +43,16 @@ class Program:
         name: str = "",
         servers: dict[str, Any] | None = None,
         kubeconfig: Path | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self.name = name or module
         self.log = Files(cluster.state).log(self.name)
         self.config_file = cluster.state / f"{self.name}.json"
-        self._module = module
+        self._module, self._arguments = module, arguments
         self._cluster = cluster
         self._kubeconfig = kubeconfig or cluster.kubeconfig
         health, metrics = free_ports(2)
-        self._health = f"http://{HOST}:{health}"
+        self.probes = f"{HOST}:{health}"
         self.metrics = f"http://{HOST}:{metrics}/metrics"
         own = {"healthProbes": health, "metrics": metrics}
         self._config = {
@@ -65,7 +68,7 @@ class Program:
         """Returns when /readyz is good; raises LocalProcessError when it never is."""
         # The user's own clusters are none of the demo's business.
         environment = ["env", *(f"--unset={name}" for name in _OF_USERS), f"KUBECONFIG={self._kubeconfig}"]
-        command = [sys.executable, "-m", self._module, "--config", str(self.config_file)]
+        command = [sys.executable, "-m", self._module, "--config", str(self.config_file), *self._arguments]
         supervisor.ask(self._cluster.state, "start", name=self.name, command=[*environment, *command])
         what = f"the {self.name} to be ready"
         wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
@@ -95,7 +98,7 @@ class Program:
 
     def _is_ready(self) -> bool:
         self.check()
-        return is_good(f"{self._health}/readyz")
+        return is_good(f"http://{self.probes}/readyz")
 
     def log_end(self) -> str:
         end = "\n  ".join(self.log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
