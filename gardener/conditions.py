@@ -55,6 +55,8 @@ HIBERNATION_POSSIBLE = "HibernationPossible"
 MAINTENANCE_PRECONDITIONS_SATISFIED = "MaintenancePreconditionsSatisfied"
 CA_CERTIFICATE_VALIDITIES_ACCEPTABLE = "CACertificateValiditiesAcceptable"
 CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS = "CRDsWithProblematicConversionWebhooks"
+OLD_CA_CERTIFICATE_UNUSED = "OldCACertificateUnused"
+"""There while clients have to exchange an old authority. An extension of ours."""
 OPTIONAL_CONSTRAINTS = (CA_CERTIFICATE_VALIDITIES_ACCEPTABLE, CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS)
 """Shown only if they are not True, but of Shoots that sleep."""
 

@@ -39,6 +39,7 @@ _FIELDS = {
         conditions.HIBERNATION_POSSIBLE,
         conditions.MAINTENANCE_PRECONDITIONS_SATISFIED,
         *conditions.OPTIONAL_CONSTRAINTS,
+        conditions.OLD_CA_CERTIFICATE_UNUSED,
     ),
 }
 """Of the status: what is counted."""

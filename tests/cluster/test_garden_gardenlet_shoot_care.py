@@ -28,6 +28,7 @@ from kit.proxied import proxy_to
 from kube.clock import format_time, utc_now
 from kube.objects import Object, annotations, condition, mappings, metadata
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, SECRETS, VALIDATING_WEBHOOKS, Resource
+from localprocesses.pki import Authority
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -214,6 +215,48 @@ async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_ag
             return any(each["reason"] == "WebhookRemediationReverted" for each in listed)
 
         await soon(is_reported, "an Event")
+
+
+async def test_who_trusts_an_old_authority_alone_is_named_until_the_rotation_is_completed(place: CarePlace) -> None:
+    of_type, old, new = "OldCACertificateUnused", *(Authority.create(name).bundle for name in ("old", "new"))
+    for issued, ca in enumerate((old, new), start=1):
+        labels = {"managed-by": "secrets-manager", "name": "ca", "issued-at-time": str(issued)}
+        data = {"ca.crt": ca.decode()}
+        place.create(
+            SECRETS, f"ca-{issued}", namespace=place.technical_id, metadata={"labels": labels}, stringData=data
+        )
+    place.create(SECRETS, "copy", namespace=place.technical_id, stringData={"a": old.decode()})
+    rule = {"apiGroups": ["scheduling.k8s.io"], "apiVersions": ["v1"], "resources": ["priorityclasses"]}
+    webhook: Object = {
+        "name": "old.example.com",
+        "rules": [{**rule, "operations": ["UPDATE"]}],
+        "clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": base64.b64encode(old).decode()},
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    place.create(VALIDATING_WEBHOOKS, place.name, webhooks=[webhook])
+
+    def be(phase: str) -> None:
+        rotation = {"certificateAuthorities": {"phase": phase}}
+        place.place.patch(SHOOTS, "s", {"status": {"credentials": {"rotation": rotation}}}, status=True)
+
+    be("Prepared")
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    async with place.checked(every=_PERIOD):
+        said = await place.until(of_type, "False", "UsersOfOldCACertificate")
+        assert (
+            f": Secret copy in the seed, ValidatingWebhookConfiguration {place.name} in the Shoot." in said["message"]
+        )
+        webhook["clientConfig"]["caBundle"] = base64.b64encode(new + old).decode()
+        place.garden.patch(VALIDATING_WEBHOOKS, place.name, {"webhooks": [webhook]})
+        place.garden.patch(SECRETS, "copy", {"stringData": {"a": new.decode()}}, namespace=place.technical_id)
+        await place.until(of_type, "True", "NoUsersOfOldCACertificate")
+        be("Completed")
+        await soon(
+            lambda: of_type not in {each["type"] for each in place.shoot()["status"]["constraints"]},
+            "the constraint to go",
+        )
 
 
 async def test_a_shoot_that_sleeps(place: CarePlace) -> None:

@@ -14,10 +14,10 @@ import pytest
 
 from devcluster.api import Api
 from devcluster.pytest_plugin import RunClusters
+from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY
-from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, SECONDS, TECHNICAL_ID, Meadow, garden_with_seed
+from kit.meadow import NAME, NAMESPACE, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, labels, metadata
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS
@@ -103,25 +103,19 @@ def at_work(*users: User) -> Iterator[None]:
             each.join()
 
 
-def rotate(meadow: Meadow, operation: str, phase: str, *what: str) -> Object:
-    """The rotations in the status, once these are in a phase."""
-    meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": operation}}})
-
-    def rotations() -> Object | None:
-        shoot = meadow.shoot()
-        found = shoot["status"].get("credentials", {}).get("rotation", {})
-        is_done = all(found.get(each, {}).get("phase") == phase for each in what)
-        return found if is_done and shoot["status"]["lastOperation"]["state"] == "Succeeded" else None
-
-    found = eventually(rotations, f"{operation} to be {phase}", seconds=SECONDS, state=meadow.explain)
-    assert "gardener.cloud/operation" not in metadata(meadow.shoot())["annotations"]
-    return found
-
-
 def authorities(meadow: Meadow) -> int:
     """How many users trust."""
     found = meadow.garden.api.get(CONFIG_MAPS.path(namespace=NAMESPACE, name=f"{NAME}.ca-cluster"))
     return len(load_certificates(found["data"]["ca.crt"].encode()))
+
+
+def shown_authorities(meadow: Meadow) -> int:
+    """How many extensions have what they run trust."""
+    cluster = meadow.seed.api.get(CLUSTERS.path(name=TECHNICAL_ID))
+    name = metadata(cluster)["annotations"]["generic-token-kubeconfig.secret.gardener.cloud/name"]
+    secret = meadow.seed.api.get(SECRETS.path(namespace=TECHNICAL_ID, name=name))
+    config = parse_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"]), origin="the Secret's")
+    return len(load_certificates(base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"])))
 
 
 def made(meadow: Meadow, config: str) -> list[str]:
@@ -150,9 +144,9 @@ def test_all_credentials_are_rotated_and_no_client_loses_its_access(meadow: Mead
     slow = User("slow", lambda: trusting[0])
 
     with at_work(slow, current):
-        prepared = rotate(meadow, "rotate-credentials-start", "Prepared", *_IN_TWO_STEPS)
+        prepared = meadow.rotate("start", "Prepared", *_IN_TWO_STEPS)
         assert all(prepared[each]["lastInitiationFinishedTime"] for each in _IN_TWO_STEPS)
-        assert authorities(meadow) == 2
+        assert authorities(meadow) == shown_authorities(meadow) == 2
         assert marks(meadow) == {"new-encryption-key-populated", "resources-labeled", "etcd-snapshotted"}
         assert {config: len(made(meadow, config)) for config in before} == {
             "ca": 2,
@@ -170,12 +164,12 @@ def test_all_credentials_are_rotated_and_no_client_loses_its_access(meadow: Mead
         own = [{"name": "robot-own"}, *reversed(listed)]
         meadow.cluster().patch(SERVICE_ACCOUNTS.path(namespace="default", name="robot"), {"secrets": own})
         trusting[0] = fetched(meadow)
-        completed = rotate(meadow, "rotate-credentials-complete", "Completed", *_IN_TWO_STEPS)
+        completed = meadow.rotate("complete", "Completed", *_IN_TWO_STEPS)
 
     assert (slow.failures, current.failures) == ([], [])
     assert min(slow.successes, current.successes) > 10
     assert completed["observability"]["lastCompletionTime"]
-    assert authorities(meadow) == 1
+    assert authorities(meadow) == shown_authorities(meadow) == 1
     assert {config: len(made(meadow, config)) for config in before} == dict.fromkeys(before, 1)
     assert marks(meadow) == set()
     with pytest.raises(Unreachable, match=_NOT_TRUSTED):

@@ -13,8 +13,8 @@ from devcluster.pytest_plugin import RunClusters
 from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kit.eventually import eventually
-from kit.meadow import PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
-from kube.errors import Unreachable
+from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
+from kube.errors import ApiError, Unreachable
 from kube.objects import Object, annotations, condition, key, labels, mapping
 from kube.paths import at
 from kube.resources import DEPLOYMENTS, NAMESPACES, NODES, SECRETS
@@ -56,6 +56,15 @@ class Field(Meadow):
 
     def names(self) -> set[str]:
         return {key(each).name for each in self.nodes()}
+
+    def agents(self) -> set[str]:
+        """The Secrets that agents of its Nodes read."""
+        return {labels(each)["worker.gardener.cloud/gardener-node-agent-secret-name"] for each in self.nodes()}
+
+    def keypair(self, suffix: str) -> Object:
+        name = f"{NAME}.ssh-keypair{suffix}"
+        found: Object = self.garden.api.get(SECRETS.path(namespace=NAMESPACE, name=name))["data"]
+        return found
 
     def extension(self, kind: Any, name: str) -> Object:
         return self.seed.api.get(kind.path(namespace=TECHNICAL_ID, name=name))
@@ -144,6 +153,23 @@ def test_other_machines_replace_those_before(field: Field) -> None:
     assert len(field.names()) == 3
     assert field.names().isdisjoint(before)
     assert all(_is_ready(each) for each in field.nodes())
+
+
+def test_credentials_are_rotated_and_nodes_when_they_are_asked_for(field: Field) -> None:
+    before, agents, keypair = field.names(), field.agents(), field.keypair("")
+    field.rotate("start-without-workers-rollout", "WaitingForWorkersRollout")
+    assert (field.names(), field.agents()) == (before, agents)
+    assert field.keypair(".old") == keypair != field.keypair("")
+    with pytest.raises(ApiError, match="must be in phase Prepared"):
+        field.ask("rotate-ca-complete")
+    field.ask("rotate-rollout-workers=pool")
+    rotation = field.rotated("Prepared")
+    assert "pendingWorkersRollouts" not in rotation["certificateAuthorities"]
+    assert field.names().isdisjoint(before)
+    assert field.agents() != agents
+    before = field.names()
+    field.rotate("complete", "Completed")
+    assert field.names() == before
 
 
 def test_it_sleeps_without_nodes_and_wakes_with_new_ones(field: Field) -> None:

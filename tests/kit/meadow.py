@@ -14,8 +14,10 @@ from pathlib import Path
 from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
+from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.garden import SHOOTS
+from gardener.garden.rotations import ON_NODES
 from kit.eventually import eventually
 from kube.errors import NotFound
 from kube.objects import Object, spec
@@ -77,6 +79,27 @@ class Meadow:
 
     def change(self, patch: Object) -> None:
         self.garden.api.patch(PATH, patch)
+
+    def ask(self, operation: str) -> None:
+        self.change({"metadata": {"annotations": {keys.OPERATION: operation}}})
+
+    def rotated(self, phase: str, *what: str) -> Object:
+        """The rotations in the status, once these are in a phase."""
+
+        def rotations() -> Object | None:
+            shoot = self.shoot()
+            found: Object = shoot["status"].get("credentials", {}).get("rotation", {})
+            is_done = all(found.get(each, {}).get("phase") == phase for each in what or ON_NODES)
+            return found if is_done and shoot["status"]["lastOperation"]["state"] == "Succeeded" else None
+
+        found = eventually(rotations, f"the rotation to be {phase}", seconds=SECONDS, state=self.explain)
+        assert keys.OPERATION not in self.shoot()["metadata"].get("annotations", {})
+        return found
+
+    def rotate(self, step: str, phase: str, *what: str) -> Object:
+        """All credentials. Returns as `rotated`."""
+        self.ask(f"rotate-credentials-{step}")
+        return self.rotated(phase, *what)
 
     def explain(self) -> str:
         log = self.seed.state / "logs" / "gardenlet.log"

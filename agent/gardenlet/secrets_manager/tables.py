@@ -63,6 +63,7 @@ def rotated(*, has_workers: bool, has_static_kubeconfig: bool) -> tuple[Config, 
 SSH_KEY = RSAKey(name="ssh-keypair", persist=True, keeps_old=True, has_public_key=True)
 SERVICE_ACCOUNT_KEY = RSAKey(name="service-account-key", persist=True, keeps_old=True, has_bundle=True)
 TUNNEL_KEY = TunnelKey(name="vpn-seed-server-tlsauth")
+TOKEN_KUBECONFIG = "generic-token-kubeconfig"
 ENCRYPTION_KEY = EncryptionKey(name="kube-apiserver-etcd-encryption-key", persist=True)
 
 
@@ -75,7 +76,7 @@ def static_tokens(*, has_cluster_admin: bool) -> StaticTokens:
 def generic_token_kubeconfig(namespace: str, ca_bundle: bytes, *, server: str = "kube-apiserver") -> TokenKubeconfig:
     """For all components with a token of their own. `server` is where the API server is reached in the Seed."""
     return TokenKubeconfig(
-        name="generic-token-kubeconfig",
+        name=TOKEN_KUBECONFIG,
         context=namespace,
         server=f"https://{server}",
         ca_bundle=ca_bundle,

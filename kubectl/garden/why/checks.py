@@ -86,6 +86,11 @@ _CHECKS = (
     _check(r"MissingNodes: ", "in the seed: kubectl get machines -n {seed}", replaces=True),
     _check(rf"(Problematic|Remediated)Webhooks: (?P<kind>\w+) {_NAMED}", "kubectl edit {kind} {name}"),
     _check(r"ExpiringCACertificates: ", "rotate them: {rotate}", replaces=True),
+    _check(
+        r"UsersOfOldCACertificate: ",
+        "have each of them trust what is in ConfigMap {shoot}.ca-cluster now, then: {complete}",
+        replaces=True,
+    ),
     _check(rf"OutdatedStatus: .*'[^'/]*/{_NAME}'", "in the seed: kubectl mr describe {name} -n {seed}"),
     _check(rf"\w+: ManagedResource {_NAME}", "in the seed: kubectl mr describe {name} -n {seed}"),
     _check(
@@ -129,6 +134,8 @@ def _seen(condition: Object, own: Key, seed: str) -> tuple[str, bool] | None:
             of=f" -n {namespace}" if namespace else "",
             reconcile=_annotated(own, keys.OPERATION_RECONCILE),
             rotate=_annotated(own, "rotate-ca-start"),
+            complete=_annotated(own, "rotate-ca-complete"),
+            shoot=own.name,
             **{"name": "", **names},
         )
         return see, each.replaces

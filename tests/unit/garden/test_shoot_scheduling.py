@@ -526,6 +526,10 @@ def rotation(phase: str, *what: str) -> Object:
     return {"credentials": {"rotation": {each: {"phase": phase} for each in what or PHASES}}}
 
 
+WAITS = {"phase": "WaitingForWorkersRollout", "pendingWorkersRollouts": [{"name": "a"}]}
+WAITING = operation(credentials={"rotation": {PHASES[0]: WAITS}})
+
+
 @pytest.mark.parametrize(
     ("status", "asked_for", "possible"),
     [
@@ -540,6 +544,18 @@ def rotation(phase: str, *what: str) -> Object:
         (operation(), "rotate-serviceaccount-key-complete", False),
         (operation(hibernated=True), "rotate-etcd-encryption-key-start", False),
         (operation(hibernated=True), "rotate-ca-start", True),
+        (operation(**rotation("Completed")), "rotate-ca-start-without-workers-rollout", True),
+        (
+            operation(**rotation("WaitingForWorkersRollout", PHASES[0])),
+            "rotate-ca-start-without-workers-rollout",
+            False,
+        ),
+        (operation(**rotation("WaitingForWorkersRollout", PHASES[0])), "rotate-credentials-complete", False),
+        (operation(), "rotate-etcd-encryption-key-start-without-workers-rollout", False),
+        (operation(), "rotate-rollout-workers=a", False),
+        (operation(), "rotate-rollout-workers=", False),
+        (WAITING, "rotate-rollout-workers=a", True),
+        (WAITING, "rotate-rollout-workers=a,b", False),
         (operation(), "explode", False),
     ],
 )

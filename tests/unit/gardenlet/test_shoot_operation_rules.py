@@ -474,9 +474,8 @@ def test_success(kind: str, description: str, seed: str | None, is_checked_again
 def test_cluster_has_whole_objects() -> None:
     shoot = _shoot()
     shoot["metadata"]["managedFields"] = [{}]
-    seen = cluster.cluster("shoot--dev--s", shoot=shoot, seed=_seed(), profile={}, token_kubeconfig="some-token-a1")
-    assert seen["metadata"]["name"] == "shoot--dev--s"
-    assert seen["metadata"]["annotations"] == {"generic-token-kubeconfig.secret.gardener.cloud/name": "some-token-a1"}
+    seen = cluster.cluster("shoot--dev--s", shoot=shoot, seed=_seed(), profile={})
+    assert seen["metadata"] == {"name": "shoot--dev--s"}
     assert {name: each["kind"] for name, each in seen["spec"].items()} == {
         "cloudProfile": "CloudProfile",
         "seed": "Seed",

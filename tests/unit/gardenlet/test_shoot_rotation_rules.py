@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
+from agent.gardenlet.components.worker_pools.pools import pools_of
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.shoot.main.rules import rotation
 from agent.gardenlet.shoot.main.rules.encryption import LABELED, is_marked
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
-from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, OBSERVABILITY, SERVICE_ACCOUNT_KEY, SSH
+from gardener.garden.rotations import (
+    AUTHORITIES,
+    ENCRYPTION_KEY,
+    OBSERVABILITY,
+    SERVICE_ACCOUNT_KEY,
+    SSH,
+    rotations_of_nodes,
+)
 from kube.objects import Object
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -20,8 +28,10 @@ SAID = "2026-01-02T03:04:05Z"
 EARLIER = "2026-01-01T00:00:00Z"
 
 
-def shoot(operation: str = "", of_rotation: Mapping[str, Any] | None = None, *, workers: bool = False) -> Object:
-    pools = [{"name": "a"}] if workers else []
+def shoot(
+    operation: str = "", of_rotation: Mapping[str, Any] | None = None, *, workers: bool = False, names: str = "a"
+) -> Object:
+    pools = [{"name": each} for each in names] if workers else []
     return {
         "metadata": {"annotations": {"gardener.cloud/operation": operation} if operation else {}},
         "spec": {"provider": {"workers": pools}},
@@ -89,6 +99,59 @@ def test_what_is_asked_for_begins(operation: str, before: Object, after: Object)
 )
 def test_an_annotation_that_a_process_has_left_asks_for_nothing_again(operation: str, before: Object) -> None:
     assert begun(shoot(operation, before)) == {}
+
+
+STAYS = {"pendingWorkersRollouts": [{"name": "a"}, {"name": "b"}]}
+WAITING = {"phase": "WaitingForWorkersRollout", "lastInitiationTime": EARLIER}
+
+
+def test_a_rotation_can_leave_nodes_as_they_are() -> None:
+    operation = "rotate-credentials-start-without-workers-rollout"
+    found = begun(shoot(operation, {AUTHORITIES: COMPLETED}, workers=True, names="ab"))
+    since = [{"name": name, "lastInitiationTime": EARLIER} for name in "ab"]
+    staying = {**PREPARING, "phase": "PreparingWithoutWorkersRollout"}
+    assert found[AUTHORITIES] == {**staying, "lastCompletionTime": EARLIER, "pendingWorkersRollouts": since}
+    assert found[SERVICE_ACCOUNT_KEY] == {**staying, **STAYS}
+    assert found[ENCRYPTION_KEY] == PREPARING
+    assert SSH in found
+    assert begun(shoot(operation))[AUTHORITIES] == PREPARING  # there are no nodes
+
+
+def test_nodes_are_rolled_out_pool_by_pool() -> None:
+    staying = {"phase": "PreparingWithoutWorkersRollout", "lastInitiationTime": EARLIER, **STAYS}
+    assert ended(shoot("", {AUTHORITIES: staying}, workers=True, names="ab")) == {AUTHORITIES: {**WAITING, **STAYS}}
+    waiting = shoot("rotate-rollout-workers=b", {AUTHORITIES: {**WAITING, **STAYS}}, workers=True, names="ab")
+    left = {AUTHORITIES: {**WAITING, "pendingWorkersRollouts": [{"name": "a"}]}}
+    assert begun(waiting) == left
+    assert ended(shoot("", left, workers=True, names="ab")) == {}
+    last = begun(shoot("rotate-rollout-workers=b,a", left, workers=True, names="ab"))
+    assert last == {AUTHORITIES: WAITING}
+    prepared = {AUTHORITIES: {**WAITING, "phase": "Prepared", "lastInitiationFinishedTime": SAID}}
+    assert ended(shoot("", last, workers=True, names="ab")) == prepared
+    assert ended(shoot("", left, workers=True, names="b")) == prepared  # the pool is gone
+
+
+def test_nodes_are_of_the_last_rotation_unless_they_are_to_stay() -> None:
+    pending = [{"name": "a"}, {"name": "b", "lastInitiationTime": EARLIER}]
+    found = shoot("", {AUTHORITIES: {**WAITING, "lastInitiationTime": SAID, "pendingWorkersRollouts": pending}})
+    assert [rotations_of_nodes(found, pool) for pool in "abc"] == [(), (EARLIER,), (SAID,)]
+    both = shoot("", {AUTHORITIES: PREPARED, SERVICE_ACCOUNT_KEY: PREPARING, ENCRYPTION_KEY: PREPARING})
+    assert rotations_of_nodes(both, "a") == (EARLIER, SAID)
+    assert rotations_of_nodes(shoot(), "a") == ()
+
+
+def test_other_credentials_are_other_nodes() -> None:
+    kind = {"machine": {"type": "t"}}
+    profile = {"spec": {"machineTypes": [{"name": "t"}]}}
+
+    def key_of(of_rotation: Object) -> str:
+        found = shoot("", of_rotation)
+        spec = {"kubernetes": {"version": "1.36.3"}, "provider": {"workers": [{"name": "a", **kind}]}}
+        (pool,) = pools_of({**found, "spec": spec}, profile)
+        return pool.key
+
+    assert key_of({}) == key_of({ENCRYPTION_KEY: PREPARED}) == key_of({AUTHORITIES: {**PREPARING, **STAYS}})
+    assert len({key_of(each) for each in ({}, {AUTHORITIES: PREPARING}, {AUTHORITIES: PREPARED})}) == 3
 
 
 def test_nodes_alone_have_key_pairs() -> None:

@@ -114,6 +114,15 @@ RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed;
             'Some CA certificates are expiring in less than 8760h, you should rotate them: "ca"',
             "rotate them: kubectl annotate shoot s -n n gardener.cloud/operation=rotate-ca-start",
         ),
+        (
+            types.OLD_CA_CERTIFICATE_UNUSED,
+            "UsersOfOldCACertificate",
+            "These trust the old certificate authority alone, and fail once its rotation is completed: Secret a",
+            (
+                "have each of them trust what is in ConfigMap s.ca-cluster now, then: "
+                "kubectl annotate shoot s -n n gardener.cloud/operation=rotate-ca-complete"
+            ),
+        ),
         (types.CONTROL_PLANE_HEALTHY, "Other", "something", RESTORED.removesuffix("; ")),
         ("Mine", "Other", "something", ""),
     ],

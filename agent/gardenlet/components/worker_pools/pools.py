@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import yaml
 
 from agent.gardenlet.components.parts import made
+from gardener.garden.rotations import rotations_of_nodes
 from gardener.garden.shoots import workers
 from kube.objects import Object, integer, key, mapping, mappings, spec, string_map, text, texts
 from kube.paths import at, mappings_at
@@ -35,6 +36,7 @@ class Pool:
     version: of Kubernetes on its nodes, such as `1.30.14`.
     type: of its machines, as the CloudProfile describes them.
     kubelet: settings.
+    rotations: when those started whose credentials its nodes have.
     """
 
     name: str
@@ -42,11 +44,12 @@ class Pool:
     version: str
     type: Object
     kubelet: Object
+    rotations: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Of its configuration, in the Shoot; another one means other machines."""
-        what = ".".join(str(each) for each in self.minor) + self.runtime
+        what = "".join([".".join(str(each) for each in self.minor), self.runtime, *self.rotations])
         return f"{NODE_AGENT}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:5]}"
 
     @property
@@ -133,4 +136,5 @@ def _pool(asked: Object, shoot: Object, profile: Object) -> Pool:
         version=text(at(asked, "kubernetes", "version")) or text(at(spec(shoot), "kubernetes", "version")),
         type=types[wanted],
         kubelet=mapping(at(asked, "kubernetes", "kubelet")) or mapping(at(spec(shoot), "kubernetes", "kubelet")),
+        rotations=rotations_of_nodes(shoot, text(asked.get("name"))),
     )

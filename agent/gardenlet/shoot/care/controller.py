@@ -45,6 +45,7 @@ def declare(context: Context) -> ControlLoop:
             clusters=context.shoot_clusters,
             inspection=Inspection(
                 clusters=context.shoot_clusters,
+                seed=context.seed.client,
                 remediates=settings.webhook_remediator_enabled,
                 recorder=context.garden_recorder,
                 clock=context.clock,

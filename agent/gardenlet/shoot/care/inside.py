@@ -11,6 +11,7 @@ from datetime import datetime
 
 import structlog
 
+from agent.gardenlet.shoot.care import old_authority
 from agent.gardenlet.shoot.care.rules import garbage
 from agent.gardenlet.shoot.care.rules.conditions import has_workers
 from agent.gardenlet.shoot.care.rules.nodes import (
@@ -24,6 +25,7 @@ from agent.gardenlet.shoot.care.rules.nodes import (
     lease_end,
 )
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Probe, WebhookFinding
+from agent.gardenlet.shoot.care.rules.old_authority import is_checked as is_checked_for_old
 from agent.gardenlet.shoot.care.rules.remediation import Reversals, corrected, is_remediated, lines_of
 from agent.gardenlet.shoot.care.rules.webhooks import is_checked, problem_of
 from agent.gardenlet.shoot_clusters import NoConnectionError, ShootClusters
@@ -74,11 +76,13 @@ async def probe(clusters: ShootClusters, namespace: str, shoot: Key) -> Probe:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Inspection:
     """Args:
+    seed: its client.
     remediates: whether webhooks are corrected.
     has_tunnels: whether API servers reach Nodes through pods, as they do but on this computer.
     """
 
     clusters: ShootClusters
+    seed: Client
     remediates: bool
     recorder: EventRecorder
     clock: Callable[[], datetime]
@@ -87,7 +91,8 @@ class Inspection:
     """By namespace, and by kind and name of the configuration."""
 
     async def inspect(self, namespace: str, rolled_out: Object, shoot: Object) -> Inside:
-        """What can't be listed is said in the result."""
+        """What can't be listed in the Shoot is said in the result. Raises KubeError: of the seed."""
+        old, users = await old_authority.in_seed(self.seed, namespace) if is_checked_for_old(shoot) else (None, [])
         try:
             async with (
                 asyncio.timeout(_INSPECTION_SECONDS),
@@ -98,13 +103,21 @@ class Inspection:
                 converted = [each async for each in _converted(client)]
                 nodes = await _nodes(client) if has_workers(rolled_out) else []
                 nodes_problem = await self._nodes_problem(client, rolled_out, nodes) if nodes else None
+                users += await old_authority.in_shoot(client, old) if old else []
                 tunnels = await _tunnels(client) if has_workers(rolled_out) and self.has_tunnels else None
                 await self._collect(client, shoot, nodes)
         except (NoConnectionError, KubeError) as error:
             return Inside(problem=str(error))
         except TimeoutError:
             return Inside(problem=f"its objects were not listed within {_INSPECTION_SECONDS:g} s")
-        return Inside(webhooks=webhooks, converted=converted, nodes=nodes, nodes_problem=nodes_problem, tunnels=tunnels)
+        return Inside(
+            users_of_old=users if old else None,
+            webhooks=webhooks,
+            converted=converted,
+            nodes=nodes,
+            nodes_problem=nodes_problem,
+            tunnels=tunnels,
+        )
 
     def forget(self, namespace: str) -> None:
         self._reversals.pop(namespace, None)

@@ -3,9 +3,10 @@
 from contextlib import suppress
 
 from agent.gardenlet.shoot.main.rules import cluster
+from gardener import keys
 from gardener.api.extensions import CLUSTERS
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Object, annotations, key, metadata, spec
+from kube.objects import Object, annotations, key, spec, uid
 from kube.runtime.client import Client
 
 
@@ -34,11 +35,15 @@ async def write(seed: Client, wanted: Object, *, known: Object | None = None, is
 
 
 async def _update(seed: Client, live: Object, wanted: Object) -> Object:
-    notes = {**annotations(live), **annotations(wanted)}
-    if spec(live) == spec(wanted) and annotations(live) == notes:
+    return live if spec(live) == spec(wanted) else await seed.replace(CLUSTERS, {**live, "spec": spec(wanted)})
+
+
+async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object:
+    """The object as it is then. Args: name: of the Secret that extensions mount. Raises KubeError."""
+    if annotations(live).get(keys.GENERIC_TOKEN_KUBECONFIG) == name:
         return live
-    meta = {**metadata(live), "annotations": notes}
-    return await seed.replace(CLUSTERS, {**live, "metadata": meta, "spec": spec(wanted)})
+    meta = {"uid": uid(live), "annotations": {keys.GENERIC_TOKEN_KUBECONFIG: name}}
+    return await seed.patch(CLUSTERS, key(live).name, {"metadata": meta})
 
 
 async def show(seed: Client, name: str, shoot: Object) -> None:

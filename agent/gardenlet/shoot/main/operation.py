@@ -49,6 +49,7 @@ class Found:
     """What tasks have found out, for those after them.
 
     Attributes:
+        cluster: the Cluster object, as this operation has written it; None: it writes none.
         address: of the API server: an IP address, or a host name.
         port: at which it is reached at that address.
         cluster_ip: of its Service.
@@ -63,6 +64,7 @@ class Found:
         stale_systems: those of pools that the Shoot does not have any more.
     """
 
+    cluster: Object | None = None
     address: str = ""
     port: int = 443
     cluster_ip: str = ""

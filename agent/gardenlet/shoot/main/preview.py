@@ -19,7 +19,7 @@ from agent.gardenlet.dry_run.waiting import NoWaiting
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.previews import NoPreviewError
 from agent.gardenlet.shoot.main import surroundings
-from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.operation import Found, ShootOperation
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules import status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
@@ -27,6 +27,7 @@ from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import operations
+from gardener.api.extensions import CLUSTERS
 from gardener.difference_reports import DifferenceReport, Place
 from gardener.garden.shoots import operation_of, responsible_seed
 from kube.objects import Key, Object, key, mapping, text, uid
@@ -67,8 +68,12 @@ class ShootPreviews:
         shoot = self._begun(shoot, kind, project)
         namespace = text(at(shoot, "status", "technicalID"))
         keys = await NoNewSecrets.open(seed, namespace, clock=of.seed.clock, asked=rotation_times(shoot))
+        found = Found(cluster=await of.seed.client.find(CLUSTERS, namespace))
         operation = self._without_writes(
-            await of.operation(shoot, kind, around, made=keys), seed=seed, garden=garden, components=components
+            await of.operation(shoot, kind, around, made=keys, found=found),
+            seed=seed,
+            garden=garden,
+            components=components,
         )
         unknown = await run_once(of.flows[kind], operation)
         if not unknown:
@@ -76,8 +81,8 @@ class ShootPreviews:
         compared = Components(
             client=seed, discovery=of.seed.discovery, namespace=namespace, recorded=components
         ).differences()
-        found = [*await recorded(Place.GARDEN, garden), *await recorded(Place.SEED, seed), *await compared]
-        return DifferenceReport(sorted(found, key=lambda each: (each.place, each.kind, each.name)), unknown)
+        differences = [*await recorded(Place.GARDEN, garden), *await recorded(Place.SEED, seed), *await compared]
+        return DifferenceReport(sorted(differences, key=lambda each: (each.place, each.kind, each.name)), unknown)
 
     def _begun(self, shoot: Object, kind: str, project: str) -> Object:
         """As it would be when the operation begins."""

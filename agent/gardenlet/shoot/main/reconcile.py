@@ -30,7 +30,7 @@ from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, surroundings
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
-from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
+from agent.gardenlet.shoot.main.operation import Found, ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import cluster, moving, rotation, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.support import unsupported
@@ -174,14 +174,15 @@ class Reconciler:
             self.held.add(key(shoot))
             await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
             return RequeueAfter(SEED_SECONDS)
-        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around))
+        found = Found(cluster=written)
+        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around, found))
         if done is None:
             return Done()
         if kind == operations.DELETE:
             return await self._finalise(done)
         if kind == operations.MIGRATE:
             return await self._left(done)
-        await self._write_cluster(done, around, known=written)
+        await self._write_cluster(done, around, known=found.cluster)
         if kind == operations.RESTORE:
             await self.departures.arrived(done)
         return self._later(done)
@@ -256,13 +257,13 @@ class Reconciler:
         self.recorder.event(shoot, "Normal", done, done_text)
         return await self._succeed(shoot, kind)
 
-    async def _run(self, shoot: Object, kind: str, around: Surroundings) -> None:
+    async def _run(self, shoot: Object, kind: str, around: Surroundings, found: Found) -> None:
         """Raises FlowFailed, FlowCanceled, KubeError, ReconcileError."""
         namespace = text(at(shoot, "status", "technicalID"))
         made = await SecretsManager.open(
             self.seed.client, namespace, clock=self.seed.clock, asked=rotation_times(shoot)
         )
-        operation = await self.operation(shoot, kind, around, made=made)
+        operation = await self.operation(shoot, kind, around, made=made, found=found)
         async with self.waiting.keeping(namespace):
             await self._run_flow(shoot, kind, self.flows[kind], operation)
         if kind not in _LEAVES:
@@ -271,7 +272,7 @@ class Reconciler:
             await operation.waiting_skipped()
 
     async def operation(
-        self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager
+        self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, found: Found
     ) -> ShootOperation:
         """Args: shoot: as it is once the operation has begun. made: its Secrets. Raises ReconcileError, KubeError."""
         namespace = text(at(shoot, "status", "technicalID"))
@@ -313,6 +314,7 @@ class Reconciler:
             keys=made,
             statuses=self.statuses,
             shoots=self.shoot_clusters,
+            found=found,
         )
 
     async def _run_forced(self, shoot: Object, technical_id: str) -> None:

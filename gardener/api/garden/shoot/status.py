@@ -14,23 +14,41 @@ from gardener.api.schema import (
 )
 
 
-def _phases(description: str) -> Schema:
+def _phases(description: str, *, is_on_nodes: bool = False) -> Schema:
     """Of a rotation in two steps, between which users have to exchange what they have."""
+    said = (
+        "Preparing: the new credentials are being made, the old ones are valid, too. Prepared: users can"
+        " exchange theirs, and then complete the rotation. Completing: the old ones are being removed."
+        " Completed: only the new ones are valid."
+    )
+    phases = ["Preparing", "Prepared", "Completing", "Completed"]
+    if is_on_nodes:
+        said = f"{said} PreparingWithoutWorkersRollout, WaitingForWorkersRollout: nodes are rolled out when asked for."
+        phases += ["PreparingWithoutWorkersRollout", "WaitingForWorkersRollout"]
     return struct(
         description,
         {
-            "phase*": string(
-                "Preparing: the new credentials are being made, the old ones are valid, too. Prepared: users can"
-                " exchange theirs, and then complete the rotation. Completing: the old ones are being removed."
-                " Completed: only the new ones are valid.",
-                enum=["Preparing", "Prepared", "Completing", "Completed"],
-            ),
+            "phase*": string(said, enum=phases),
             "lastInitiationTime": time("When the rotation was started the last time."),
             "lastInitiationFinishedTime": time("When the new credentials were there."),
             "lastCompletionTriggeredTime": time("When the completion was asked for the last time."),
             "lastCompletionTime": time("When the last rotation was complete."),
+            **({"pendingWorkersRollouts": _PENDING} if is_on_nodes else {}),
         },
     )
+
+
+_PENDING = array(
+    "Worker pools whose nodes have credentials of before the rotation. Prepared comes when none is left.",
+    struct(
+        "A worker pool.",
+        {
+            "name*": string("Its name."),
+            "lastInitiationTime": time("When the rotation was started whose credentials its nodes have."),
+        },
+    ),
+    at_most=256,
+)
 
 
 def _rotation(description: str) -> Schema:
@@ -46,8 +64,8 @@ def _rotation(description: str) -> Schema:
 _ROTATION = struct(
     "Rotations of credentials, each on its own.",
     {
-        "certificateAuthorities": _phases("Certificate authorities of the cluster."),
-        "serviceAccountKey": _phases("The key that signs tokens of ServiceAccounts."),
+        "certificateAuthorities": _phases("Certificate authorities of the cluster.", is_on_nodes=True),
+        "serviceAccountKey": _phases("The key that signs tokens of ServiceAccounts.", is_on_nodes=True),
         "etcdEncryptionKey": _phases("The key with which data in etcd is encrypted."),
         "kubeconfig": _rotation("The static token in the kubeconfig."),
         "sshKeypair": _rotation("The key pair for access to nodes."),
@@ -64,7 +82,7 @@ STATUS = struct(
         ),
         "constraints": conditions(
             "What is possible: HibernationPossible, MaintenancePreconditionsSatisfied,"
-            " CACertificateValiditiesAcceptable, CRDsWithProblematicConversionWebhooks."
+            " CACertificateValiditiesAcceptable, CRDsWithProblematicConversionWebhooks, OldCACertificateUnused."
         ),
         "gardener": GARDENER,
         "hibernated": boolean(

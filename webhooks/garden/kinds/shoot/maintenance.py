@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from gardener.conditions import HIBERNATION_POSSIBLE, constraint
 from gardener.garden.cron import Cron, parse_cron
-from gardener.garden.rotations import COMPLETING, ENCRYPTION_KEY, PREPARING, SERVICE_ACCOUNT_KEY
+from gardener.garden.rotations import COMPLETING, ENCRYPTION_KEY, PREPARES, SERVICE_ACCOUNT_KEY
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import SUCCEEDED, last_operation, seeds_of
 from gardener.garden.windows import LONGEST, SHORTEST, parse_window
@@ -155,7 +155,7 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
         yield Denial(message, path)
     for what in (ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY):
         phase = phase_of(write.old, what)
-        if phase in {PREPARING, COMPLETING}:
+        if phase in {*PREPARES, COMPLETING}:
             yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
     if encrypted_resources(write.old_spec) != set(texts(status(write.old).get("encryptedResources"))):
         yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from gardener import error_codes, keys
-from gardener.garden.rotations import ONE_STEP, ROTATES, TWO_STEPS, phase
+from gardener.garden.rotations import ONE_STEP, ROTATES, TWO_STEPS, Asked, asked, due_pools, phase, starts
+from gardener.garden.rotations import SSH as SSH_KEYPAIR
 from gardener.garden.shoots import has_ssh, last_operation
 from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
 from kube.paths import at
@@ -47,7 +48,7 @@ def _operation_asks(write: Write) -> bool:
     if operation == SSH and not has_ssh(write.spec):
         remove_operation(write.new)
         return False
-    return operation in TWO_STEPS or operation in ONE_STEP
+    return asked(operation) is not None
 
 
 # --- which operations are possible
@@ -64,7 +65,7 @@ def operation_errors(write: Write) -> Iterator[Finding]:
         (path, operation, (keys.OPERATION_MAINTAIN, keys.OPERATION_RETRY, *_ANY_TIME)),
         (path_planned, planned, _ANY_TIME),
     ):
-        if what and what not in known:
+        if what and what not in known and asked(what) is None:
             yield not_supported(where, what, sorted(known))
         elif what:
             yield from _possible(write, where, what)
@@ -85,12 +86,16 @@ def _possible(write: Write, path: str, operation: str) -> Iterator[FieldError]:
         yield forbidden(path, f"operation {operation} is not possible while the Shoot is hibernated or wakes up")
     what, step = TWO_STEPS.get(operation, ("", ""))
     phases = {phase(write.old, each) for each in ROTATES.get(what, ())}
-    if step == "start" and (not _is_settled(write.old) or not phases <= {"", "Completed"}):
+    if starts(operation) and (not _is_settled(write.old) or not phases <= {"", "Completed"}):
         yield forbidden(
             path, f"cannot start {operation}: the Shoot must have been created, and no such rotation may run"
         )
     if step == "complete" and phases != {"Prepared"}:
         yield forbidden(path, f"cannot complete: everything that {operation} is about must be in phase Prepared")
+    rotation, due = asked(operation) or Asked(), due_pools(write.old)
+    if others := sorted({*rotation.pools} - due):
+        waiting = ", ".join(sorted(due)) or "none"
+        yield forbidden(path, f"cannot roll out {', '.join(others)}: worker pools that wait for it: {waiting}")
 
 
 def _is_settled(shoot: Object) -> bool:
@@ -119,7 +124,7 @@ def _tasks(write: Write) -> Iterator[str]:
         yield from (_INFRASTRUCTURE, *_DNS)
         return
     operation = operation_of(write.new)
-    rotates = operation in {SSH, "rotate-credentials-start"} and operation != operation_of(write.old)
+    rotates = SSH_KEYPAIR in (asked(operation) or Asked()).renews and operation != operation_of(write.old)
     settings = ("spec", "provider", "workersSettings", "sshAccess")
     if rotates or write.changed("spec", "provider", "infrastructureConfig") or write.changed(*settings):
         yield _INFRASTRUCTURE

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Observed, WebhookFinding
+from agent.gardenlet.shoot.care.rules.old_authority import is_checked, unused
 from gardener.conditions import (
     CA_CERTIFICATE_VALIDITIES_ACCEPTABLE,
     CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS,
@@ -30,7 +31,13 @@ def constraints(observed: Observed) -> list[Condition]:
         problem = observed.probe.message or (inside.problem if inside else "nothing is listed yet")
         unknown = f"Could not initialize Shoot client for constraints check: {problem}"
         return [authorities, *(not_checked(each, unknown) for each in _OF_WEBHOOKS)]
-    return [authorities, _converted(inside.converted), *(_webhooks(each, inside.webhooks) for each in _OF_WEBHOOKS)]
+    users = inside.users_of_old
+    return [
+        authorities,
+        _converted(inside.converted),
+        *([] if users is None or not is_checked(observed.shoot) else [unused(users, shoot=observed.shoot)]),
+        *(_webhooks(each, inside.webhooks) for each in _OF_WEBHOOKS),
+    ]
 
 
 def _webhooks(of_type: str, found: Iterable[WebhookFinding]) -> Condition:

@@ -142,6 +142,7 @@ class Inside:
 
     Attributes:
         problem: why it could not be listed; empty: it was.
+        users_of_old: of the certificate authority of before a rotation; None: they do not have to exchange it now.
         converted: definitions with several stored versions and a webhook that converts.
         nodes: of Shoots with workers, reduced to what is checked.
         nodes_problem: what is wrong with their agents, configurations and Leases, when they were listed.
@@ -149,6 +150,7 @@ class Inside:
     """
 
     problem: str = ""
+    users_of_old: Sequence[str] | None = None
     webhooks: Sequence[WebhookFinding] = ()
     converted: Sequence[str] = ()
     nodes: Sequence[Object] = ()

@@ -77,12 +77,16 @@ def with_checks(
         return with_conditions(having, wanted, now=now)
 
     constraints = said(mappings(status.get("constraints")), found_constraints)
-    if not is_asleep({**shoot, "status": status}):
-        constraints = [each for each in constraints if not _is_hidden(each, checked)]
+    is_awake = not is_asleep({**shoot, "status": status})
+    constraints = [each for each in constraints if not _is_hidden(each, checked, is_awake=is_awake)]
     return {**status, "conditions": said(mappings(status.get("conditions")), found), "constraints": constraints}
 
 
-def _is_hidden(constraint: Object, checked: Collection[str]) -> bool:
+def _is_hidden(constraint: Object, checked: Collection[str], *, is_awake: bool) -> bool:
     """Optional constraints are shown if there is something to say now."""
     of_type = constraint.get("type")
-    return of_type in OPTIONAL_CONSTRAINTS and (constraint.get("status") == "True" or of_type not in checked)
+    if of_type == conditions.OLD_CA_CERTIFICATE_UNUSED:
+        return of_type not in checked
+    return (
+        is_awake and of_type in OPTIONAL_CONSTRAINTS and (constraint.get("status") == "True" or of_type not in checked)
+    )

@@ -1,23 +1,18 @@
 """The Cluster object: all that extensions get to know of a Shoot."""
 
-from gardener import keys
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import CLOUD_PROFILES, SEEDS, SHOOTS
 from kube.objects import Object, metadata
 from kube.resources import Resource
 
 
-def cluster(technical_id: str, *, shoot: Object, seed: Object, profile: Object, token_kubeconfig: str = "") -> Object:
-    """Args: token_kubeconfig: name of the Secret that is mounted by what runs in the Shoot's namespace, if known."""
-    meta: Object = {"name": technical_id}
-    if token_kubeconfig:
-        meta["annotations"] = {keys.GENERIC_TOKEN_KUBECONFIG: token_kubeconfig}
+def cluster(technical_id: str, *, shoot: Object, seed: Object, profile: Object) -> Object:
     whole = {
         "cloudProfile": _whole(CLOUD_PROFILES, profile),
         "seed": _whole(SEEDS, seed),
         "shoot": shown(shoot),
     }
-    return {**CLUSTERS.type_meta, "metadata": meta, "spec": whole}
+    return {**CLUSTERS.type_meta, "metadata": {"name": technical_id}, "spec": whole}
 
 
 def shown(shoot: Object) -> Object:

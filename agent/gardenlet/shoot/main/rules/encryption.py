@@ -22,6 +22,8 @@ LABELED = f"{MARKS}resources-labeled"
 """All objects were written anew."""
 SNAPSHOTTED = f"{MARKS}etcd-snapshotted"
 """They are in a backup, too."""
+FORMER = f"{MARKS}formerly-encrypted"
+"""What is not encrypted any more, and can still be decrypted."""
 _ALWAYS = "secrets"
 
 
@@ -48,6 +50,11 @@ class Encrypted:
 def is_marked(marks: Mapping[str, str], mark: str, key_name: str) -> bool:
     """Args: marks: annotations. key_name: of the Secret with the current key."""
     return marks.get(mark) in {key_name, _BY_OTHERS}
+
+
+def former(marks: Mapping[str, str]) -> list[str]:
+    """Args: marks: annotations."""
+    return [each for each in marks.get(FORMER, "").split(",") if each]
 
 
 def listed(shoot: Object) -> list[str]:

@@ -4,7 +4,7 @@ All else follows from that: which Secrets there are, and what the old ones are g
 is written first, then the annotation is removed. A pass that ended in between finds the phase, and asks for nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,17 +16,22 @@ from gardener.garden.rotations import (
     ENCRYPTION_KEY,
     KUBECONFIG,
     OBSERVABILITY,
+    ON_NODES,
+    PENDING,
     PREPARED,
     PREPARING,
+    PREPARING_WITHOUT_ROLLOUT,
     SERVICE_ACCOUNT_KEY,
     SSH,
+    WAITING_FOR_ROLLOUT,
     Asked,
     asked,
+    pending_pools,
     phase,
 )
-from gardener.garden.shoots import has_ssh
+from gardener.garden.shoots import has_ssh, workers
 from kube.clock import format_time, time_or_none
-from kube.objects import Object, annotations, mapping, spec
+from kube.objects import Object, annotations, mapping, mappings, spec, text
 from kube.paths import at, mapping_at
 
 SERVERS_BY_CURRENT = "credentials.gardener.cloud/servers-by-current-ca"
@@ -54,9 +59,11 @@ def begun(shoot: Object, *, now: datetime) -> Object:
     found = _rotations(mapping(shoot.get("status")))
     for what in wanted.starts:
         if phase(shoot, what) in _OVER:
-            before = mapping(found.get(what)).get("lastCompletionTime")
-            kept = {"lastCompletionTime": before} if before else {}
-            found[what] = {"phase": PREPARING, "lastInitiationTime": format_time(now), **kept}
+            stay = _pools(shoot) if wanted.keeps_nodes and what in ON_NODES else []
+            found[what] = _started(mapping(found.get(what)), stay, now=now)
+    for what in ON_NODES:
+        if phase(shoot, what) == WAITING_FOR_ROLLOUT:
+            found[what] = _without_pools(mapping(found[what]), wanted.pools)
     for what in wanted.completes:
         if phase(shoot, what) == PREPARED:
             triggered = {"phase": COMPLETING, "lastCompletionTriggeredTime": format_time(now)}
@@ -83,6 +90,13 @@ def ended(shoot: Object, status: Object, *, now: datetime) -> Object:
         match own["phase"]:
             case "Preparing":
                 found[what] = {**own, "phase": PREPARED, "lastInitiationFinishedTime": said}
+            case "PreparingWithoutWorkersRollout":
+                found[what] = {**own, "phase": WAITING_FOR_ROLLOUT}
+            case "WaitingForWorkersRollout":
+                gone = pending_pools(shoot, what).keys() - set(_pools(shoot))
+                left = _without_pools(own, gone)
+                prepared = {"phase": PREPARED, "lastInitiationFinishedTime": said}
+                found[what] = left if PENDING in left else {**left, **prepared}
             case "Completing":
                 left_out = {"lastInitiationFinishedTime", "lastCompletionTriggeredTime"}
                 kept = {name: value for name, value in own.items() if name not in left_out}
@@ -94,6 +108,28 @@ def ended(shoot: Object, status: Object, *, now: datetime) -> Object:
             found[what] = {**own, "lastCompletionTime": said}
     possible = {*_IN_TWO_STEPS, *_possible(shoot, _IN_ONE_STEP)}
     return _fields({"status": status}, {what: each for what, each in found.items() if what in possible})
+
+
+def _started(before: Object, pools: list[str], *, now: datetime) -> Object:
+    """Args: pools: whose nodes stay what they are."""
+    started: Object = {"phase": PREPARING, "lastInitiationTime": format_time(now)}
+    if completed := before.get("lastCompletionTime"):
+        started["lastCompletionTime"] = completed
+    if pools:
+        since = before.get("lastInitiationTime")
+        pending = [{"name": each, **({"lastInitiationTime": since} if since else {})} for each in pools]
+        started |= {"phase": PREPARING_WITHOUT_ROLLOUT, PENDING: pending}
+    return started
+
+
+def _without_pools(rotation: Object, pools: Collection[str]) -> Object:
+    left = [each for each in mappings(rotation.get(PENDING)) if each.get("name") not in pools]
+    others = {name: value for name, value in rotation.items() if name != PENDING}
+    return {**others, PENDING: left} if left else others
+
+
+def _pools(shoot: Object) -> list[str]:
+    return [text(each.get("name")) for each in workers(spec(shoot))]
 
 
 def _possible(shoot: Object, whats: Iterable[str]) -> list[str]:

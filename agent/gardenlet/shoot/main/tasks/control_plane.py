@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from agent.gardenlet.components import kube_apiserver, kube_controller_manager, shoot_pods
@@ -16,7 +17,7 @@ from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import authority_in
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import token_bootstrap
-from agent.gardenlet.shoot.main.rules.encryption import MARKS, POPULATED, encrypted, is_marked
+from agent.gardenlet.shoot.main.rules.encryption import FORMER, MARKS, POPULATED, encrypted, former, is_marked
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
 from agent.gardenlet.shoot.main.tasks import foundation
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
@@ -89,7 +90,8 @@ async def api_server(operation: ShootOperation) -> None:
     if not operation.is_in(PREPARING, ENCRYPTION_KEY):
         return
     key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
-    if not is_marked(await _marks(operation), POPULATED, key_name):
+    live = await operation.find(DEPLOYMENTS, kube_apiserver.NAME)
+    if not is_marked(annotations(live or {}), POPULATED, key_name):
         await api_server_is_rolled_out(operation)
         await mark_api_server(operation, {POPULATED: key_name})
         await deploy(operation, kube_apiserver.NAME, await _api_server_objects(operation))
@@ -118,31 +120,36 @@ async def api_server_is_rolled_out(operation: ShootOperation) -> None:
 
 
 async def _api_server_objects(operation: ShootOperation) -> list[Object]:
-    objects, marks = kube_apiserver.objects(await _api_server_values(operation)), await _marks(operation)
+    live = await operation.find(DEPLOYMENTS, kube_apiserver.NAME)
+    encryption = _encryption(operation, live)
+    objects = kube_apiserver.objects(await _api_server_values(operation, encryption))
     for each in objects:
         if each["kind"] == DEPLOYMENTS.kind:
-            metadata(each)["annotations"] |= marks
+            metadata(each)["annotations"] |= _marks(operation, live, encryption)
     return objects
 
 
-async def _marks(operation: ShootOperation) -> dict[str, str]:
+def _marks(operation: ShootOperation, live: Object | None, encryption: Encryption) -> dict[str, str]:
     """Annotations that say how far a change of what is encrypted, and with what, or a rotation has got."""
-    encrypts_anew = operation.keys.get(tables.ENCRYPTION_KEY.name).old is not None or encrypted(operation.shoot).changed
-    is_completing = operation.is_in(COMPLETING, AUTHORITIES)
-    if not encrypts_anew and not is_completing:
-        return {}
-    live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
+    change = encrypted(operation.shoot)
+    encrypts_anew = operation.keys.get(tables.ENCRYPTION_KEY.name).old is not None or bool(change.changed)
+    kept = {
+        SERVERS_BY_CURRENT: operation.is_in(COMPLETING, AUTHORITIES),
+        FORMER: bool(encryption.removed) and not change.removed,
+    }
     return {
         name: value
         for name, value in annotations(live or {}).items()
-        if name.startswith(MARKS) and (is_completing if name == SERVERS_BY_CURRENT else encrypts_anew)
+        if name.startswith(MARKS) and kept.get(name, encrypts_anew)
     }
 
 
-async def _encryption(operation: ShootOperation) -> Encryption:
+def _encryption(operation: ShootOperation, live: Object | None) -> Encryption:
     """While a key is rotated, the new one is used once all API servers know it, and then for ever.
 
     An object that was written anew would otherwise be stored with the old key again, and never again with the new one.
+
+    Args: live: the Deployment.
     """
     made, resources = operation.keys.get(tables.ENCRYPTION_KEY.name), encrypted(operation.shoot)
 
@@ -153,8 +160,9 @@ async def _encryption(operation: ShootOperation) -> Encryption:
 
     new = by(current=True)
     if made.old is None or not operation.is_in(PREPARING, ENCRYPTION_KEY):
-        return new
-    live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
+        # That others can still be decrypted is of no use, but no reason for a roll-out.
+        as_before = new if new.removed else replace(new, removed=former(annotations(live or {})))
+        return as_before if _reads(live, files.encryption(operation.technical_id, as_before)) else new
     is_known = live is None or is_marked(annotations(live), POPULATED, made.current.name)
     return new if is_known or _reads(live, files.encryption(operation.technical_id, new)) else by(current=False)
 
@@ -167,7 +175,7 @@ def _reads(deployment: Object | None, secret: Object) -> bool:
 _VOLUMES = ("spec", "template", "spec", "volumes")
 
 
-async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values:
+async def _api_server_values(operation: ShootOperation, encryption: Encryption) -> kube_apiserver.Values:
     settings = mapping(at(spec(operation.shoot), "kubernetes", "kubeAPIServer"))
     return kube_apiserver.Values(
         namespace=operation.technical_id,
@@ -186,7 +194,7 @@ async def _api_server_values(operation: ShootOperation) -> kube_apiserver.Values
             static_token=name_of(operation, "kube-apiserver-static-token"),
             **({} if operation.is_workerless else _of_kubelets(operation)),
         ),
-        encryption=await _encryption(operation),
+        encryption=encryption,
         health_token=health_token(operation),
         host=operation.internal.host,
         service_network=foundation.service_network(operation),
@@ -273,12 +281,12 @@ async def _controller_manager_objects(operation: ShootOperation) -> list[Object]
             ca_client=name_of(operation, tables.CA_CLIENT.name),
             server=name_of(operation, "kube-controller-manager-server"),
             service_account_key=name_of(operation, tables.SERVICE_ACCOUNT_KEY.name),
-            generic_token_kubeconfig=name_of(operation, "generic-token-kubeconfig"),
+            generic_token_kubeconfig=name_of(operation, tables.TOKEN_KUBECONFIG),
             ca_kubelet="" if operation.is_workerless else name_of(operation, tables.CA_KUBELET.name),
         ),
         service_network=foundation.service_network(operation),
         settings=mapping(at(spec(operation.shoot), "kubernetes", "kubeControllerManager")),
-        apis=kube_apiserver.runtime_config(await _api_server_values(operation)),
+        apis=kube_apiserver.runtime_config(await _api_server_values(operation, Encryption(keys=[]))),
         running=operation.running,
         replicas=controller_managers(operation.shoot),
         pod_network="" if operation.is_workerless else foundation.pod_network(operation),
@@ -334,7 +342,7 @@ def _resource_manager_objects(operation: ShootOperation, *, bootstrap: str = "")
         server_secret=name_of(operation, "gardener-resource-manager-server"),
         ca_secret=bundle_name_of(operation, tables.CA.name),
         ca_bundle=foundation.ca_bundle(operation).decode(),
-        generic_token_kubeconfig=name_of(operation, "generic-token-kubeconfig"),
+        generic_token_kubeconfig=name_of(operation, tables.TOKEN_KUBECONFIG),
         bootstrap_secret=bootstrap,
         running=operation.running,
         autoscaled=operation.autoscaled,

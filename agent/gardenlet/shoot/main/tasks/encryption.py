@@ -15,6 +15,7 @@ from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import (
+    FORMER,
     KEY_NAME,
     LABELED,
     POPULATED,
@@ -61,7 +62,8 @@ async def label(operation: ShootOperation) -> None:
 async def remove_label(operation: ShootOperation) -> None:
     """And report what is encrypted now. Raises ReconcileError, NoConnectionError, KubeError."""
     await _write(operation, KEY_NAME, None)
-    await mark_api_server(operation, dict.fromkeys((POPULATED, LABELED, SNAPSHOTTED)))
+    removed = {FORMER: ",".join(found)} if (found := encrypted(operation.shoot).removed) else {}
+    await mark_api_server(operation, {**dict.fromkeys((POPULATED, LABELED, SNAPSHOTTED)), **removed})
     now = listed(operation.shoot)
     await operation.statuses.update(operation.shoot, lambda status: {**status, "encryptedResources": now or None})
 

@@ -13,8 +13,6 @@ from kube.paths import at
 from kube.resources import NAMESPACES
 from kube.runtime.client import Form
 
-_KUBECONFIG = "generic-token-kubeconfig"
-
 
 async def scheduler(operation: ShootOperation) -> None:
     """Raises ComponentError, KubeError."""
@@ -25,7 +23,7 @@ async def scheduler(operation: ShootOperation) -> None:
         secrets=kube_scheduler.Secrets(
             ca_client_bundle=bundle_name_of(operation, tables.CA_CLIENT.name),
             server=name_of(operation, "kube-scheduler-server"),
-            generic_token_kubeconfig=name_of(operation, _KUBECONFIG),
+            generic_token_kubeconfig=name_of(operation, tables.TOKEN_KUBECONFIG),
         ),
         settings=mapping(at(spec(operation.shoot), "kubernetes", "kubeScheduler")),
         running=operation.running,
@@ -43,7 +41,7 @@ async def _values(operation: ShootOperation, program: str, *, replicas: int) -> 
         "namespace": operation.technical_id,
         "namespace_uid": uid(namespace),
         "image": operation.image_for_workers(program),
-        "token_kubeconfig": name_of(operation, _KUBECONFIG),
+        "token_kubeconfig": name_of(operation, tables.TOKEN_KUBECONFIG),
         "replicas": replicas,
         "autoscaled": operation.autoscaled,
     }

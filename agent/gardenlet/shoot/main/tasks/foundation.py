@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import ip_network
 
 from agent.gardenlet.components import kube_apiserver, referenced_resources, shoot_namespace, shoot_system
@@ -14,12 +15,14 @@ from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.secrets_manager.rules.stored import Stored
 from agent.gardenlet.secrets_manager.tables import LOOPBACK, ControlPlane
+from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
+from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
-from gardener.garden.shoots import references
+from gardener.garden.shoots import has_ssh, references
 from kube.apply.shared_objects import share
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, key, labels, mapping, metadata, spec, text, uid
@@ -119,9 +122,32 @@ async def secrets(operation: ShootOperation) -> None:
         tables.static_tokens(has_cluster_admin=has_static_kubeconfig),
         tables.generic_token_kubeconfig(operation.technical_id, ca_bundle(operation)),
         *certificates(operation).certificates(),
-        *(() if operation.is_workerless else (tables.SSH_KEY, tables.TUNNEL_KEY)),
+        *((tables.SSH_KEY,) if has_ssh(spec(operation.shoot)) else ()),
+        *(() if operation.is_workerless else (tables.TUNNEL_KEY,)),
     )
     await publish(operation, *published.certificate_authority(operation.shoot, _bundle(operation)))
+    await _ssh_keypairs(operation)
+    if operation.found.cluster is not None:
+        operation.found.cluster = await cluster_objects.name_token_kubeconfig(
+            operation.seed.client, operation.found.cluster, name_of(operation, tables.TOKEN_KUBECONFIG)
+        )
+
+
+async def _ssh_keypairs(operation: ShootOperation) -> None:
+    """Raises KubeError, ReconcileError."""
+    if operation.is_workerless:
+        return
+    wanted = list[Object]()
+    if has_ssh(spec(operation.shoot)):
+        made = operation.keys.get(tables.SSH_KEY.name)
+        wanted = published.ssh_keypairs(operation.shoot, made.current, made.old)
+    await publish(operation, *wanted)
+    names = {key(each).name for each in wanted}
+    for suffix in (published.SSH_KEYPAIR, published.OLD_SSH_KEYPAIR):
+        name = Key(operation.name.namespace, f"{operation.name.name}.{suffix}")
+        if name.name not in names and await operation.garden.client.find(SECRETS, name.name, namespace=name.namespace):
+            with suppress(NotFound):
+                await operation.garden.client.delete(SECRETS, name.name, namespace=name.namespace)
 
 
 async def servers_by_current(operation: ShootOperation) -> list[str]:

@@ -18,7 +18,7 @@ from agent.gardenlet.shoot.main.rules.encryption import KEY_NAME
 from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener import keys
-from gardener.garden.rotations import COMPLETING, PREPARING, SERVICE_ACCOUNT_KEY
+from gardener.garden.rotations import COMPLETING, PREPARES, SERVICE_ACCOUNT_KEY, phase
 from kube.clock import time_or_none
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Key, Object, annotations, key, mappings, metadata, text, uid
@@ -34,7 +34,7 @@ _RENEWED_SECONDS = 120.0
 
 
 def not_preparing(operation: ShootOperation) -> bool:
-    return not operation.is_in(PREPARING, SERVICE_ACCOUNT_KEY)
+    return phase(operation.shoot, SERVICE_ACCOUNT_KEY) not in PREPARES
 
 
 def not_completing(operation: ShootOperation) -> bool:
