@@ -17,7 +17,7 @@ from kube.clock import utc_now
 from kube.objects import Object
 from kube.runtime.cache import Store
 from kube.runtime.events import EventRecorder
-from kube.runtime.status import StatusWriter
+from kube.runtime.status import Is, StatusWriter
 from process.clusters import Cluster
 
 
@@ -27,8 +27,9 @@ class StatusWriters:
     def __init__(self) -> None:
         self._made: dict[Store[Any], StatusWriter] = {}
 
-    def of(self, cluster: Cluster, store: Store[Any]) -> StatusWriter:
-        return self._made.setdefault(store, StatusWriter(cluster.client, store))
+    def of(self, cluster: Cluster, store: Store[Any], *, still: Is = lambda _: True) -> StatusWriter:
+        """Args: still: of objects of which there is something to write."""
+        return self._made.setdefault(store, StatusWriter(cluster.client, store, still=still))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from gardener.garden import users
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.seeds import bootstrap_account, bootstrap_binding, bootstrap_token_id
+from gardener.garden.shoot_states import shoot_of_part
 from gardener.garden.shoots import references, seeds_of
 from kube import resources as kubernetes
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, spec, text, uid
@@ -368,7 +369,7 @@ _USERS = frozenset(resource for resource, kind in KINDS.items() if USES in kind.
 def shoots_of(resource: Resource, wanted: Key) -> Iterator[Key]:
     """The Shoot that an object of this name would belong to."""
     if resource == garden.SHOOT_STATES:
-        yield wanted
+        yield Key(wanted.namespace, shoot_of_part(wanted.name))
     for suffix in NAMES_OF_SHOOT.get(resource, ()):
         if wanted.name.endswith(f".{suffix}"):
             yield Key(wanted.namespace, wanted.name.removesuffix(f".{suffix}"))

@@ -43,6 +43,8 @@ Compute = Callable[[Object], Object]
 Complete = Callable[[Object], Object]
 """From an object to its status with what follows from the rest of it."""
 
+Is = Callable[[Object], bool]
+
 
 class Overtaken(Conflict):
     """The object has changed, or gone, since it was read: no failure, since another pass decides by what it is now."""
@@ -79,15 +81,23 @@ class StatusWriter:
     store: of the objects; it observes what was written. `update` needs whole objects in it, `write` does not.
     complete: adds what sums up the rest of a status. It is part of every update; a status that lacks it is written
         with the next update.
+    still: whether an object is one that its writers have to say something of. If it is not any more after a conflict,
+        nothing is written.
     """
 
     def __init__(
-        self, client: Client, store: Store[Any], *, complete: Complete = lambda obj: obj.get("status") or {}
+        self,
+        client: Client,
+        store: Store[Any],
+        *,
+        complete: Complete = lambda obj: obj.get("status") or {},
+        still: Is = lambda _: True,
     ) -> None:
         self._client = client
         self._store = store
         self._resource = store.view.resource
         self._complete = complete
+        self._still = still
         self._advisers: list[Adviser] = []
         self._waiting: dict[Key, _Batch] = {}
         self._writing: dict[Key, _Batch] = {}
@@ -235,7 +245,7 @@ class StatusWriter:
                 attempts -= 1
                 present = await self._client.get(self._resource, name.name, namespace=name.namespace)
                 # What is decided about one must not be written into another one of the same name.
-                if not attempts or uid(present) != uid(obj):
+                if not attempts or uid(present) != uid(obj) or not self._still(present):
                     raise Overtaken(obj) from error
                 obj = present
 

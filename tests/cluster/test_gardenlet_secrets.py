@@ -260,7 +260,7 @@ async def test_secrets_that_a_shoot_has_brought_along_are_used(world: World, ope
     assert [each["name"] for each in moving] == sorted(first[:3])
     for name in before:
         await world.delete("Secret", name)
-    brought = secrets({"spec": {"gardener": [*moving, {"type": "machine-state", "name": "m"}]}}, world.namespace)
+    brought = secrets({"gardener": [*moving, {"type": "machine-state", "name": "m"}]}, world.namespace)
     for _ in range(2):
         await restore(world.client, world.namespace, brought)
     assert await generated(await open_manager(), *configs) == first

@@ -30,6 +30,8 @@ MANY = 100
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 PART = 700_000
 """Bytes of the state of one extension object; a database takes objects of little more."""
+LARGE, TOO_MANY = 3, 30
+"""Such objects, together 2 MB and 20 MB."""
 
 
 class Move(Meadow):
@@ -97,17 +99,21 @@ def check_data(move: Move) -> None:
     assert move.keys() == move.data, "whoever knew the cluster knows it still"
 
 
-@pytest.mark.parametrize("parts", [3, 30], ids=["2 MB", "20 MB"])
-def test_a_state_that_is_too_large_is_refused_before_anything_is_changed(move: Move, parts: int) -> None:
+def has_large_states(move: Move, count: int, *, of: str) -> None:
+    """Args: of: the type of their extension."""
     api, large = move.seed.api, NETWORKS.path(namespace=TECHNICAL_ID)
-    for number in range(parts):
+    for number in range(count):
         obj = {
             **NETWORKS.type_meta,
             "metadata": {"name": f"large-{number}"},
-            "spec": {"type": "of-others", "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"},
+            "spec": {"type": of, "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"},
         }
         api.create(large, obj)
         api.patch(f"{large}/large-{number}/status", {"status": {"state": {"a": "x" * PART}}})
+
+
+def test_a_state_that_is_too_large_is_refused_before_anything_is_changed(move: Move) -> None:
+    has_large_states(move, TOO_MANY, of="others")
     with closing(move.seed.audit()) as audit:
         since = audit.mark()
         move.change({"spec": {"seedName": OTHER}})
@@ -118,14 +124,14 @@ def test_a_state_that_is_too_large_is_refused_before_anything_is_changed(move: M
 
         said = eventually(refused, "the move to be refused", seconds=SECONDS, state=move.explain)
         writes = audit.count(since=since, user_agent="gardenlet/", namespace=TECHNICAL_ID, verbs=WRITES)
-    assert f"it has {parts * PART // 1_000_000}" in said
-    assert "the largest parts of it: Network large-" in said
+    assert f"it has {TOO_MANY * PART // 1_000_000}" in said
+    assert f"bytes ({TOO_MANY}), secret " in said
     after = move.shoot()["status"]
     assert (after["seedName"], after["lastOperation"]["type"] != "Migrate") == (SEED, True)
     assert writes == {}
     move.change({"spec": {"seedName": SEED}})
-    for number in range(parts):
-        api.delete(f"{large}/large-{number}")
+    for number in range(TOO_MANY):
+        move.seed.api.delete(NETWORKS.path(namespace=TECHNICAL_ID, name=f"large-{number}"))
     check_data(move)
 
 
@@ -140,6 +146,8 @@ def by(calls: list[Call]) -> list[str]:
 
 
 def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
+    """With a state of 2 MB, which is in more than one object."""
+    has_large_states(move, LARGE, of="local")
     with closing(move.garden.audit()) as audit:
         since = audit.mark()
         shoot = move.to(OTHER)
@@ -155,8 +163,10 @@ def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
     check_data(move)
     entries = move.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"]
     assert [(spec(each)["seedName"], each["status"]["seedName"]) for each in entries] == [(OTHER, OTHER)]
-    state = move.garden.api.get(SHOOT_STATES.path(namespace=NAMESPACE, name=NAME))
-    assert {each["name"] for each in spec(state)["gardener"]} == set(move.data)
+    states = [spec(each) for each in move.garden.api.get(SHOOT_STATES.path(namespace=NAMESPACE))["items"]]
+    saved = [each["name"] for state in states for field in ("gardener", "extensions") for each in state[field]]
+    assert {*move.data, *(f"large-{number}" for number in range(LARGE))} <= set(saved)
+    assert len(states) > 1
 
 
 def test_it_moves_back_asleep(move: Move) -> None:

@@ -83,6 +83,7 @@ FLAGS_OF_OTHERS = {
         "--from-literal",
         "--ignore-not-found",
         "--overwrite",
+        "--subresource",
         "--patch",
         "--previous",
         "--replicas",

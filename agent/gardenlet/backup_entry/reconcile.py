@@ -13,9 +13,10 @@ from datetime import datetime
 from agent.gardenlet.backup_entry import rules
 from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
 from agent.gardenlet.shoot_states.rules.contents import NOTHING, left_for
+from agent.gardenlet.shoot_states.saving import saved
 from config.gardenlet.controllers import BackupEntry as Settings
 from gardener import operations
-from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SHOOT_STATES
+from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES
 from gardener.extension_contract import (
     Answer,
     Pending,
@@ -161,11 +162,20 @@ class Reconciler:
         place = _extension_name(entry)
         left = NOTHING
         if extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
-            shoot, namespace = rules.shoot_of(entry), key(entry).namespace
-            state = await self.garden.get(SHOOT_STATES, shoot, namespace=namespace) if shoot else {}
+            state = await self._state(entry)
             extension = await self.mirror.ask(place, wanted, extension, operation=OPERATION_WAIT_FOR_STATE)
             left = left_for(state, extension)
         await self.mirror.hand_over(extension, left, namespace=rules.technical_id(place.name))
+
+    async def _state(self, entry: Object) -> Object:
+        """The `spec` of the ShootState. Raises ReconcileError, KubeError."""
+        shoot = Key(key(entry).namespace, rules.shoot_of(entry))
+        if not shoot.name:
+            return {}
+        found = await saved(self.garden, shoot)
+        if not found.parts:
+            raise ReconcileError(f"ShootState {shoot} is not there, which BackupEntry {key(entry)} is restored from")
+        return found.whole
 
     async def _restored(self, entry: Object) -> None:
         if annotations(entry).get(OPERATION) != OPERATION_RESTORE:

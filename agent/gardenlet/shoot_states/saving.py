@@ -1,13 +1,17 @@
-"""Saves the state of a Shoot in the garden."""
+"""Saves the state of a Shoot in the garden, in as many objects as it needs."""
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.secrets_manager.rules.labels import PERSISTED
 from agent.gardenlet.shoot_states.rules import contents
+from agent.gardenlet.shoot_states.rules.parts import together
 from gardener.api import extensions
 from gardener.api.garden import SHOOT_STATES
 from gardener.api.kinds import MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
+from gardener.garden.shoot_states import names_of_parts
 from gardener.garden.shoots import workers
 from gardener.keys import CONFIRM_DELETION, TIMESTAMP
 from kube.clock import format_time
@@ -16,6 +20,7 @@ from kube.objects import Key, Object, annotations, key, metadata, spec, text, ui
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.client import Client, Selection
+from kube.runtime.controller import ReconcileError
 
 _KINDS = (
     extensions.CONTAINER_RUNTIMES,
@@ -30,8 +35,29 @@ _KINDS = (
 _REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What the garden has of a Shoot. Args: parts: ShootStates, in their order; none: nothing was saved."""
+
+    parts: tuple[Object, ...] = ()
+
+    @property
+    def specs(self) -> list[Object]:
+        return [spec(each) for each in self.parts]
+
+    @property
+    def whole(self) -> Object:
+        """A `spec`."""
+        return together(self.specs)
+
+    @property
+    def time(self) -> str:
+        """When it was saved last to its end; empty: never."""
+        return annotations(self.parts[0]).get(TIMESTAMP, "") if self.parts else ""
+
+
 async def living(seed: Client, shoot: Object) -> Object:
-    """The `spec` of a ShootState, of what lives in the seed. Raises TooLarge, KubeError."""
+    """The `spec` of a ShootState, of what lives in the seed. Raises KubeError."""
     namespace = text(at(shoot, "status", "technicalID"))
     secrets = await seed.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
     found = [each for kind in _KINDS for each in await _all(seed, kind, namespace)]
@@ -69,25 +95,59 @@ async def _referred(seed: Client, reference: Object, namespace: str) -> Object |
     return None if kind is None else await seed.find(kind, text(reference.get("name")), namespace=namespace)
 
 
-async def save(garden: Client, shoot: Object, wanted: Object, live: Object | None, *, now: datetime) -> None:
-    """Args: wanted: the `spec`. live: the ShootState as it was read. Raises KubeError."""
-    notes = {**annotations(live or {}), TIMESTAMP: format_time(now)}
-    if live is not None:
-        await garden.replace(
-            SHOOT_STATES, {**live, "metadata": {**metadata(live), "annotations": notes}, "spec": wanted}
+def demand_all_keys(shoot: Key, before: Saved, found: Object, *, namespace: str) -> None:
+    """What lives has to have all keys that were saved: where they are gone, what is saved is all that is left of them.
+
+    Args: found: the `spec` of what lives. namespace: where it lives. Raises: ReconcileError.
+    """
+    if lost := contents.lost_secrets(before.whole, found):
+        raise ReconcileError(
+            f"ShootState {shoot} has keys that namespace {namespace} has not any more: {', '.join(lost)}; nothing is"
+            " saved, so that these stay: create their Secrets anew from it"
         )
-        return
-    meta = {"namespace": key(shoot).namespace, "name": key(shoot).name, "annotations": notes}
-    await garden.create(SHOOT_STATES, {**SHOOT_STATES.type_meta, "metadata": meta, "spec": wanted})
+
+
+# --- in the garden
+
+
+async def saved(garden: Client, shoot: Key) -> Saved:
+    """Raises KubeError."""
+    found = list[Object]()
+    for name in names_of_parts(shoot.name):
+        if (each := await garden.find(SHOOT_STATES, name, namespace=shoot.namespace)) is None:
+            break
+        found.append(each)
+    return Saved(tuple(found))
+
+
+async def save(garden: Client, shoot: Key, wanted: Sequence[Object], before: Saved, *, now: datetime) -> None:
+    """In an order in which nothing is missing at any time, see `rules.parts`; the time comes last.
+
+    Args: wanted: the `spec` of each part. Raises: KubeError.
+    """
+    names, parts = names_of_parts(shoot.name), list(before.parts)
+    time = {TIMESTAMP: format_time(now)}
+    for name, each in list(zip(names, wanted, strict=False))[len(parts) :]:
+        meta = {"namespace": shoot.namespace, "name": name, "annotations": time if len(wanted) == 1 else {}}
+        parts.append(await garden.create(SHOOT_STATES, {**SHOOT_STATES.type_meta, "metadata": meta, "spec": each}))
+    for number, (live, each) in reversed(list(enumerate(zip(parts, wanted, strict=False)))):
+        notes = {**annotations(live), **(time if number == 0 else {})}
+        if spec(live) != each or annotations(live) != notes:
+            changed = {**live, "metadata": {**metadata(live), "annotations": notes}, "spec": each}
+            await garden.replace(SHOOT_STATES, changed)
+    for live in reversed(parts[len(wanted) :]):
+        await _delete(garden, live)
 
 
 async def forget(garden: Client, shoot: Key) -> None:
     """Raises KubeError."""
-    place = shoot.namespace
-    live = await garden.find(SHOOT_STATES, shoot.name, namespace=place)
-    if live is None:
-        return
+    for each in reversed((await saved(garden, shoot)).parts):
+        await _delete(garden, each)
+
+
+async def _delete(garden: Client, live: Object) -> None:
+    name = key(live)
     body: Object = {"metadata": {"uid": uid(live), "annotations": {CONFIRM_DELETION: "true"}}}
     with suppress(NotFound):
-        await garden.patch(SHOOT_STATES, shoot.name, body, namespace=place)
-        await garden.delete(SHOOT_STATES, shoot.name, namespace=place, uid=uid(live))
+        await garden.patch(SHOOT_STATES, name.name, body, namespace=name.namespace)
+        await garden.delete(SHOOT_STATES, name.name, namespace=name.namespace, uid=uid(live))

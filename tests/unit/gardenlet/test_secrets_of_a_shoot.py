@@ -130,7 +130,7 @@ def test_only_what_persists_moves_and_comes_back_as_it_was() -> None:
     staying = {"metadata": {"name": "b", "namespace": "old", "labels": {"name": "b"}}, "data": {}}
     found = entries([staying, moving])
     assert found == [{"name": "ca", "type": "secret", "labels": labels, "data": {"tls.crt": "YQ==", "tls.key": ""}}]
-    (restored,) = secrets({"spec": {"gardener": [{"type": "other", "name": "x"}, {"type": "secret"}, *found]}}, "new")
+    (restored,) = secrets({"gardener": [{"type": "other", "name": "x"}, {"type": "secret"}, *found]}, "new")
     assert restored == {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -141,6 +141,6 @@ def test_only_what_persists_moves_and_comes_back_as_it_was() -> None:
     }
 
 
-@pytest.mark.parametrize("state", [{}, {"spec": None}, {"spec": {"gardener": [None, {}, {"type": "secret"}]}}])
+@pytest.mark.parametrize("state", [{}, {"gardener": None}, {"gardener": [None, {}, {"type": "secret"}]}])
 def test_a_state_without_secrets_restores_none(state: dict[str, Any]) -> None:
     assert secrets(state, "new") == []

@@ -10,9 +10,7 @@ import pytest
 
 from agent.gardenlet.shoot.state.rules import due_in, is_savable
 from agent.gardenlet.shoot_states.rules.contents import (
-    LONGEST,
     Left,
-    TooLarge,
     left_for,
     lost_secrets,
     machines,
@@ -20,6 +18,8 @@ from agent.gardenlet.shoot_states.rules.contents import (
     referenced,
     state,
 )
+from agent.gardenlet.shoot_states.rules.parts import LONGEST, TooLarge, divided, together
+from gardener.garden.shoot_states import MOST_PARTS, names_of_parts, shoot_of_part
 from kube.clock import format_time
 from kube.objects import Object
 
@@ -50,16 +50,15 @@ def test_when_it_may_be_saved(operation: Object, fields: Object, savable: bool) 
 @pytest.mark.parametrize(
     ("saved", "seconds"),
     [
-        (None, 0),
+        ("", 0),
         ("yesterday", 0),
         (format_time(NOW - timedelta(hours=1)), 5 * 3600),
         (format_time(NOW - timedelta(hours=7)), 0),
         (format_time(NOW + timedelta(days=1)), 0),  # by a clock that was wrong
     ],
 )
-def test_when_it_is_due(saved: str | None, seconds: float) -> None:
-    found = None if saved is None else {"metadata": {"annotations": {"gardener.cloud/timestamp": saved}}}
-    assert due_in(found, PERIOD, now=NOW) == seconds
+def test_when_it_is_due(saved: str, seconds: float) -> None:
+    assert due_in(saved, PERIOD, now=NOW) == seconds
 
 
 def extension(kind: str, name: str, *, status: Object | None = None, **fields: Any) -> Object:
@@ -118,14 +117,6 @@ def test_machines_are_saved_by_deployment() -> None:
     assert state(secrets=[], extensions=[], data={}, machines={})["gardener"][0]["data"] is None
 
 
-def test_what_is_too_large_is_refused_with_its_sizes() -> None:
-    large = extension("Network", "n", status={"state": {"n": "x" * LONGEST}})
-    with pytest.raises(
-        TooLarge, match=r"it has \d{7} bytes, and may have 1048576; the largest parts of it: Network n \d{7} bytes"
-    ):
-        state(secrets=[], extensions=[large], data={}, machines=None)
-
-
 def secret(name: str, config: str, value: str = "dg==") -> Object:
     return {"name": name, "type": "secret", "labels": {"name": config, "persist": "true"}, "data": {"k": value}}
 
@@ -159,13 +150,6 @@ def test_what_was_saved_is_replaced_and_never_removed() -> None:
     }
 
 
-def test_together_they_are_bounded_as_well() -> None:
-    half = "x" * (LONGEST // 2)
-    saved, living = ({"extensions": [{"kind": "Network", "name": name, "state": half}]} for name in ("a", "b"))
-    with pytest.raises(TooLarge, match="Network a .*, Network b "):
-        merged(saved, living)
-
-
 def test_keys_that_were_rotated_away_are_not_lost() -> None:
     saved = {"gardener": [secret("ca-1", "ca"), secret("key", "key")]}
     assert lost_secrets(saved, {"gardener": [secret("ca-2", "ca"), secret("key", "key")]}) == []
@@ -176,24 +160,96 @@ def test_what_an_extension_object_gets_back() -> None:
     reference = {"name": "c", "resourceRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}}
     data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
     whole = {
-        "spec": {
-            "extensions": [
-                {
-                    "kind": "ControlPlane",
-                    "name": "c",
-                    "purpose": "exposure",
-                    "state": {"c": 1},
-                    "resources": [reference],
-                }
-            ],
-            "resources": [
-                {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "data": data},
-                {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "data": {}},
-            ],
-        }
+        "extensions": [
+            {"kind": "ControlPlane", "name": "c", "purpose": "exposure", "state": {"c": 1}, "resources": [reference]}
+        ],
+        "resources": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "data": data},
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "data": {}},
+        ],
     }
     assert left_for(whole, extension("ControlPlane", "c", purpose="exposure")) == Left(
         {"state": {"c": 1}, "resources": [reference]}, (data,)
     )
     assert left_for(whole, extension("ControlPlane", "c")) == Left({})
     assert left_for({}, extension("Network", "c")) == Left({})
+
+
+# --- in how many objects it is
+
+
+def network(name: str, megabytes: float, note: str = "") -> Object:
+    return {"kind": "Network", "name": name, "state": {"a": "x" * int(megabytes * LONGEST), "note": note}}
+
+
+def state_of(*networks: Object) -> Object:
+    return {"gardener": [secret("ca", "ca")], "extensions": list(networks), "resources": []}
+
+
+def placed(parts: list[Object]) -> list[list[str]]:
+    return [[each["name"] for field in ("gardener", "extensions") for each in part[field]] for part in parts]
+
+
+def test_what_is_small_stays_in_one_object_as_it_is() -> None:
+    small = state_of(network("b", 0.1), network("a", 0.1))
+    assert divided(small, []) == [small]
+    assert divided({"gardener": [], "extensions": [], "resources": []}, [small]) == [state_of() | {"gardener": []}]
+
+
+def test_what_is_larger_is_divided_and_is_the_same_together() -> None:
+    large = state_of(*(network(f"n-{number}", 0.4) for number in range(5)))
+    parts = divided(large, [])
+    assert placed(parts) == [["ca", "n-0", "n-1"], ["n-2", "n-3"], ["n-4"]]
+    assert all(len(json.dumps(each)) < LONGEST + 100 for each in parts)
+    assert together(parts) == large
+    assert divided(large, parts) == parts
+
+
+def test_an_entry_stays_in_its_part_or_moves_to_a_later_one() -> None:
+    before = divided(state_of(network("a", 0.4), network("b", 0.4), network("c", 0.4)), [])
+    assert placed(before) == [["ca", "a", "b"], ["c"]]
+    grown = state_of(network("a", 0.7), network("b", 0.4), network("c", 0.4))
+    assert placed(divided(grown, before)) == [["ca", "a"], ["b", "c"]]
+    # What is new goes where there is room; what is gone leaves some.
+    fewer = state_of(network("c", 0.4), network("new", 0.4))
+    assert placed(divided(fewer, before)) == [["ca", "new"], ["c"]]
+    assert placed(divided(state_of(network("a", 0.4)), before)) == [["ca", "a"]]
+
+
+def test_wherever_saving_ends_nothing_that_was_saved_is_missing() -> None:
+    """New parts are made in their order, then the others are replaced from the last to the first."""
+    before = divided(state_of(*(network(name, 0.4, "old") for name in "abcd")), [])
+    wanted = divided(state_of(network("a", 0.9, "new"), *(network(name, 0.4, "new") for name in "bcdef")), before)
+    present = list(before)
+    for number in [*range(len(before), len(wanted)), *reversed(range(len(before)))]:
+        present[number : number + 1] = [wanted[number]]
+        found = {each["name"]: each["state"]["note"] for each in together(present)["extensions"]}
+        assert found.keys() >= set("abcd")
+        newest = {each["name"] for part in present for each in part["extensions"] if each["state"]["note"] == "new"}
+        assert {name for name, note in found.items() if note == "new"} == newest
+    assert present == wanted
+
+
+@pytest.mark.parametrize(
+    ("networks", "said"),
+    [
+        ([network("n", 1)], "the largest entry is Network n with 10486.. bytes"),
+        (
+            [network(f"n-{number}", 0.7) for number in range(MOST_PARTS + 1)],
+            r"by kind: Network \d{7} bytes \(9\), secret",
+        ),
+    ],
+    ids=["one entry", "all together"],
+)
+def test_what_does_not_fit_is_refused_with_its_sizes(networks: list[Object], said: str) -> None:
+    with pytest.raises(TooLarge, match=said):
+        divided(state_of(*networks), [])
+
+
+def test_names_of_parts_lead_to_their_shoot() -> None:
+    names = names_of_parts("s")
+    assert (names[:2], len(names)) == (["s", "s--1"], MOST_PARTS)
+    assert {shoot_of_part(each) for each in names} == {"s"}
+    assert [shoot_of_part(each) for each in ("s-1", "s--0", "s--01", f"s--{MOST_PARTS}", "s--1--1")] == [
+        *("s-1", "s--0", "s--01", f"s--{MOST_PARTS}", "s--1--1")
+    ]

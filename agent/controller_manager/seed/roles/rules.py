@@ -14,6 +14,7 @@ from gardener.garden.seed_graph import (
     Reference,
 )
 from gardener.garden.seeds import bootstrap_account, bootstrap_binding, bootstrap_token_id, namespace_of
+from gardener.garden.shoot_states import names_of_parts
 from gardener.keys import SEED_USER_PREFIX
 from kube import resources as kubernetes
 from kube.objects import Key, Object
@@ -58,7 +59,7 @@ def of_shoot(shoot: Node, credentials: Iterable[Reference], *, project: str) -> 
     for resource, suffixes in NAMES_OF_SHOOT.items():
         found.add(namespace, resource, _OWN, *(f"{shoot.key.name}.{suffix}" for suffix in suffixes))
         found.add(namespace, resource, _CREATE)
-    found.add(namespace, garden.SHOOT_STATES, _OWN, shoot.key.name)
+    found.add(namespace, garden.SHOOT_STATES, _OWN, *names_of_parts(shoot.key.name))
     found.add(namespace, garden.SHOOT_STATES, _CREATE)
     found.use(shoot.uses)
     found.use(credentials)

@@ -26,9 +26,9 @@ def entries(secrets: Iterable[Object]) -> list[Object]:
     return sorted(found, key=lambda entry: str(entry["name"]))
 
 
-def secrets(shoot_state: Mapping[str, Any], namespace: str) -> list[Object]:
-    """The Secrets to be restored, with the names and labels that they had."""
-    found = mappings(mapping(shoot_state.get("spec")).get("gardener"))
+def secrets(state: Mapping[str, Any], namespace: str) -> list[Object]:
+    """The Secrets to be restored, with the names and labels that they had. Args: state: `spec` of a ShootState."""
+    found = mappings(state.get("gardener"))
     return [_secret(entry, namespace) for entry in found if entry.get("type") == SECRET and entry.get("name")]
 
 

@@ -14,6 +14,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.care.inside import Inspection
 from agent.gardenlet.shoot.care.reconcile import Reconciler
 from agent.gardenlet.shoot.care.stores import Stores
+from agent.gardenlet.shoot.responsibility import is_on
 from agent.gardenlet.views import shoots_view
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import is_current, last_operation, responsible_seed
@@ -40,7 +41,7 @@ def declare(context: Context) -> ControlLoop:
             seed_name=context.seed_name,
             seed=context.seed.client,
             shoots=shoots,
-            statuses=context.statuses.of(garden, shoots),
+            statuses=context.statuses.of(garden, shoots, still=is_on(context.seed_name)),
             stores=Stores(loop, context, shoot_of=names.get),
             clusters=context.shoot_clusters,
             inspection=Inspection(

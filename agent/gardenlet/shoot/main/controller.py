@@ -25,6 +25,7 @@ from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
+from agent.gardenlet.shoot.responsibility import is_on
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
 from gardener.api.druid import ETCDS
@@ -82,7 +83,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
         shoots=shoots,
         seeds=seeds,
         registrations=registrations,
-        statuses=context.statuses.of(garden, shoots),
+        statuses=context.statuses.of(garden, shoots, still=is_on(context.seed_name)),
         objects=objects,
         waiting=NotedWaiting(client=seed.client, caches=seed.caches, discovery=seed.discovery, together=_TOGETHER),
         garden_waiting=NotedWaiting(client=garden.client, caches=garden.caches, discovery=garden.discovery),

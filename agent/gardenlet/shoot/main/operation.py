@@ -94,7 +94,7 @@ class ShootOperation:
     namespace_lives: whether it exists, and does not go.
     cleans_up: whether it is deleted, or moves away, and there is a cluster whose content has to go first.
     copies_backups: whether they are in the bucket of another Seed.
-    state: what it has brought along from another Seed, a ShootState; None: nothing.
+    state: what it has brought along from another Seed, the `spec` of a ShootState.
     """
 
     config: GardenletConfiguration
@@ -113,7 +113,7 @@ class ShootOperation:
     namespace_lives: bool
     cleans_up: bool
     copies_backups: bool
-    state: Object | None
+    state: Object
     seed: Cluster
     garden: Cluster
     objects: ComponentObjects
@@ -262,7 +262,7 @@ class ShootOperation:
         Args: live: as it has just been read; None: it is read. Raises: ReconcileError, ExtensionError, KubeError.
         """
         if self.is_restored and kind.resource in ALL_EXTENSIONS:
-            asked = await self.extensions.restore(kind, manifest, left_for(self.state or {}, manifest), live=live)
+            asked = await self.extensions.restore(kind, manifest, left_for(self.state, manifest), live=live)
         else:
             is_absent = live is None and self._can_be_new(kind.resource, f"asked {key(manifest).name}")
             asked = await self.extensions.deploy(

@@ -40,11 +40,13 @@ from agent.gardenlet.shoot.main.tasks import backup
 from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot.main.tasks.rotation import settle
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
+from agent.gardenlet.shoot.responsibility import while_on
 from agent.gardenlet.shoot_clusters import ShootClusters
+from agent.gardenlet.shoot_states.saving import saved
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from gardener import keys, operations
-from gardener.api.garden import SHOOT_STATES, SHOOTS
+from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import last_errors, last_operation, responsible_seed
 from kube.errors import KubeError, refusal_of
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, metadata, text, uid
@@ -246,7 +248,7 @@ class Reconciler:
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
         try:
-            await run()
+            await while_on(self.seed_name, self.shoots, shoot, run)
         except Exception as error:
             if is_conflict(error):
                 raise
@@ -308,9 +310,7 @@ class Reconciler:
             cleans_up=lives and kind in _LEAVES and await seed_objects.has_api_server(self.seed.client, namespace),
             copies_backups=is_restored
             and await backup.copies(self.garden.client, self.seed.client, shoot, bucket=uid(own)),
-            state=await self.garden.client.find(SHOOT_STATES, key(shoot).name, namespace=key(shoot).namespace)
-            if is_restored
-            else None,
+            state=(await saved(self.garden.client, key(shoot))).whole if is_restored else {},
             keys=made,
             statuses=self.statuses,
             shoots=self.shoot_clusters,

@@ -12,13 +12,14 @@ from datetime import datetime
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.state import rules
-from agent.gardenlet.shoot_states.rules.contents import TooLarge
-from agent.gardenlet.shoot_states.saving import living, save
+from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided
+from agent.gardenlet.shoot_states.saving import demand_all_keys, living, save, saved
 from agent.gardenlet.views import shoots_view
-from gardener.api.garden import MANAGED_SEEDS, SHOOT_STATES, SHOOTS
+from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import responsible_seed
 from gardener.network_policies import GARDEN_NAMESPACE
-from kube.objects import Key, Object
+from kube.objects import Key, Object, text
+from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
@@ -67,12 +68,21 @@ class Reconciler:
             return RequeueAfter(_NOT_YET_SECONDS)
         if await self.garden.find(MANAGED_SEEDS, self.seed_name, namespace=GARDEN_NAMESPACE) is not None:
             return RequeueAfter(self.period)
-        live = await self.garden.find(SHOOT_STATES, name.name, namespace=name.namespace)
-        if wait := rules.due_in(live, self.period, now=self.clock()):
+        before = await saved(self.garden, name)
+        if wait := rules.due_in(before.time, self.period, now=self.clock()):
             return RequeueAfter(wait)
+        found = await living(self.seed, shoot)
+        demand_all_keys(name, before, found, namespace=text(at(shoot, "status", "technicalID")))
+        if not await self._is_still_here(name):
+            return RequeueAfter(_NOT_YET_SECONDS)
         try:
-            wanted = await living(self.seed, shoot)
+            wanted = divided(found, before.specs)
         except TooLarge as error:
             raise ReconcileError(str(error)) from error
-        await save(self.garden, shoot, wanted, live, now=self.clock())
+        await save(self.garden, name, wanted, before, now=self.clock())
         return RequeueAfter(max(self.period - _EARLIER + random.uniform(0, _SPREAD), 1.0))  # noqa: S311 - only spreads
+
+    async def _is_still_here(self, name: Key) -> bool:
+        """As the API server has it: a cache that is behind would have what the Shoot took along overwritten."""
+        shoot = await self.garden.find(SHOOTS, name.name, namespace=name.namespace)
+        return shoot is not None and responsible_seed(shoot) == self.seed_name and rules.is_savable(shoot)

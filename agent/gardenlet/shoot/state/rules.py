@@ -3,10 +3,9 @@
 from datetime import datetime, timedelta
 
 from gardener.garden.shoots import last_operation, operation_of
-from gardener.keys import TIMESTAMP
 from gardener.operations import CREATE, MIGRATE, RESTORE
 from kube.clock import time_or_none
-from kube.objects import Object, annotations, is_deleting
+from kube.objects import Object, is_deleting
 
 
 def is_savable(shoot: Object) -> bool:
@@ -16,9 +15,9 @@ def is_savable(shoot: Object) -> bool:
     return is_created and not is_deleting(shoot) and operation_of(shoot) not in {MIGRATE, RESTORE}
 
 
-def due_in(state: Object | None, period: float, *, now: datetime) -> float:
-    """Seconds until it is to be saved again; 0: now. Args: state: a ShootState."""
-    saved = time_or_none(annotations(state or {}).get(TIMESTAMP))
+def due_in(time: str, period: float, *, now: datetime) -> float:
+    """Seconds until it is to be saved again; 0: now. Args: time: when it was saved last."""
+    saved = time_or_none(time)
     if saved is None or saved > now:
         return 0.0
     return max((saved + timedelta(seconds=period) - now).total_seconds(), 0.0)

@@ -11,17 +11,10 @@ from dataclasses import dataclass
 
 from agent.gardenlet.secrets_manager.rules import persisted
 from agent.gardenlet.secrets_manager.rules.labels import NAME
+from agent.gardenlet.shoot_states.rules.parts import entries, of_entries
 from kube.objects import Object, key, labels, mapping, mappings, metadata, spec, string_map, text
-from kube.paths import mappings_at
 
-LONGEST = 1 << 20
-"""Bytes of a whole state, as JSON: a database takes objects of little more."""
-_MOST_NAMED = 5
 _TIMES = ("creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid")
-
-
-class TooLarge(Exception):
-    """The state is not saved; the text has the sizes of its parts."""
 
 
 def state(
@@ -34,8 +27,6 @@ def state(
         extensions: extension objects, of all kinds.
         data: objects that these refer to, by kind and name as `<kind>/<name>`.
         machines: by deployment; None: the Shoot has no workers.
-
-    Raises: TooLarge.
     """
     gardener = persisted.entries(secrets)
     if machines is not None:
@@ -45,32 +36,7 @@ def state(
         if (entry := _extension(each)) is not None:
             found["extensions"].append(entry)
     found["resources"] = [data[name] for name in sorted(data)]
-    return bounded(found)
-
-
-def bounded(state: Object) -> Object:
-    """The state itself. Raises TooLarge."""
-    parts = sorted(_parts(state), key=lambda part: -part[1])
-    if (whole := sum(size for _, size in parts)) <= LONGEST:
-        return state
-    largest = ", ".join(f"{name} {size} bytes" for name, size in parts[:_MOST_NAMED])
-    raise TooLarge(
-        f"the state of the Shoot is not saved: it has {whole} bytes, and may have {LONGEST}; the largest parts of it:"
-        f" {largest}; have the extensions of these keep less in their status"
-    )
-
-
-def _parts(state: Object) -> Iterator[tuple[str, int]]:
-    """What it consists of, and how large that is."""
-    for each in mappings(state.get("gardener")):
-        yield f"{text(each.get('type'))} {text(each.get('name'))}", _size(each)
-    for field in ("extensions", "resources"):
-        for each in mappings(state.get(field)):
-            yield f"{text(each.get('kind'))} {text(each.get('name'))}", _size(each)
-
-
-def _size(value: object) -> int:
-    return len(json.dumps(value, ensure_ascii=False).encode())
+    return found
 
 
 def references(extension: Object) -> list[tuple[str, Object]]:
@@ -125,21 +91,12 @@ def _bare(obj: Object) -> Object:
 
 
 def merged(saved: Object, living: Object) -> Object:
-    """A `spec` with all that was saved, and in its place what lives now. Raises TooLarge."""
-    found: Object = {}
-    for field in ("gardener", "extensions", "resources"):
-        entries = {_identity(each): each for each in mappings(saved.get(field))}
-        for each in mappings(living.get(field)):
-            if field == "extensions" or each.get("data") is not None:
-                entries[_identity(each)] = each
-            else:
-                entries.setdefault(_identity(each), each)
-        found[field] = [entries[identity] for identity in sorted(entries)]
-    return bounded(found)
-
-
-def _identity(entry: Object) -> tuple[str, ...]:
-    return tuple(text(entry.get(name)) for name in ("type", "kind", "name", "purpose"))
+    """A `spec` with all that was saved, and in its place what lives now."""
+    found = dict(entries(saved))
+    for identity, each in entries(living):
+        if identity[0] == "extensions" or each.get("data") is not None or identity not in found:
+            found[identity] = each
+    return of_entries(sorted(found.items(), key=lambda each: each[0]))
 
 
 def lost_secrets(saved: Object, living: Object) -> list[str]:
@@ -172,9 +129,9 @@ NOTHING = Left({})
 
 
 def left_for(state: Object, manifest: Object) -> Left:
-    """Args: state: a ShootState. manifest: an extension object."""
+    """Args: state: the `spec` of a ShootState. manifest: an extension object."""
     name, purpose = key(manifest).name, text(spec(manifest).get("purpose"))
-    for each in mappings_at(state, "spec", "extensions"):
+    for each in mappings(state.get("extensions")):
         if (each.get("kind"), text(each.get("name")), text(each.get("purpose"))) == (manifest["kind"], name, purpose):
             status = {field: each[field] for field in ("state", "resources") if each.get(field)}
             return Left(status, tuple(_referred(state, status)))
@@ -183,6 +140,6 @@ def left_for(state: Object, manifest: Object) -> Left:
 
 def _referred(state: Object, status: Object) -> Iterator[Object]:
     wanted = {(text(each.get("kind")), text(each.get("name"))) for _, each in references({"status": status})}
-    for each in mappings_at(state, "spec", "resources"):
+    for each in mappings(state.get("resources")):
         if (text(each.get("kind")), text(each.get("name"))) in wanted:
             yield mapping(each.get("data"))

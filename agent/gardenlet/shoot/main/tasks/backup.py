@@ -43,7 +43,18 @@ async def _source(garden: Client, shoot: Object) -> Object | None:
 async def entry(operation: ShootOperation) -> None:
     """Raises KubeError."""
     wanted = shoot_backup_entry.entry(operation.shoot, bucket=uid(operation.seed_object), seed=_own_seed(operation))
+    if operation.is_restored:
+        await _take_from_lost_seed(operation, key(wanted))
     await _have(operation, wanted, restores=operation.is_restored)
+
+
+async def _take_from_lost_seed(operation: ShootOperation, name: Key) -> None:
+    """A Seed lets the entry go before it lets the Shoot go; one that has not, had the Shoot taken from it."""
+    client = operation.garden.client
+    live = await client.find(BACKUP_ENTRIES, name.name, namespace=name.namespace)
+    if live is not None and text(at(live, "status", "seedName")) not in {"", _own_seed(operation)}:
+        body = {"metadata": {"uid": uid(live)}, "status": {"seedName": None}}
+        await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace, subresource="status")
 
 
 def _own_seed(operation: ShootOperation) -> str:

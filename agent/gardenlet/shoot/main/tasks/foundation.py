@@ -20,6 +20,7 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from gardener.garden.shoots import has_ssh, references
@@ -102,6 +103,8 @@ async def secrets(operation: ShootOperation) -> None:
     """
     if operation.is_restored:
         await _take_over_keys(operation)
+    elif operation.kind == operations.RECONCILE:
+        await _demand_keys(operation)
     has_static_kubeconfig = rules.has_static_kubeconfig(operation.shoot)
     rotation = rotations(operation.shoot, has_static_kubeconfig=has_static_kubeconfig)
     by_current = await servers_by_current(operation)
@@ -160,12 +163,25 @@ async def servers_by_current(operation: ShootOperation) -> list[str]:
 
 async def _take_over_keys(operation: ShootOperation) -> None:
     """New ones would be no use: what is stored is encrypted with the old ones, and users trust them."""
-    await operation.keys.take_over(persisted.secrets(operation.state or {}, operation.technical_id))
+    await operation.keys.take_over(persisted.secrets(operation.state, operation.technical_id))
     if operation.keys.has(tables.CA.name) or not await had_keys(operation.garden.client, operation.name):
         return
     raise ReconcileError(
         f"the Shoot has moved here without its keys: ShootState {operation.name} is not there, or has none; bring it"
         " back from a backup of the garden"
+    )
+
+
+async def _demand_keys(operation: ShootOperation) -> None:
+    """A cluster made anew in place of a lost one has none: new ones would be of no use, and hide that.
+
+    Raises: ReconcileError, KubeError.
+    """
+    if operation.keys.has(tables.CA.name) or not await had_keys(operation.garden.client, operation.name):
+        return
+    raise ReconcileError(
+        f"namespace {operation.technical_id} has no keys, and the Shoot had some: if the seed was lost and is a new one"
+        " now, have the Shoot restored: set its status.lastOperation to type Migrate and state Aborted"
     )
 
 

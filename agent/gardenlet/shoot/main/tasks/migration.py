@@ -15,11 +15,12 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import destination
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
-from agent.gardenlet.shoot_states.rules.contents import TooLarge, lost_secrets, merged
-from agent.gardenlet.shoot_states.saving import living, save
+from agent.gardenlet.shoot_states.rules.contents import merged
+from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided
+from agent.gardenlet.shoot_states.saving import Saved, demand_all_keys, living, save, saved
 from gardener import keys, operations
 from gardener.api.druid import ETCDS
-from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
+from gardener.api.garden import BACKUP_ENTRIES, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.extension_contract import last_error, last_operation, timestamp
 from kube.errors import Forbidden, KindNotServed, NotFound
@@ -91,43 +92,37 @@ async def problem_of_state(seed: Client, garden: Client, shoot: Object) -> str:
     return ""
 
 
-async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Object | None, Object | None]:
-    """The ShootState as it is, and the `spec` that it is to have; None: there is nothing to add.
+async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
+    """What is saved, and the `spec`s that its parts are to have.
 
     Raises: TooLarge, ReconcileError, KubeError.
     """
     name, namespace = key(shoot), text(at(shoot, "status", "technicalID"))
-    state = await garden.find(SHOOT_STATES, name.name, namespace=name.namespace)
+    before = await saved(garden, name)
     place = await seed.find(NAMESPACES, namespace)
     if place is None or is_deleting(place):
-        if state is None and await had_keys(garden, name):
+        if not before.parts and await had_keys(garden, name):
             raise ReconcileError(
                 f"namespace {namespace} is gone or goes, and ShootState {name} is not there, so the keys of the Shoot"
                 " are lost: bring it back from a backup of the garden"
             )
-        return state, None
+        return before, before.specs
     found = await living(seed, shoot)
-    if lost := lost_secrets(spec(state or {}), found):
-        raise ReconcileError(
-            f"ShootState {name} has keys that namespace {namespace} has not any more: {', '.join(lost)}; nothing is"
-            " saved, so that these stay: create their Secrets anew from it"
-        )
-    return state, merged(spec(state or {}), found)
+    demand_all_keys(name, before, found, namespace=namespace)
+    return before, divided(merged(before.whole, found), before.specs)
 
 
 async def persist(operation: ShootOperation) -> None:
     """Returns once it was read back. Raises ReconcileError, KubeError."""
-    seed, garden, name = operation.seed.client, operation.garden.client, operation.name
+    garden, name = operation.garden.client, operation.name
     try:
-        state, wanted = await _to_save(seed, garden, operation.shoot)
+        before, wanted = await _to_save(operation.seed.client, garden, operation.shoot)
     except TooLarge as error:
         raise ReconcileError(str(error)) from error
-    if wanted is None:
-        return
-    if state is None or spec(state) != wanted:
-        await save(garden, operation.shoot, wanted, state, now=operation.garden.clock())
-        state = await garden.get(SHOOT_STATES, name.name, namespace=name.namespace)
-    if spec(state) != wanted:
+    if before.specs != wanted:
+        await save(garden, name, wanted, before, now=operation.garden.clock())
+        before = await saved(garden, name)
+    if before.specs != wanted:
         raise ReconcileError(f"ShootState {name} is not what was saved: somebody else writes it")
 
 

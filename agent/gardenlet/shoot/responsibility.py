@@ -1,0 +1,41 @@
+"""One Seed acts and reports for a Shoot: what its gardenlet does ends as soon as that is another one.
+
+Nothing begins without a write of the status, which the API server refuses if the Shoot has changed since it was read.
+What has begun ends with the event that says so.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from gardener.garden.shoots import responsible_seed
+from kube.objects import Object, key
+from kube.runtime.cache import Change, Store
+from kube.runtime.status import Overtaken
+
+
+def is_on(seed: str) -> Callable[[Object], bool]:
+    """Whether the Seed is the responsible one of a Shoot."""
+    return lambda shoot: responsible_seed(shoot) == seed
+
+
+async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:
+    """Raises Overtaken: another Seed is responsible now, and `run` was cancelled; whatever `run` raises."""
+    left, is_here = asyncio.Event(), is_on(seed)
+
+    def note(change: Change[Object]) -> None:
+        if change.key == key(shoot) and change.new is not None and not is_here(change.new):
+            left.set()
+
+    unsubscribe = shoots.subscribe(note)
+    running, leaving = asyncio.ensure_future(run()), asyncio.ensure_future(left.wait())
+    try:
+        await asyncio.wait([running, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            raise Overtaken(shoot)
+        running.result()
+    finally:
+        unsubscribe()
+        leaving.cancel()
+        if not running.done():
+            running.cancel()
+            await asyncio.wait([running])

@@ -1,0 +1,67 @@
+"""What is done for a Shoot ends when another Seed is responsible."""
+
+import asyncio
+
+import pytest
+
+from agent.gardenlet.shoot.responsibility import while_on
+from gardener.api.garden import SHOOTS
+from kube.errors import NotFound
+from kube.objects import Object
+from kube.runtime.cache import Store, View, without_managed_fields
+from kube.runtime.status import Overtaken
+
+VIEW = View(SHOOTS, without_managed_fields)
+
+
+def shoot(seed: str, *, version: int, wanted: str = "") -> Object:
+    meta = {"namespace": "n", "name": "s", "uid": "u", "resourceVersion": str(version)}
+    return {"metadata": meta, "spec": {"seedName": wanted or seed}, "status": {"seedName": seed}}
+
+
+def store_of(obj: Object) -> Store[Object]:
+    store = Store(VIEW)
+    store.source("")
+    store.observe(obj)
+    return store
+
+
+async def test_it_ends_when_another_seed_is_responsible_and_not_before() -> None:
+    here = shoot("a", version=1)
+    store, has_ended, begun = store_of(here), asyncio.Event(), asyncio.Event()
+
+    async def run() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            has_ended.set()
+
+    running = asyncio.create_task(while_on("a", store, here, run))
+    await begun.wait()
+    store.observe(shoot("a", version=2, wanted="b"))  # it is only to move
+    await asyncio.sleep(0)
+    assert not running.done()
+    store.observe(shoot("b", version=3))
+    with pytest.raises(Overtaken):
+        await running
+    assert has_ended.is_set()
+
+
+async def test_else_it_ends_as_it_ends() -> None:
+    here = shoot("a", version=1)
+    store, done = store_of(here), list[str]()
+
+    async def run() -> None:
+        done.append("done")
+
+    async def fail() -> None:
+        raise NotFound(404, message="gone")
+
+    await while_on("a", store, here, run)
+    with pytest.raises(NotFound):
+        await while_on("a", store, here, fail)
+    store.observe(shoot("b", version=2))
+    with pytest.raises(Overtaken):
+        await while_on("a", store, here, asyncio.Event().wait)  # type: ignore[arg-type]
+    assert done == ["done"]
