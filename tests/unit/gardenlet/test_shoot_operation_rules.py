@@ -14,12 +14,13 @@ from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from config.gardenlet.controllers import Shoot as Settings
 from config.gardenlet.schema import GardenletConfiguration, Images, LocalProfile
+from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import operation_of
 from kit.clock import FakeClock
 from kit.garden_objects import garden_object
 from kube.clock import format_time
-from kube.objects import Key, Object
+from kube.objects import Key, Object, key
 from kube.runtime.cache import Change
 from kube.runtime.controller import ReconcileError
 from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority, WorkQueue
@@ -336,6 +337,21 @@ async def test_pauses_after_failures_begin_anew_with_what_is_asked(changed: Obje
     queue.add_rate_limited(name)
     clock.advance(1.0)
     assert len(queue) == is_forgotten
+
+
+@pytest.mark.parametrize(
+    ("shoot", "is_added"),
+    [
+        (_shoot(annotations={keys.SHOOT_IGNORE: "true"}, status={"technicalID": "t"}), True),
+        (_shoot(status={"technicalID": "t"}), False),
+    ],
+)
+def test_extensions_see_an_ignored_shoot_once_it_has_a_namespace(shoot: Object, is_added: bool) -> None:
+    queue: Any = _Added()
+    handle = controller.spread(_timing(respect_sync_period_overwrite=True), lambda: NOW)
+    before = {**shoot, "status": {**shoot["status"], "technicalID": None}}
+    handle(queue, Change(key=key(shoot), old=before, new=shoot, initial=False))
+    assert queue == ({key(shoot): CHANGE} if is_added else {})
 
 
 # --- the status

@@ -23,7 +23,7 @@ from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
 from agent.gardenlet.shoot.main.preview import ShootPreviews
 from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
-from agent.gardenlet.shoot.main.rules.timing import Timing
+from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
 from agent.gardenlet.shoot.responsibility import is_on
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
@@ -114,6 +114,7 @@ def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object
     """What is found at the start comes at its time, what is asked for comes at once, however often it has failed."""
     asks: Predicate[Object] = changed("metadata.uid", "metadata.generation", "metadata.deletionTimestamp")
     moved: Predicate[Object] = changed(responsible_seed)
+    has_namespace: Predicate[Object] = changed("status.technicalID")
 
     def handle(queue: Queue, change: Change[Object]) -> None:
         if change.new is None:
@@ -127,6 +128,8 @@ def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object
         elif moved(change):
             # The Seed that it comes from is about to ask for it, unless that has ended before.
             queue.add_after(change.key, _ASKED_SECONDS, CHANGE)
+        elif has_namespace(change) and timing.due(change.new, clock()) is Due.CLUSTER_ONLY:
+            queue.add(change.key, CHANGE)  # extensions have not seen it yet
 
     return handle
 

@@ -1,6 +1,6 @@
 """The controller `shoot-state`: saves the state of each Shoot in the garden, every few hours.
 
-Shoots    of the own Seed that come, or are given to it; then a timer
+Shoots    of the own Seed that come, or are given to it, or have arrived; then a timer
 
 Of a Seed that is itself a Shoot nothing is saved: it is not lost alone. The state holds keys, so it is never logged.
 """
@@ -35,7 +35,7 @@ _EARLIER, _SPREAD = 900.0, 1800.0
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.shoot_state, context.garden
     loop = ControlLoop(NAME, kind=SHOOTS, workers=settings.concurrent_syncs)
-    is_given = any_of(listed, changed("metadata.uid", "spec.seedName"))
+    is_given = any_of(listed, changed("metadata.uid", "spec.seedName", responsible_seed))
     shoots = loop.watch(garden.caches, shoots_view(context.seed_name), enqueue(when=is_given))
     return loop.reconciled_by(
         Reconciler(
