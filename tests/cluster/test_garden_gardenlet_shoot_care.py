@@ -15,20 +15,26 @@ import pytest
 from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.care.rules.remediation import MOST_REVERSALS
 from agent.gardenlet.shoot.state import controller as saver
+from agent.gardenlet.shoot_clusters import ShootClusters
+from config.blocks import ClientConnection
 from config.gardenlet.controllers import Controllers, ShootCare
-from devcluster.faults import Rule, Silence
+from devcluster.faults import Rule, Silence, internal_error
 from devcluster.proxy import FaultProxy
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS, NETWORKS
 from gardener.api.garden import SHOOT_STATES, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
+from kit.gardenlet_controllers import Declare
 from kit.gardenlet_mirrors import MirrorPlace
+from kit.kubelet import kubelet
 from kit.proxied import proxy_to
+from kit.world import WRITES, connected
 from kube.clock import format_time, utc_now
 from kube.objects import Object, annotations, condition, mappings, metadata
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from localprocesses.pki import Authority
+from process.clusters import Clusters
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -41,8 +47,10 @@ RARELY = 3600.0
 
 
 class CarePlace(MirrorPlace):
-    def __init__(self, garden: Garden) -> None:
-        super().__init__(garden)
+    def __init__(self, garden: Garden, *, shared: "CarePlace | None" = None) -> None:
+        super().__init__(garden, shared=shared)
+        if shared is not None:
+            return
         self.operation: Object = {"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "done"}
         self.operation["lastUpdateTime"] = format_time(utc_now())
         shoot = self.place.shoot("s", seedName=self.name)
@@ -88,6 +96,11 @@ class CarePlace(MirrorPlace):
         else:
             self.garden.patch(SECRETS, "gardener", {"data": data}, namespace=self.technical_id)
 
+    def again(self) -> None:
+        """An operation that has just succeeded leads to a check."""
+        operation = self.operation | {"progress": 99}
+        self.place.patch(SHOOTS, "s", {"status": {"lastOperation": operation}}, status=True)
+
     def shoot(self) -> Object:
         return self.garden.get(SHOOTS, "s", namespace=self.place.namespace)
 
@@ -106,9 +119,12 @@ class CarePlace(MirrorPlace):
         await self.until("SystemComponentsHealthy", "True", "SystemComponentsRunning")
 
     @asynccontextmanager
-    async def checked(self, *, every: float, **settings: Any) -> AsyncIterator[None]:
+    async def checked(
+        self, *others: Declare, every: float, seed: Path | None = None, **settings: Any
+    ) -> AsyncIterator[None]:
+        """Args: others: controllers that run, too. seed: see `gardenlet`."""
         controllers = Controllers(shoot_care=ShootCare(sync_period=every, **settings))
-        async with self.gardenlet(care.declare, controllers=controllers):
+        async with self.gardenlet(care.declare, *others, controllers=controllers, seed=seed):
             yield
 
 
@@ -121,14 +137,15 @@ def place(garden: Garden) -> Iterator[CarePlace]:
     place = CarePlace(garden)
     yield place
     place.remove()
+    # Before each Seed that it may be on.
+    place.place.remove_one(SHOOTS, "s")
     place.place.remove()
 
 
 async def test_what_changes_in_the_seed_is_reported_at_once(place: CarePlace) -> None:
     place.kubeconfig(place.garden.cluster.kubeconfig)
-    # An operation that has just succeeded leads to a check.
     async with place.checked(every=RARELY):
-        place.place.patch(SHOOTS, "s", {"status": {"lastOperation": place.operation | {"progress": 99}}}, status=True)
+        place.again()
         await place.healthy()
         place.needs_pods("kube-controller-manager", needs=True)
         wrong = await place.until("ControlPlaneHealthy", "False", "DeploymentUnhealthy")
@@ -201,7 +218,18 @@ async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_ag
     def seconds() -> int:
         return int(place.garden.get(VALIDATING_WEBHOOKS, place.name)["webhooks"][0]["timeoutSeconds"])
 
+    def events(reason: str) -> list[str]:
+        listed = place.garden.cluster.api.get(EVENTS.path(namespace=place.place.namespace))["items"]
+        return [each["message"] for each in listed if each["reason"] == reason]
+
     place.kubeconfig(place.garden.cluster.kubeconfig)
+    async with place.checked(every=RARELY, webhook_remediator_enabled=True):
+        place.again()
+        announced = await soon(lambda: events("WebhookRemediationAnnounced"), "an Event")
+        assert announced[0].endswith(
+            'about to be corrected: timeoutSeconds of webhook "slow.example.com" was set to 15'
+        )
+        assert seconds() == 30
     async with place.checked(every=_PERIOD, webhook_remediator_enabled=True):
         for _ in range(MOST_REVERSALS):
             await soon(lambda: seconds() == 15, "the webhook to be corrected")
@@ -209,12 +237,7 @@ async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_ag
         said = await place.until("HibernationPossible", "False", "ProblematicWebhooks")
         assert f"has set back {MOST_REVERSALS} times: timeoutSeconds" in said["message"]
         assert seconds() == 30
-
-        def is_reported() -> bool:
-            listed = place.garden.cluster.api.get(EVENTS.path(namespace=place.place.namespace))["items"]
-            return any(each["reason"] == "WebhookRemediationReverted" for each in listed)
-
-        await soon(is_reported, "an Event")
+        await soon(lambda: events("WebhookRemediationReverted"), "an Event")
 
 
 async def test_who_trusts_an_old_authority_alone_is_named_until_the_rotation_is_completed(place: CarePlace) -> None:
@@ -283,9 +306,105 @@ async def test_pods_of_no_use_go(place: CarePlace) -> None:
     for name, reason in (("evicted", "Evicted"), ("failed", "Error")):
         place.create(PODS, name, namespace=place.technical_id, spec=pod)
         place.says(PODS, name, phase="Failed", reason=reason)
-    async with place.checked(every=0.5):
-        await soon(lambda: place.find(PODS, "evicted", namespace=place.technical_id) is None, "a pod to go")
+    async with proxy_to(place.garden.cluster) as proxy:
+        # That they are not listed in the Shoot keeps nothing else from being checked there.
+        proxy.rules.add(Rule(fault=internal_error(), path="/pods"))
+        place.kubeconfig(place.garden.cluster.kubeconfig_through(proxy.url))
+        async with place.checked(every=0.5):
+            await soon(lambda: place.find(PODS, "evicted", namespace=place.technical_id) is None, "a pod to go")
+            await place.until("HibernationPossible", "True", "NoProblematicWebhooks")
+            await soon(lambda: proxy.rules.hits, "pods to be asked for")
+            await place.healthy()
     assert place.find(PODS, "failed", namespace=place.technical_id) is not None
+
+
+async def test_a_tunnel_is_tried(place: CarePlace) -> None:
+    """The pod that is its end runs on a Node whose kubelet the API server reaches, or not."""
+    shoot = place.garden.get(CLUSTERS, place.technical_id)["spec"]["shoot"]
+    workers = [{"name": "w", "minimum": 0, "maximum": 0}]
+    rolled_out = {**shoot, "spec": {**shoot["spec"], "provider": {"type": place.place.name, "workers": workers}}}
+    place.garden.patch(CLUSTERS, place.technical_id, {"spec": {"shoot": rolled_out}})
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    pod = {"automountServiceAccountToken": False, "containers": [{"name": "a", "image": "i"}]}
+    async with place.checked(every=_PERIOD):
+        await place.until("SystemComponentsHealthy", "False", "NoTunnelDeployed")
+        with kubelet(place.garden.cluster, {"a": "connected"}) as node:
+            meta = {"labels": {"type": "tunnel"}}
+            place.create(PODS, place.name, namespace="kube-system", metadata=meta, spec={**pod, "nodeName": node})
+            said = await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
+            assert "none of its pods runs" in said["message"]
+            place.garden.patch(PODS, place.name, {"status": {"phase": "Running"}}, namespace="kube-system", status=True)
+            await place.until("SystemComponentsHealthy", "True", "SystemComponentsRunning")
+        await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
+
+
+async def test_connections_to_shoots_are_closed_when_nothing_uses_them(place: CarePlace) -> None:
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    clusters = Clusters(user_agent="test", component="gardenlet")
+    async with connected(place.garden.cluster, "test") as seed:
+        shoots = ShootClusters(seed, clusters, ClientConnection(), idle=0.1)
+        for _ in range(2):
+            async with shoots.use(place.technical_id) as cluster:
+                await cluster.client.request("GET", "/healthz")
+                assert list(clusters) == [place.technical_id]
+            await soon(lambda: not clusters, "the connection to be closed")
+
+
+# --- what is not seen
+
+
+async def test_a_start_changes_no_condition_before_all_is_listed(place: CarePlace) -> None:
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    async with place.checked(every=0.5):
+        await place.healthy()
+    before = place.shoot()["status"]
+    async with proxy_to(place.garden.cluster) as proxy:
+        silence = Rule(fault=Silence(), path=ETCDS.path(), watch=False)
+        proxy.rules.add(silence)
+        seed = place.garden.cluster.kubeconfig_through(proxy.url)
+        async with place.checked(every=_PERIOD, seed=seed):
+            place.again()
+            await soon(lambda: proxy.rules.hits > 1, "Etcds to be asked for again")
+            assert place.shoot()["status"]["conditions"] == before["conditions"]
+            proxy.rules.remove(silence)
+            place.needs_pods("kube-controller-manager", needs=True)
+            await place.until("ControlPlaneHealthy", "False", "DeploymentUnhealthy")
+
+
+async def test_what_extensions_see_of_a_shoot_is_missing(place: CarePlace) -> None:
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    async with place.checked(every=RARELY):
+        place.again()
+        await place.healthy()
+        cluster = place.garden.get(CLUSTERS, place.technical_id)
+        place.garden.delete(CLUSTERS, place.technical_id)
+        said = await place.until("APIServerAvailable", "Unknown", "ConditionCheckError")
+        assert "could not be initialized" in said["message"]
+        place.garden.create(CLUSTERS, place.technical_id, spec=cluster["spec"])
+        await place.healthy()
+
+
+async def test_while_it_is_to_move_only_the_seed_that_has_it_reports(place: CarePlace) -> None:
+    other = CarePlace(place.garden, shared=place)
+    place.kubeconfig(place.garden.cluster.kubeconfig)
+    place.place.patch(SHOOTS, "s", {"spec": {"seedName": other.name}})
+    audit = place.garden.cluster.audit()
+    mark = audit.mark()
+    async with other.checked(saver.declare, every=_PERIOD), place.checked(saver.declare, every=_PERIOD):
+        await place.healthy()
+        place.needs_pods("kube-controller-manager", needs=True)
+        await place.until("ControlPlaneHealthy", "False", "DeploymentUnhealthy")
+        assert other.calls(audit, mark, *WRITES) == []
+        assert place.find(SHOOT_STATES, "s", namespace=place.place.namespace) is None
+        # It has arrived, and is reconciled there.
+        since = audit.mark()
+        place.place.patch(SHOOTS, "s", {"status": {"seedName": other.name}}, status=True)
+        await soon(lambda: place.find(SHOOT_STATES, "s", namespace=place.place.namespace), "a saved state")
+        place.needs_pods("kube-controller-manager", needs=False)
+        await place.healthy()
+        # The name of the other one begins alike.
+        assert {each.user_agent for each in place.calls(audit, since, *WRITES)} == {other.agent}
+    audit.close()
 
 
 # --- the saved state

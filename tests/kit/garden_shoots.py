@@ -88,9 +88,10 @@ class ShootPlace:
         """All that was made here, whatever holds it, so that no test sees it that looks at the whole garden."""
         for resource, name in reversed(self._made):
             # Admission may not know yet that its last user has gone.
-            eventually(partial(self._remove, resource, name), f"{name} to go", passing=(Forbidden,))
+            eventually(partial(self.remove_one, resource, name), f"{name} to go", passing=(Forbidden,))
 
-    def _remove(self, resource: Resource, name: str) -> bool:
+    def remove_one(self, resource: Resource, name: str) -> bool:
+        """Whatever holds it."""
         with contextlib.suppress(NotFound):
             if finalizers(self.delete(resource, name)):
                 self.patch(resource, name, {"metadata": {"finalizers": None}})

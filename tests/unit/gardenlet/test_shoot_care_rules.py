@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.gardenlet.shoot.care.rules import status
 from agent.gardenlet.shoot.care.rules.conditions import conditions, scaled_while_asleep
 from agent.gardenlet.shoot.care.rules.constraints import constraints
-from agent.gardenlet.shoot.care.rules.nodes import kept_of, node_problem
+from agent.gardenlet.shoot.care.rules.nodes import Machines, NodeProblem, kept_of, node_problem
 from agent.gardenlet.shoot.care.rules.observed import (
     ApiServer,
     Heartbeat,
@@ -23,6 +25,7 @@ from agent.gardenlet.shoot.care.rules.observed import (
     of_etcd,
 )
 from config.gardenlet.controllers import ShootCare, StaleExtensionHealthChecks
+from gardener.conditions import SHOOT_CONDITIONS
 from kube.clock import format_time
 from kube.conditions import Condition
 from kube.objects import Key, Object
@@ -200,8 +203,7 @@ def test_what_a_silent_extension_says_does_not_count(heartbeats: Any, enabled: b
 def test_parts_for_workers(workers: list[Object], missing: str) -> None:
     rolled_out = {**WITH_WORKERS, "spec": {**WITH_WORKERS["spec"], "provider": {"workers": workers}}}
     assert found("ControlPlaneHealthy", rolled_out=rolled_out).message == f"Missing required deployments: {missing}"
-    assert found("SystemComponentsHealthy", rolled_out=rolled_out).reason == "NoTunnelDeployed"
-    assert found("EveryNodeReady", rolled_out=rolled_out).reason == "MissingNodes"
+    assert found("EveryNodeReady", rolled_out=rolled_out, inside=Inside(nodes=[])).reason == "MissingNodes"
 
 
 def test_parts_of_the_vertical_autoscaler_where_it_runs() -> None:
@@ -238,12 +240,70 @@ def test_nodes(nodes: Sequence[Object], reason: str | None) -> None:
     assert (problem and problem.reason) == reason
 
 
+SILENT, BROKEN = NodeProblem("NodeAgentUnhealthy", "m"), NodeProblem("TooManyExpiredNodeLeases", "m")
+
+
+@pytest.mark.parametrize(
+    ("inside", "wanted", "said"),
+    [
+        (None, 1, ("Unknown", "ConditionCheckError")),
+        (Inside(problem="forbidden"), 1, ("Unknown", "ConditionCheckError")),
+        (Inside(), 1, ("Unknown", "ConditionCheckError")),  # it was listed before there were workers
+        (Inside(nodes=[node()], leases_problem=BROKEN), 1, ("False", "TooManyExpiredNodeLeases")),
+        (Inside(nodes=[node()], leases_problem=BROKEN), 2, ("False", "NodesScalingUp")),
+        (Inside(nodes=[node()], nodes_problem=SILENT, leases_problem=BROKEN), 2, ("False", "NodeAgentUnhealthy")),
+        (Inside(nodes=[], nodes_problem=SILENT), 1, ("False", "MissingNodes")),
+        (Inside(nodes=[node()]), 1, ("True", "EveryNodeReady")),
+    ],
+)
+def test_of_several_problems_with_nodes_the_first_is_named(
+    inside: Inside | None, wanted: int, said: tuple[str, str]
+) -> None:
+    condition = found("EveryNodeReady", rolled_out=WITH_WORKERS, inside=inside, machines=Machines(wanted))
+    assert (condition.status, condition.reason) == said
+
+
+def test_a_tunnel_that_does_not_reach_nodes() -> None:
+    inside = Inside(nodes=[], tunnel_problem=NodeProblem("TunnelConnectionBroken", "m"))
+    assert found("SystemComponentsHealthy", rolled_out=WITH_WORKERS, inside=inside).reason == "TunnelConnectionBroken"
+    assert found("SystemComponentsHealthy", rolled_out=WITH_WORKERS).reason == "SystemComponentsRunning"
+
+
+@given(
+    parts=st.lists(st.sampled_from([*PARTS, part("kube-apiserver", replicas=0, is_deleting=True)]), unique=True),
+    probe=st.sampled_from([Probe(each, "m") for each in ApiServer]),
+    inside=st.sampled_from([None, Inside(), Inside(problem="x"), Inside(nodes=[]), Inside(nodes=[node()])]),
+    shoots=st.permutations([SHOOT, WITH_WORKERS]),
+    operation=st.sampled_from([{}, {"type": "Create", "state": "Processing"}, {"type": "Delete"}]),
+)
+def test_whatever_is_seen_each_condition_is_evaluated_once(
+    parts: Any, probe: Probe, inside: Inside | None, shoots: Sequence[Object], operation: Object
+) -> None:
+    """While a control plane wakes, sleeps or goes, what is seen of it in one check may not fit together."""
+    shoot, rolled_out = shoots[0], {**shoots[1], "status": {"lastOperation": operation}}
+    seen = observed(shoot=shoot, rolled_out=rolled_out, parts=parts, probe=probe, inside=inside)
+    types = [each.type for each in conditions(seen, ShootCare(), is_monitored=True)]
+    expected = {*SHOOT_CONDITIONS} - (set() if rolled_out["spec"]["provider"] else {"EveryNodeReady"})
+    assert sorted(types) == sorted(expected)
+    assert all(each.reason and each.message for each in constraints(seen))
+    if inside is None and probe.api_server is ApiServer.UNREACHABLE:
+        assert found_in(seen, "SystemComponentsHealthy") == "Unknown"
+
+
+def found_in(seen: Observed, of_type: str) -> str:
+    return next(each.status for each in conditions(seen, ShootCare(), is_monitored=True) if each.type == of_type)
+
+
 def test_what_runs_of_a_control_plane_that_sleeps() -> None:
     asleep = [replace(each, replicas=0) for each in PARTS]
     assert scaled_while_asleep(observed(parts=asleep)) is None
     wrong = scaled_while_asleep(observed(parts=[*asleep[1:], PARTS[0]]))
     assert wrong is not None
     assert wrong.message == 'Deployment "gardener-resource-manager" has 1 replicas though the Shoot is hibernated'
+    still_there = [replace(asleep[-1], running=1), *asleep[:-1]]
+    wrong = scaled_while_asleep(observed(parts=still_there))
+    assert wrong is not None
+    assert wrong.message == 'Etcd "etcd-events" has 1 replicas though the Shoot is hibernated'
     waking = {**SHOOT, "status": {"lastOperation": {"state": "Processing"}}}
     assert scaled_while_asleep(observed(shoot=waking)) is None
 
@@ -258,6 +318,7 @@ PROBLEM = WebhookFinding(kind="V", name="v", problem="webhook w", is_remediated=
     [
         ({"probe": Probe(ApiServer.NOT_RUNNING)}, ("False", "ConstraintNotChecked")),
         ({"probe": Probe(ApiServer.UNREACHABLE, "no token"), "inside": None}, ("Unknown", "ConditionCheckError")),
+        ({"probe": Probe(ApiServer.UNREACHABLE, "no token")}, ("Unknown", "ConditionCheckError")),
         ({"inside": Inside(problem="forbidden")}, ("Unknown", "ConditionCheckError")),
         ({"inside": Inside(webhooks=[PROBLEM])}, ("False", "ProblematicWebhooks")),
         ({"inside": Inside(webhooks=[replace(PROBLEM, is_remediated=True)])}, ("False", "ProblematicWebhooks")),

@@ -162,6 +162,12 @@ def test_who_sets_it_back_again_and_again_is_left_alone_for_a_day() -> None:
     assert may_correct(NOW + timedelta(hours=25))
 
 
+def test_what_else_is_to_be_corrected_is_announced_too() -> None:
+    reversals = Reversals(announced=["- a", "- b"])
+    assert reversals.are_announced(["- b"])
+    assert not reversals.are_announced(["- b", "- c"])
+
+
 def test_few_reversals_are_corrected_for_ever() -> None:
     reversals, found = Reversals(), configuration(webhook("nodes"))
     times = [NOW + timedelta(minutes=40 * n) for n in range(12)]

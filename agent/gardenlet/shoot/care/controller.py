@@ -14,6 +14,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.care.inside import Inspection
 from agent.gardenlet.shoot.care.reconcile import Reconciler
 from agent.gardenlet.shoot.care.stores import Stores
+from agent.gardenlet.shoot.care.webhooks import Webhooks
 from agent.gardenlet.shoot.responsibility import is_on
 from agent.gardenlet.views import shoots_view
 from gardener.api.garden import SHOOTS
@@ -47,8 +48,11 @@ def declare(context: Context) -> ControlLoop:
             inspection=Inspection(
                 clusters=context.shoot_clusters,
                 seed=context.seed.client,
-                remediates=settings.webhook_remediator_enabled,
-                recorder=context.garden_recorder,
+                webhooks=Webhooks(
+                    remediates=settings.webhook_remediator_enabled,
+                    recorder=context.garden_recorder,
+                    clock=context.clock,
+                ),
                 clock=context.clock,
                 has_tunnels=context.config.local_profile is None,
             ),

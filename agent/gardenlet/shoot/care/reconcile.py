@@ -4,8 +4,8 @@ What is seen is taken once, in the first part of the pass, and handed to pure ru
 then, and when an operation has just succeeded. A failure on this side leaves conditions as they are.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from agent.gardenlet.shoot.care.inside import Inspection, probe, remove
@@ -17,9 +17,10 @@ from agent.gardenlet.shoot.care.stores import Stores
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.controllers import ShootCare
 from gardener.garden.shoots import last_operation, responsible_seed
+from gardener.operations import PENDING, PROCESSING
 from kube.conditions import Condition
 from kube.errors import NotFound
-from kube.objects import Key, Object, key, text
+from kube.objects import Key, Object, is_deleting, key, text
 from kube.paths import at
 from kube.resources import DEPLOYMENTS, PODS
 from kube.runtime.cache import Store
@@ -39,6 +40,12 @@ class _Inspected:
     when: datetime
     operation: str
     """When the last operation before it ended."""
+    is_collected: bool = False
+    """Whether what was of no use then is removed."""
+
+    def counts(self, ended: str, *, within: timedelta, now: datetime) -> bool:
+        """Args: ended: when the last operation did; empty: it has not."""
+        return not self.inside.is_due and now - self.when < within and ended in {"", self.operation}
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -71,22 +78,25 @@ class Reconciler:
         namespace = text(at(shoot, "status", "technicalID"))
         if not namespace:
             return Done()  # nothing was made of it yet; it comes again when that is so
+        is_new = self.names.get(namespace) != name
         self.names[namespace] = name
-        if not self.stores.are_listed or (rolled_out := self.stores.rolled_out(namespace)) is None:
+        rolled_out = self.stores.rolled_out(namespace)
+        if not self.stores.are_listed or (rolled_out is None and is_new):
             return RequeueAfter(_SOON)
-        await self._check(namespace, shoot, rolled_out)
-        await self._collect(namespace)
+        if rolled_out is not None or not _is_coming_or_going(shoot):
+            await self._check(namespace, shoot, rolled_out)
+        await self._collect(namespace, shoot)
         return RequeueAfter(self.settings.sync_period)
 
     def _forget(self, name: Key) -> None:
         for namespace in [each for each, shoot in self.names.items() if shoot == name]:
             del self.names[namespace]
             self._inspected.pop(namespace, None)
-            self.inspection.forget(namespace)
+            self.inspection.webhooks.forget(namespace)
 
     # --- the check
 
-    async def _check(self, namespace: str, shoot: Object, rolled_out: Object) -> None:
+    async def _check(self, namespace: str, shoot: Object, rolled_out: Object | None) -> None:
         found, found_constraints = await self._found(namespace, shoot, rolled_out)
         thresholds = {each.type: each.duration for each in self.settings.condition_thresholds}
 
@@ -101,53 +111,44 @@ class Reconciler:
             return
 
     async def _found(
-        self, namespace: str, shoot: Object, rolled_out: Object
+        self, namespace: str, shoot: Object, rolled_out: Object | None
     ) -> tuple[list[Condition], list[Condition]]:
-        if not last_operation(rolled_out):
+        if rolled_out is None or not last_operation(rolled_out):
             return status.not_initialized(shoot)
+        observed = self._seen(namespace, shoot, rolled_out)
         if status.is_asleep(shoot):
             self._inspected.pop(namespace, None)
-            return self._asleep(namespace, shoot, rolled_out)
-        observed = await self._observe(namespace, shoot, rolled_out)
+            return _asleep(observed)
+        observed = await self._asked(namespace, observed)
         found = conditions.conditions(observed, self.settings, is_monitored=self.is_monitored)
         return found, constraints(observed)
 
-    def _asleep(self, namespace: str, shoot: Object, rolled_out: Object) -> tuple[list[Condition], list[Condition]]:
-        found, found_constraints = status.asleep(shoot)
-        if at(shoot, "status", "hibernated") is True:
-            observed = self._observed(namespace, shoot, rolled_out, Probe(ApiServer.NOT_RUNNING), None)
-            if (wrong := conditions.scaled_while_asleep(observed)) is not None:
-                found = [wrong if each.type == wrong.type else each for each in found]
-        return found, found_constraints
-
-    async def _observe(self, namespace: str, shoot: Object, rolled_out: Object) -> Observed:
-        parts = self.stores.parts_in(namespace)
-        if not _runs(parts):
+    async def _asked(self, namespace: str, observed: Observed) -> Observed:
+        """With what the Shoot's API server says."""
+        if not _runs(observed.parts):
             self._inspected.pop(namespace, None)
-            return self._observed(namespace, shoot, rolled_out, Probe(ApiServer.NOT_RUNNING), None)
-        found = await probe(self.clusters, namespace, key(shoot))
+            return observed
+        found = await probe(self.clusters, namespace, key(observed.shoot))
         if found.api_server is ApiServer.HEALTHY:
-            inside: Inside | None = await self._inside(namespace, shoot, rolled_out)
+            inside: Inside | None = await self._inside(namespace, observed.shoot, observed.rolled_out)
         else:  # what was there before is still there
             known = self._inspected.get(namespace)
             inside = None if known is None else known.inside
-        return self._observed(namespace, shoot, rolled_out, found, inside)
+        return replace(observed, probe=found, inside=inside, now=self.clock())
 
     async def _inside(self, namespace: str, shoot: Object, rolled_out: Object) -> Inside:
         now, known = self.clock(), self._inspected.get(namespace)
         operation = last_operation(shoot)
         ended = text(operation.get("lastUpdateTime")) if operation.get("state") == "Succeeded" else ""
         period = timedelta(seconds=_INSPECTED * self.settings.sync_period)
-        is_known = known is not None and not known.inside.problem and now - known.when < period
-        if known is not None and is_known and ended in {"", known.operation}:
+        if known is not None and known.counts(ended, within=period, now=now):
             return known.inside
         inside = await self.inspection.inspect(namespace, rolled_out, shoot)
         self._inspected[namespace] = _Inspected(inside, now, ended)
         return inside
 
-    def _observed(
-        self, namespace: str, shoot: Object, rolled_out: Object, probed: Probe, inside: Inside | None
-    ) -> Observed:
+    def _seen(self, namespace: str, shoot: Object, rolled_out: Object) -> Observed:
+        """In the seed; nothing of it is looked up later in the check."""
         reports = self.stores.reports_in(namespace)
         if not conditions.has_workers(rolled_out):
             reports = [each for each in reports if each.kind in _WITHOUT_WORKERS]
@@ -159,17 +160,20 @@ class Reconciler:
             reports=reports,
             heartbeats=self.stores.heartbeats_of(reports),
             authorities=self.stores.authorities_in(namespace),
-            probe=probed,
-            inside=inside,
+            probe=Probe(ApiServer.NOT_RUNNING),
+            inside=None,
             now=self.clock(),
             machines=self.stores.machines_in(namespace),
             has_autoscaler=self.has_autoscaler,
         )
 
-    # --- what is of no use in the seed
+    # --- what is of no use
 
-    async def _collect(self, namespace: str) -> None:
-        now = self.clock()
+    async def _collect(self, namespace: str, shoot: Object) -> None:
+        inspected, now = self._inspected.get(namespace), self.clock()
+        if inspected is not None and not inspected.is_collected:
+            inspected.is_collected = True
+            await self.inspection.collect(namespace, shoot, inspected.inside)
         for each in self.stores.stale_pods(namespace):
             if each.leaving_since is None:
                 await remove(self.seed, PODS, each.name, each.uid)
@@ -180,7 +184,20 @@ class Reconciler:
 _WITHOUT_WORKERS = frozenset({"Extension"})
 
 
-def _runs(parts: list[Part]) -> bool:
+def _is_coming_or_going(shoot: Object) -> bool:
+    """Whether what extensions see of it is about to be written, or goes with it."""
+    return is_deleting(shoot) or last_operation(shoot).get("state", PENDING) in {PENDING, PROCESSING}
+
+
+def _asleep(observed: Observed) -> tuple[list[Condition], list[Condition]]:
+    found, found_constraints = status.asleep(observed.shoot)
+    is_so = at(observed.shoot, "status", "hibernated") is True
+    if is_so and (wrong := conditions.scaled_while_asleep(observed)) is not None:
+        found = [wrong if each.type == wrong.type else each for each in found]
+    return found, found_constraints
+
+
+def _runs(parts: Sequence[Part]) -> bool:
     """Whether the API server does, as far as the seed knows."""
     found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, conditions.API_SERVER))
     api_server = next(found, None)

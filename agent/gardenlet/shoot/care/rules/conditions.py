@@ -117,12 +117,14 @@ def every_node_ready(observed: Observed, settings: ShootCare) -> Condition:
         return unknown
     if (found := _by_extensions(observed, of_type, settings)) is not None:
         return found
-    if observed.inside is None or observed.inside.problem:
-        return not_checked(of_type, observed.inside.problem if observed.inside else "the Nodes are not listed yet")
+    inside = observed.inside
+    if inside is None or inside.nodes is None:
+        return not_checked(of_type, (inside.problem if inside else "") or "the Nodes are not listed yet")
     problem = (
-        node_problem(observed.rolled_out, observed.inside.nodes)
-        or observed.inside.nodes_problem
-        or scaling_problem(observed.inside.nodes, observed.machines)
+        node_problem(observed.rolled_out, inside.nodes)
+        or inside.nodes_problem
+        or scaling_problem(inside.nodes, observed.machines)
+        or inside.leases_problem
     )
     if problem is not None:
         return Condition(of_type, "False", problem.reason, problem.message, problem.codes)
@@ -142,12 +144,13 @@ def conditions(observed: Observed, settings: ShootCare, *, is_monitored: bool) -
 
 
 def scaled_while_asleep(observed: Observed) -> Condition | None:
-    """What runs of a control plane that sleeps, while nothing is done to it."""
+    """What runs, or is to run, of a control plane that sleeps, while nothing is done to it."""
     if last_operation(observed.shoot).get("state") == "Processing":
         return None
     for each in _sorted(observed.parts):
-        if each.role == CONTROL_PLANE and each.replicas and each.kind in {DEPLOYMENTS.kind, ETCDS.kind}:
-            message = f'{each.kind} "{each.name.name}" has {each.replicas} replicas though the Shoot is hibernated'
+        replicas = max(each.replicas, each.running)
+        if each.role == CONTROL_PLANE and replicas and each.kind in {DEPLOYMENTS.kind, ETCDS.kind}:
+            message = f'{each.kind} "{each.name.name}" has {replicas} replicas though the Shoot is hibernated'
             return Condition(CONTROL_PLANE_HEALTHY, "False", "HibernatedControlPlaneScaled", message)
     return None
 
@@ -217,13 +220,8 @@ def _counted_in(managed_resource: Object) -> set[str]:
 
 
 def _by_tunnel(observed: Observed) -> Condition | None:
-    """With workers, whether the API server reaches them."""
-    if not has_workers(observed.rolled_out) or observed.inside is None or observed.inside.problem:
-        return None
-    if observed.inside.tunnels == 0:
-        message = "no tunnels are currently deployed to perform health-check on"
-        return Condition(SYSTEM_COMPONENTS_HEALTHY, "False", "NoTunnelDeployed", message)
-    return None
+    problem = observed.inside.tunnel_problem if observed.inside is not None else None
+    return Condition(SYSTEM_COMPONENTS_HEALTHY, "False", problem.reason, problem.message) if problem else None
 
 
 def _by_extensions(observed: Observed, of_type: str, settings: ShootCare) -> Condition | None:

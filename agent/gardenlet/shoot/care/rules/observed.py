@@ -27,6 +27,7 @@ class Part:
 
     Attributes:
         role: by its label.
+        replicas, running: to run, and as its status says.
         problem: why it is not healthy; empty: it is.
         codes: of what went wrong.
     """
@@ -37,6 +38,7 @@ class Part:
     replicas: int
     is_deleting: bool
     problem: str
+    running: int = 0
     codes: tuple[str, ...] = ()
 
 
@@ -44,6 +46,7 @@ def _projection(kind: str, problem_of: Callable[[Object], str | None]) -> Callab
     """What is kept of the objects of a kind."""
 
     def project(obj: Object) -> Part:
+        status = mapping(obj.get("status"))
         return Part(
             kind=kind,
             name=key(obj),
@@ -51,7 +54,8 @@ def _projection(kind: str, problem_of: Callable[[Object], str | None]) -> Callab
             replicas=integer(spec(obj).get("replicas", 1)),
             is_deleting=is_deleting(obj),
             problem=_checked(problem_of, obj)[:_LONGEST_PROBLEM],
-            codes=tuple(codes_in(text(mapping(obj.get("status")).get("lastError")))),
+            running=integer(status.get("replicas")),
+            codes=tuple(codes_in(text(status.get("lastError")))),
         )
 
     return project
@@ -134,6 +138,8 @@ class WebhookFinding:
     is_remediated: bool
     note: str = ""
     """Why it is not corrected."""
+    is_announced: bool = False
+    """It is to be corrected, and users were informed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,18 +150,25 @@ class Inside:
         problem: why it could not be listed; empty: it was.
         users_of_old: of the certificate authority of before a rotation; None: they do not have to exchange it now.
         converted: definitions with several stored versions and a webhook that converts.
-        nodes: of Shoots with workers, reduced to what is checked.
-        nodes_problem: what is wrong with their agents, configurations and Leases, when they were listed.
-        tunnels: pods through which the API server of a Shoot with workers reaches them; None: it needs none.
+        nodes: reduced to what is checked; None: it is rolled out without workers.
+        nodes_problem: what is wrong with their configurations and agents, when they were listed.
+        leases_problem: what is wrong with their own Leases, then.
+        tunnel_problem: why the API server of a Shoot with workers does not reach them; None: it does.
     """
 
     problem: str = ""
     users_of_old: Sequence[str] | None = None
     webhooks: Sequence[WebhookFinding] = ()
     converted: Sequence[str] = ()
-    nodes: Sequence[Object] = ()
+    nodes: Sequence[Object] | None = None
     nodes_problem: NodeProblem | None = None
-    tunnels: int | None = 0
+    leases_problem: NodeProblem | None = None
+    tunnel_problem: NodeProblem | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be listed with the next check: it could not be, or something is to be corrected then."""
+        return bool(self.problem) or any(each.is_announced for each in self.webhooks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

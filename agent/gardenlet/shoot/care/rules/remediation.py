@@ -107,6 +107,10 @@ def lines_of(configuration: Object) -> list[str]:
     return [each for each in annotations(configuration).get(keys.WARNING, "").splitlines() if _LINE.match(each)]
 
 
+def sentence(lines: Iterable[str]) -> str:
+    return "; ".join(each.removeprefix("- ") for each in lines)
+
+
 def _is_in_effect(line: str, configuration: Object) -> bool:
     if (found := _LINE.match(line)) is None:
         return False
@@ -140,6 +144,11 @@ class Reversals:
     reverted: Sequence[str] = ()
     """The lines of what was set back."""
     by: str = ""
+    announced: Sequence[str] = ()
+    """The lines of corrections that users were informed of."""
+
+    def are_announced(self, lines: Iterable[str]) -> bool:
+        return set(lines) <= set(self.announced)
 
     def is_paused(self, now: datetime) -> bool:
         return self.paused_until is not None and now < self.paused_until
@@ -160,5 +169,5 @@ class Reversals:
         """Why it is not corrected."""
         assert self.paused_until is not None
         who = f'"{self.by}"' if self.by else "somebody"
-        what = "; ".join(each.removeprefix("- ") for each in self.reverted)
-        return f"{who} has set back {MOST_REVERSALS} times: {what}; left alone until {format_time(self.paused_until)}"
+        until = format_time(self.paused_until)
+        return f"{who} has set back {MOST_REVERSALS} times: {sentence(self.reverted)}; left alone until {until}"
