@@ -6,10 +6,16 @@ _RENEWED = "it goes on with the new certificate, and is not restarted"
 _HALF = "a token is renewed after half of its life, since an outage of the garden may outlast a fifth of it"
 _RUNS, _LATER = {"ended well": "running"}, {"<now+5h>": "<now+3h>"}
 
+_OUTDATED = "Extension extension ($TID/e) reports an outdated health status (last updated: "
+
 OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
     "bootstrap/renew-by-annotation": (_RENEWED, _RUNS),
     "bootstrap/renew-keeps-subject-and-sans": (_RENEWED, _RUNS),
     "bootstrap/renewed-by-deadline": (_RENEWED, _RUNS),
+    "shoot-care/extension-heartbeat-missing": (
+        "an extension that was never seen has not been seen in the year 1",
+        {f"{_OUTDATED}<duration> ago at <time>).": f"{_OUTDATED}never)."},
+    ),
     "token-requestor-workload-identity/context-object-nonsense": (_HALF, _LATER),
     "token-requestor-workload-identity/identity-missing": (_HALF, _LATER),
     "token-requestor-workload-identity/renew-in-the-future-without-token": (_HALF, _LATER),
@@ -27,6 +33,7 @@ _BASTION, _ASKED_BASTION = (
     "extensions.gardener.cloud/v1alpha1 Bastion $TID/b",
 )
 _INSTALLATION = "core.gardener.cloud/v1beta1 ControllerInstallation $P"
+_SHOOT = "core.gardener.cloud/v1beta1 Shoot s"
 _NO_SECRET = {
     "state": "Error",
     "type": "Reconcile",
@@ -78,6 +85,23 @@ BETTER: dict[str, tuple[str, Observations]] = {
     "seed-lease/seed-deleted": (
         "that there is no Seed is no fault of the gardenlet",
         {"gone": {"GET /healthz": {"code": 200}, "gardenlet": "running"}},
+    ),
+    "shoot-care/conditions-of-others-kept": (
+        "what others report in the status of a Shoot stays",
+        {
+            "seen": {
+                _SHOOT: {
+                    "status": {
+                        "conditions": [{"type": "Mine", "status": "False"}],
+                        "constraints": [{"type": "MyConstraint", "status": "False"}],
+                    }
+                }
+            }
+        },
+    ),
+    "shoot-care/never-touched-by-a-gardenlet": (
+        "a Shoot is checked, whichever version of a gardenlet was there before",
+        {"seen": {_SHOOT: {"status": {"conditions": [{"type": "APIServerAvailable", "status": "True"}]}}}},
     ),
 }
 """By the scenario: the reason, and the part of the observations that is right."""

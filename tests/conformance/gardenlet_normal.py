@@ -2,9 +2,11 @@
 
 import base64
 import binascii
+import gzip
 import json
 import re
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -42,6 +44,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "Seed": ("spec", "status"),
     "ServiceAccount": ("automountServiceAccountToken",),
     "Shoot": ("status.conditions", "status.constraints"),
+    "ShootState": ("spec",),
     "VerticalPodAutoscaler": ("spec.updatePolicy",),
 }
 _EXTENSIONS = "extensions.gardener.cloud/v1alpha1"
@@ -54,6 +57,8 @@ _TIMES_OF_BASTIONS = ("lastHeartbeatTimestamp", "expirationTimestamp")
 _LARGEST = 1 << 20
 _TYPE = ("apiVersion", "kind")
 _DESCRIPTION = "gardener.cloud/description"
+_WARNING = "gardener.cloud/warning"
+_CHANGES = "modifications have been made:"
 
 
 class GardenletNormal(ObjectNormal):
@@ -104,6 +109,14 @@ class GardenletNormal(ObjectNormal):
             obj["data"] = {name: self._datum(value) for name, value in (obj["data"] or {}).items()}
         if kind == "Bastion" and (script := obj.get("spec", {}).get("userData")):
             obj["spec"]["userData"] = _done_by(base64.b64decode(script).decode())
+        if _WARNING in written:
+            written[_WARNING] = _changes_in(written[_WARNING])
+        for webhook in obj.get("webhooks") or ():
+            for selector in (webhook.get("namespaceSelector"), webhook.get("objectSelector")):
+                # They are added in any order.
+                mapping(selector).get("matchExpressions", []).sort(key=lambda each: (each["key"], each["values"]))
+        if kind == "ShootState" and "spec" in obj:
+            obj["spec"] = _state(obj["spec"])
         if kind == "Lease":
             obj["spec"] = {name: value for name, value in obj["spec"].items() if name != "leaseTransitions"}
 
@@ -233,6 +246,35 @@ def _documents(secret: Object) -> Iterator[Object]:
         if name.endswith(COMPRESSED_SUFFIX):
             content = decompress(content, limit=_LARGEST)
         yield from filter(None, yaml.safe_load_all(content))
+
+
+def _state(saved: Object) -> Object:
+    """Of a Shoot, with what is packed in it."""
+
+    def unpacked(data: Any) -> Any:
+        with suppress(KeyError, TypeError, ValueError, OSError):
+            return {"gzip": without_empty(json.loads(gzip.decompress(base64.b64decode(data["state"]))))}
+        return data
+
+    def named(*fields: str) -> Any:
+        return lambda each: [str(each.get(name) or "") for name in fields]
+
+    own = [{**each, "data": unpacked(each.get("data"))} for each in saved.get("gardener") or ()]
+    return {
+        "gardener": sorted(own, key=named("type", "name")),
+        "extensions": sorted(saved.get("extensions") or (), key=named("kind", "name", "purpose")),
+        "resources": sorted(saved.get("resources") or (), key=str),
+    }
+
+
+def _changes_in(warning: str) -> str:
+    """What was changed in a webhook, without the words before; selectors are extended in any order."""
+
+    def in_order(found: re.Match[str]) -> str:
+        return f"extended with [{' '.join(sorted(re.findall(r'{[^}]*}', found[1])))}]"
+
+    head, _, changes = re.sub(r"extended with \[({.*})\]", in_order, warning).partition(_CHANGES)
+    return f"<warning>{changes}" if changes else head
 
 
 def _done_by(script: str) -> Object:

@@ -12,21 +12,24 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from conformance.garden_placeholders import filled
 from conformance.gardenlet_judge import accepts
 from conformance.gardenlet_normal import GardenletNormal, common_names
 from conformance.gardenlet_process import OwnGardenlet
-from conformance.gardenlet_scenarios import SHARED_SEED, GardenletScenario
+from conformance.gardenlet_scenarios import GardenletScenario
 from conformance.gardenlet_sites import Sites
 from conformance.scenario_data import Observations, Ref
 from conformance.scenario_normal import contains
 from kit.chart_archives import archive
 from kit.eventually import soon
+from kube.clock import utc_now
 from kube.errors import AlreadyExists, ApiError, Conflict, KindBusy, KindNotServed, KubeError, NotFound
 from kube.objects import Object, mapping
 from kube.paths import at
+from kube.x509 import make_ca
 
 CORE = "core.gardener.cloud/v1beta1"
 MANAGED_RESOURCE = ("resources.gardener.cloud/v1alpha1", "ManagedResource")
@@ -40,7 +43,7 @@ _LOOK = 1.0
 
 @dataclass(slots=True)
 class Play:
-    """One scenario on its way. Args: gardenlet: the shared one, or one of its own, which does not run yet."""
+    """One scenario on its way. Args: gardenlet: a shared one, or one of its own, which does not run yet."""
 
     scenario: GardenletScenario
     name: str
@@ -49,7 +52,8 @@ class Play:
     normal: GardenletNormal
     kubeconfigs: dict[str, Object] = field(default_factory=dict)
     seen: Observations = field(default_factory=dict)
-    _put_into_seed: list[Ref] = field(default_factory=list)
+    _put_elsewhere: list[tuple[str, Ref]] = field(default_factory=list)
+    """With the cluster, but for what is in the garden."""
 
     @property
     def is_apart(self) -> bool:
@@ -71,20 +75,19 @@ class Play:
                 await self.gardenlet.close()
 
     async def clean_up(self) -> None:
-        """Of what it has put into the seed, all that gardenlets look at."""
-        for ref in reversed(self._put_into_seed):
+        """Of what it has put into the seed, or into Shoots, all that gardenlets look at."""
+        for cluster, ref in reversed(self._put_elsewhere):
             if ref.kind != "Namespace":
-                await self._delete("seed", ref)
+                await self._delete(cluster, ref)
 
     async def _play(self) -> None:
         if self.scenario.project:
             await self._make_project()
         if self.scenario.own and self.scenario.namespace:
             await self._put("garden", _namespace(f"seed-{self.name}", {}))
-        seed = self.name if self.scenario.own else SHARED_SEED
         for unfilled in self.scenario.steps:
             text = json.dumps(unfilled).replace("$T6", self.name[-6:]).replace("$TID", f"shoot--{self.name}--s")
-            step = filled(json.loads(text.replace("$SEED", seed)), self.name)
+            step = filled(json.loads(text.replace("$SEED", self.gardenlet.name)), self.name)
             await self._do(step)
 
     async def _make_project(self) -> None:
@@ -111,6 +114,8 @@ class Play:
                 self.seen[name] = await self._observe(step)
             case {"kubeconfig": name}:
                 self.kubeconfigs[name] = await self._kubeconfig(step)
+            case {"bind": text, "to": seed}:
+                await self._patch(text, {"spec": {"seedName": seed}}, "")
             case {"approve": name}:
                 await self._approve(name, step.get("type", "Approved"))
             case _:
@@ -152,8 +157,15 @@ class Play:
         match value:
             case {"x-b64": text}:
                 return _base64(text)
+            case {"x-kubeconfig": "shoot"}:
+                shoot = self.sites["shoot"]
+                return _base64(json.dumps(shoot.kubeconfig({"token": shoot.cluster.token})))
+            case {"x-kubeconfig": "notoken"}:
+                return _base64(json.dumps(self.sites["shoot"].kubeconfig({})))
             case {"x-kubeconfig": name}:
                 return _base64(json.dumps(self.kubeconfigs[name]))
+            case {"x-ca": hours}:
+                return _base64(make_ca("ca", now=utc_now(), lifetime=timedelta(hours=hours)).certificate_pem.decode())
             case {"x-tgz": files}:
                 return base64.b64encode(archive(files)).decode()
             case {"x-ca-of": cluster}:
@@ -191,8 +203,8 @@ class Play:
         # Admission learns of what was put before a moment later.
         passing = (Conflict, AlreadyExists, NotFound, ApiError, KindBusy)
         await soon(is_put, f"{obj['kind']} {obj['metadata']['name']} to be put", passing=passing)
-        if cluster == "seed":
-            self._put_into_seed.append(Ref.of(obj))
+        if cluster != "garden":
+            self._put_elsewhere.append((cluster, Ref.of(obj)))
 
     async def _patch(self, text: str, body: Object, subresource: str) -> None:
         cluster, ref = self._ref(text)

@@ -8,15 +8,16 @@ As in `scenario_data`, with placeholders (`garden_placeholders`; `$SEED` is the 
     {http_is: code}                                                       waits for what its `/healthz` answers
     {kubeconfig: name, token | cn, o, sans, seconds}     makes one for the garden, which objects have as `x-kubeconfig`
     {approve: common name, type}                                          the newest request for a certificate of that name
+    {bind: ref of a Shoot, to: Seed}
 
-A ref without prefix is in the garden, `seed:` names the other cluster; `in` does so for what a step puts. What is
-observed is a ref, {events: ref}, {list: [kind, namespace, selector]}, {csrs: common name}, {process: true},
-{http: path, server}, {mr: namespace/name}, which is the content of a ManagedResource, or {logged: [text]}, which is not
-compared. Types of conditions that are in `hide` are left out.
+A ref without prefix is in the garden, `seed:` and `shoot:` name the other clusters, of which the last one plays all
+Shoots; `in` does so for what a step puts. What is observed is a ref, {events: ref}, {list: [kind, namespace, selector]},
+{csrs: common name}, {process: true}, {http: path, server}, {mr: namespace/name}, which is the content of a
+ManagedResource, or {logged: [text]}, which is not compared. Types of conditions that are in `hide` are left out.
 
-A scenario that is `alone` changes what others see (`seed`: what starting gardenlets see in the seed). `project: false` is one without a Project of its own.
-Those that were recorded with other settings have a gardenlet of their own, and waits for what flows of Shoots write are
-left out: none is played.
+A scenario that is `alone` changes what others see (`seed`: what starting gardenlets see in the seed; `shoot`: what is in
+all Shoots). `project: false` is one without a Project of its own. Those that were recorded with other settings have a
+gardenlet of their own, or share another one (`config`).
 """
 
 import gzip
@@ -32,9 +33,26 @@ from kube.objects import Object
 _DIRECTORY = Path(__file__).parent
 SHARED_SEED = "conf"
 """Of the gardenlet that all scenarios share which have none of their own."""
+OTHER_SEED = "other"
+"""Of the one that those share which were recorded with the settings `alt`."""
+OTHER_SETTINGS: Object = {
+    "controllers": {
+        "shootCare": {
+            "staleExtensionHealthChecks": {"enabled": False},
+            "managedResourceProgressingThreshold": "1h",
+            "webhookRemediatorEnabled": True,
+            "conditionThresholds": [
+                {"type": each, "duration": "12s"}
+                for each in ("APIServerAvailable", "ControlPlaneHealthy", "SystemComponentsHealthy", "EveryNodeReady")
+            ],
+        },
+    },
+    "monitoring": {"shoot": {"enabled": False}},
+}
 
 
 class GardenletScenario(Scenario, frozen=True):
+    config: str = ""
     own: bool = False
     alone: Any = False
     project: bool = True

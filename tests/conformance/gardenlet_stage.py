@@ -13,7 +13,14 @@ from typing import Any
 from conformance.gardenlet_normal import GardenletNormal
 from conformance.gardenlet_player import MANAGED_RESOURCE, Play
 from conformance.gardenlet_process import OwnGardenlet
-from conformance.gardenlet_scenarios import SHARED_SEED, GardenletScenario, configuration, prelude
+from conformance.gardenlet_scenarios import (
+    OTHER_SEED,
+    OTHER_SETTINGS,
+    SHARED_SEED,
+    GardenletScenario,
+    configuration,
+    prelude,
+)
 from conformance.gardenlet_sites import Sites, sites
 from conformance.object_normal import project_name
 from conformance.scenario_data import Observations, Ref
@@ -45,10 +52,13 @@ _PLAYED = (
     "disruption-controller",
 )
 """Scenarios say what becomes of workloads and Nodes."""
+_LOOKING_INTO_SHOOTS = "shoot-care"
+"""The area whose scenarios need the cluster that plays Shoots."""
 _SERVICES = "10.0.0.0/16"
 _SHAPES = {
     "garden": Shape(services=_SERVICES, scheduled=False),
     "seed": Shape(services=_SERVICES, played=_PLAYED, scheduled=False),
+    "shoot": Shape(played=_PLAYED, scheduled=False),
 }
 _OF_GARDEN = ("seed-care",)
 """Areas in which a gardenlet looks at all that its seed has in the namespace `garden`: their seed is the garden."""
@@ -62,7 +72,8 @@ def played(scenarios: Sequence[GardenletScenario]) -> dict[str, Observations]:
     if not scenarios:
         return {}
     with ExitStack() as stack:
-        clusters = {name: stack.enter_context(Cluster(shape=shape)) for name, shape in _SHAPES.items()}
+        needed = {name: shape for name, shape in _SHAPES.items() if name != "shoot" or _look_into_shoots(scenarios)}
+        clusters = {name: stack.enter_context(Cluster(shape=shape)) for name, shape in needed.items()}
         installed(clusters["garden"])
         for cluster in clusters.values():
             install_crd(cluster)
@@ -70,6 +81,10 @@ def played(scenarios: Sequence[GardenletScenario]) -> dict[str, Observations]:
             clusters["seed"].api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition)
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gardenlets-")))
         return asyncio.run(_play_all(scenarios, clusters, directory))
+
+
+def _look_into_shoots(scenarios: Sequence[GardenletScenario]) -> bool:
+    return any(each.area == _LOOKING_INTO_SHOOTS for each in scenarios)
 
 
 async def _play_all(
@@ -82,22 +97,28 @@ async def _play_all(
         fork = await stack.enter_async_context(forked_agents(config))
         await _furnish(found)
         shared = OwnGardenlet(SHARED_SEED, found, fork, directory)
+        other = OwnGardenlet(OTHER_SEED, found, fork, directory, _LEAVING_OTHERS_ALONE)
         run = random.randrange(1 << 16)
 
         def play(number: int, scenario: GardenletScenario) -> Play:
             name = project_name(run, number)
             seen = {**found, "seed": found["garden"]} if scenario.area in _OF_GARDEN else found
             settings = _LEAVING_OTHERS_ALONE if scenario.alone else {}
-            gardenlet = OwnGardenlet(name, seen, fork, directory, settings) if scenario.own else shared
+            gardenlet = other if scenario.config else shared
+            if scenario.own:
+                gardenlet = OwnGardenlet(name, seen, fork, directory, settings)
             normal = GardenletNormal(name, ca=found["garden"].ca, hidden=scenario.hide)
             return Play(scenario, name, seen, gardenlet, normal)
 
         plays = [play(number, scenario) for number, scenario in enumerate(scenarios)]
         # It would not start with what is put into its seed for others.
         await shared.start_with(configuration())
-        await _until_registered(found)
+        if any(each.scenario.config for each in plays):
+            await other.start(OTHER_SETTINGS)
+            await _until_registered(found, OTHER_SEED)
+        await _until_registered(found, SHARED_SEED)
         await asyncio.gather(
-            _of_shared(shared, [each for each in plays if not each.scenario.own]),
+            _of_shared([shared, other], [each for each in plays if not each.scenario.own]),
             *(
                 _one_by_one([each for each in plays if each.is_apart and each.sites["seed"] is seed])
                 for seed in found.values()
@@ -107,11 +128,17 @@ async def _play_all(
         return {each.scenario.id: each.seen for each in plays}
 
 
-async def _of_shared(gardenlet: OwnGardenlet, plays: Sequence[Play]) -> None:
+async def _of_shared(gardenlets: Sequence[OwnGardenlet], plays: Sequence[Play]) -> None:
     await _at_once([each for each in plays if not each.scenario.alone])
-    await _one_by_one([each for each in plays if each.scenario.alone])
-    await gardenlet.close()
-    seed = gardenlet.sites["seed"]
+    for each in plays:
+        if each.scenario.area == _LOOKING_INTO_SHOOTS and not each.scenario.alone:
+            # Some gardenlets correct what they find in their Shoots.
+            await each.clean_up()
+    by_place = [[each for each in plays if each.scenario.alone == place] for place in ("shoot", True)]
+    await asyncio.gather(*map(_one_by_one, by_place))
+    for gardenlet in gardenlets:
+        await gardenlet.close()
+    seed = gardenlets[0].sites["seed"]
     for left in await seed.listed(*MANAGED_RESOURCE, "garden"):
         # All gardenlets of a seed report how these are.
         await seed.delete(Ref.of(left))
@@ -138,7 +165,7 @@ async def _at_once(plays: Sequence[Play]) -> None:
 async def _furnish(found: Sites) -> None:
     decoded: dict[str, list[Any]] = json.loads(json.dumps(prelude()), object_hook=_decoded)
     for cluster, objects in decoded.items():
-        for obj in objects:
+        for obj in (*objects, *map(_of_other_seed, filter(_is_of_seed, objects))):
 
             async def is_put(cluster: str = cluster, obj: Object = obj) -> bool:
                 await found[cluster].put(obj)
@@ -147,14 +174,24 @@ async def _furnish(found: Sites) -> None:
             await soon(is_put, f"{obj['kind']} {obj['metadata']['name']}", passing=(NotFound, Conflict, ApiError))
 
 
+def _is_of_seed(obj: Object) -> bool:
+    """Whether it is the namespace of the shared Seed, or in it."""
+    return f"seed-{SHARED_SEED}" in {obj["metadata"]["name"], obj["metadata"].get("namespace")}
+
+
+def _of_other_seed(obj: Object) -> Object:
+    copied: Object = json.loads(json.dumps(obj).replace(f"seed-{SHARED_SEED}", f"seed-{OTHER_SEED}"))
+    return copied
+
+
 def _decoded(value: Object) -> Any:
     return base64.b64encode(value["x-b64"].encode()).decode() if value.keys() == {"x-b64"} else value
 
 
-async def _until_registered(found: Sites) -> None:
+async def _until_registered(found: Sites, name: str) -> None:
     async def is_ready() -> bool:
-        seed = await found["garden"].client.find(SEEDS, SHARED_SEED)
+        seed = await found["garden"].client.find(SEEDS, name)
         conditions = at(seed or {}, "status", "conditions") or []
         return any(mapping(each).get("type") == "GardenletReady" for each in conditions)
 
-    await soon(is_ready, "the shared Seed")
+    await soon(is_ready, f"Seed {name}")
