@@ -13,15 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from itertools import count, cycle, zip_longest
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.gardenlet import component_objects, shoot_clusters
-from agent.gardenlet.secrets_manager.rules import configs
-from agent.gardenlet.shoot.main.tasks import cleanup
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
@@ -31,13 +28,12 @@ from gardener.garden.shoots import last_operation
 from kit.crash.shoot_lives import Play, Step
 from kit.crash.sweep import FULL, Moment
 from kit.garden import Garden
-from kit.gardenlet_shoots import HELD, SHAPE, HoldUp, ShootsPlace, leads_to, played_provider, user_of
+from kit.gardenlet_shoots import HELD, SHAPE, HoldUp, ShootsPlace, hurry, played_provider, user_of
 from kit.granted_rights import Right
 from kube.errors import AlreadyExists
 from kube.objects import Object
 from kube.paths import at
 from kube.resources import SECRETS, SERVICE_ACCOUNTS, SERVICES
-from kube.x509 import make_rsa_key
 
 pytestmark = pytest.mark.timeout(5400 if FULL else 600)
 
@@ -152,11 +148,7 @@ def stage(garden: Garden, devcluster_run: RunClusters) -> Iterator[Stage]:
 
 @pytest.fixture
 async def hold_up(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HoldUp]:
-    keys = cycle([make_rsa_key(2048) for _ in range(4)])
-    monkeypatch.setattr(configs, "make_rsa_key", lambda _: next(keys))
-    monkeypatch.setattr(shoot_clusters, "connection_of_kubeconfig", leads_to(stage.shoots))
-    for module in (cleanup, component_objects):
-        monkeypatch.setattr(module, "_LOOK_SECONDS", 0.05)
+    hurry(monkeypatch, stage.shoots)
     places = stage.place, stage.at_gateway
     async with played_provider(places, tmp_path, token=stage.shoots.token) as hold_up, user_of(stage.shoots):
         await stage.undisturbed(Sort.WHOLE)

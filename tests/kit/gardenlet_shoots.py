@@ -8,7 +8,7 @@ Real: garden and seed, and what the local provider writes into the seed for exte
 Etcds. Played: their processes, which are ready at once unless a test holds them up; the resource manager of a Shoot,
 as far as others see it (tokens, conditions of ManagedResources); the controller of namespaces, which takes seconds for
 each; and the API server of all Shoots, which is that of one real cluster: a kubeconfig of a Shoot leads there, see
-`leads_to`.
+`hurry`.
 """
 
 import base64
@@ -16,11 +16,16 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import cycle
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
+import pytest
 import yaml
 
+from agent.gardenlet import component_objects, shoot_clusters
+from agent.gardenlet.secrets_manager.rules import configs
+from agent.gardenlet.shoot.main.tasks import cleanup
 from config.gardenlet.schema import SNI
 from devcluster.cluster import Cluster
 from gardener import keys
@@ -54,15 +59,17 @@ from kube.runtime.finalizers import remove_finalizer
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import exists
 from kube.runtime.status import StatusWriter
+from kube.x509 import make_rsa_key
 from localprocesses.components import Shape
 from localprocesses.versions import NEWEST
 from localprovider.extensions.actuators import ACTUATORS, World
 from localprovider.extensions.controller import declare
 from localprovider.extensions.state import State
-from localprovider.runner.backups import Backups
+from localprovider.runner.backups import Backups, has_store, secret_of
 from localprovider.runner.controller import Runner
 from localprovider.runner.places import Places
 from localprovider.runner.pods import Pod, Pods, Standing
+from localprovider.runner.snapshots import BucketAway, Directory, directory_of
 
 _EXTENSIONS = (
     *("BackupBucket", "BackupEntry", "Bastion", "ControlPlane", "DNSRecord", "Extension", "Infrastructure", "Network"),
@@ -87,20 +94,21 @@ class ShootsPlace:
     Args:
         cluster: the seed; it may be that of other places, too.
         is_local: whether each Shoot has an address of its own, as on this computer; else all have that of a gateway.
+        beside: another place, in another seed, whose Project it has.
     """
 
-    def __init__(self, garden: Garden, cluster: Cluster, *, is_local: bool = True) -> None:
+    def __init__(self, garden: Garden, cluster: Cluster, *, is_local: bool = True, beside: Self | None = None) -> None:
         self.garden, self.cluster, self.is_local = garden, cluster, is_local
         install_seed_kinds(cluster, with_istio=True)
         self.kinds = _namespaced(cluster)
         """Of which objects in the namespace of a Shoot may be."""
-        self.project = garden.place()
-        self.name = self.project
-        """Of the Seed and the CloudProfile."""
+        self.project: str = garden.place() if beside is None else beside.project
+        """Also the name of the CloudProfile."""
+        self.name: str = self.project if beside is None else f"{beside.name}-2"
+        """Of the Seed."""
         self.namespace = f"garden-{self.project}"
-        profile = garden_object(CLOUD_PROFILES)["spec"] | {"type": "local", "regions": [{"name": "local"}]}
-        profile["kubernetes"] = {"versions": [{"version": NEWEST}]}
-        garden.create(CLOUD_PROFILES, self.name, spec=profile)
+        if beside is None:
+            self._project()
         with suppress(AlreadyExists):
             provided = [
                 {"kind": kind, "type": "local", **({"workerlessSupported": True} if kind == "Extension" else {})}
@@ -118,6 +126,12 @@ class ShootsPlace:
         self._bucket()
         if not is_local:
             self._gateway()
+
+    def _project(self) -> None:
+        garden = self.garden
+        profile = garden_object(CLOUD_PROFILES)["spec"] | {"type": "local", "regions": [{"name": "local"}]}
+        profile["kubernetes"] = {"versions": [{"version": NEWEST}]}
+        garden.create(CLOUD_PROFILES, self.project, spec=profile)
         garden.create(CONFIG_MAPS, _AUDIT, namespace=self.namespace, data={"policy": _AUDIT_POLICY})
 
     def _seed(self) -> Object:
@@ -187,7 +201,7 @@ class ShootsPlace:
         """One with all that a Shoot without workers may have."""
         audit = {"auditPolicy": {"configMapRef": {"name": _AUDIT}}}
         whole = {
-            "cloudProfile": {"kind": "CloudProfile", "name": self.name},
+            "cloudProfile": {"kind": "CloudProfile", "name": self.project},
             "dns": {"domain": f"{name}.{self.project}.example.org"},
             "extensions": [{"type": "local"}],
             "kubernetes": {"version": NEWEST, "kubeAPIServer": {"auditConfig": audit}},
@@ -274,14 +288,33 @@ class PlayedPods:
         pass
 
 
+@dataclass(slots=True)
 class PlayedBackups:
-    """Of etcds that have no data."""
+    """Of etcds whose data are one file; the only snapshot is the one that somebody asked for last."""
 
-    async def prepare(self, *_: object) -> str:
+    places: Places
+
+    def data(self, etcd: Key) -> Path:
+        return self.places.of_pod(etcd.namespace, etcd.name) / "played"
+
+    async def prepare(self, etcd: Object, place: object, secret: Object | None, stop: object) -> str:
+        data = self.data(key(etcd))
+        if not data.exists():
+            try:
+                newest = self._directory(etcd, secret).snapshots()[:1] if has_store(etcd) else []
+            except BucketAway as error:
+                return str(error)
+            data.write_bytes(newest[0].path.read_bytes() if newest else b"")
         return ""
 
-    async def keep(self, *_: object, is_asked: bool) -> str:
+    async def keep(self, etcd: Object, client: object, secret: Object | None, *, is_asked: bool) -> str:
+        if is_asked:
+            snapshot = self._directory(etcd, secret).place(utc_now(), 1)
+            snapshot.path.write_bytes(self.data(key(etcd)).read_bytes())
         return ""
+
+    def _directory(self, etcd: Object, secret: Object | None) -> Directory:
+        return directory_of(secret, secret_of(etcd), etcd["spec"]["backup"]["store"]["prefix"])
 
 
 class PlayedRunner(Runner):
@@ -289,7 +322,8 @@ class PlayedRunner(Runner):
 
     def played_control_loops(self, hold_up: HoldUp) -> list[ControlLoop]:
         pods = cast("Pods", PlayedPods(self._places, hold_up))
-        return [self._services(), self._deployments(pods), self._etcds(pods, cast("Backups", PlayedBackups()))]
+        backups = cast("Backups", PlayedBackups(self._places))
+        return [self._services(), self._deployments(pods), self._etcds(pods, backups), self._copies()]
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -427,12 +461,18 @@ async def user_of(shoots: Cluster) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def played_provider(places: Sequence[ShootsPlace], directory: Path, *, token: str) -> AsyncIterator[HoldUp]:
-    """Args: places: in one seed. token: for the API server of the Shoots."""
+async def played_provider(
+    places: Sequence[ShootsPlace], directory: Path, *, token: str, buckets: Path | None = None
+) -> AsyncIterator[HoldUp]:
+    """Args:
+    places: in one seed.
+    token: for the API server of the Shoots.
+    buckets: shared with the providers of other seeds; None: in the directory.
+    """
     seed = places[0].cluster
     async with connected(seed, "local-provider") as client:
         cluster = cluster_of(client)
-        world = World(client=client, state=State(directory / "state"))
+        world = World(client=client, state=State(directory / "state", buckets=buckets))
         for each in places:
             world.state.bucket(uid(each.seed), is_new=True)
         recorder = EventRecorder(client, component="local-provider")
@@ -448,7 +488,16 @@ async def played_provider(places: Sequence[ShootsPlace], directory: Path, *, tok
             yield hold_up
 
 
-def leads_to(shoots: Cluster) -> Callable[..., Connection]:
+def hurry(monkeypatch: pytest.MonkeyPatch, shoots: Cluster) -> None:
+    """Kubeconfigs of Shoots lead to one API server; keys are made once, and what is waited for is looked at often."""
+    made = cycle([make_rsa_key(2048) for _ in range(4)])
+    monkeypatch.setattr(configs, "make_rsa_key", lambda _: next(made))
+    monkeypatch.setattr(shoot_clusters, "connection_of_kubeconfig", _leads_to(shoots))
+    for module in (cleanup, component_objects):
+        monkeypatch.setattr(module, "_LOOK_SECONDS", 0.05)
+
+
+def _leads_to(shoots: Cluster) -> Callable[..., Connection]:
     """Takes the place of `connection_of_kubeconfig`: the kubeconfig has to be a good one, with the token."""
     there = load_kubeconfig(shoots.kubeconfig)
 

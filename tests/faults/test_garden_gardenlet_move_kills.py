@@ -1,0 +1,125 @@
+"""kill -9 while a Shoot moves between two Seeds, and a Seed that is lost: it comes with its data and its keys.
+
+On each way a gardenlet of the source dies at one write, and one of the destination; with CRASH_SWEEP=full there is a way
+for each write, before and after it. The kubeconfig of the Shoot leads to the first seed, since nothing is written there.
+
+See `kit.gardenlet_shoots` for what is real and what is played, and `kit.crash.shoot_lives` for deaths.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from itertools import count, zip_longest
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.faults import Rule, Silence
+from devcluster.pytest_plugin import RunClusters
+from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
+from kit.crash.shoot_moves import Travel, answers, gardenlet_behind_proxy
+from kit.crash.sweep import FULL, Moment
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.gardenlet_shoots import SHAPE, ShootsPlace, hurry, played_provider
+from kube.errors import NotFound
+from kube.objects import spec, uid
+from kube.paths import at
+
+pytestmark = pytest.mark.timeout(5400 if FULL else 600)
+
+_MOST_WRITES = 16
+"""More than undisturbed."""
+_REFUSED = 2
+"""Writes after which a gardenlet has shown what it does when it has not heard that a Shoot is another Seed's."""
+
+_NAMES = (f"play-{number:04}" for number in count())
+
+
+@pytest.fixture(scope="module")
+def places(garden: Garden, devcluster_run: RunClusters) -> Iterator[Sequence[ShootsPlace]]:
+    """Of two Seeds."""
+    with Cluster(shape=SHAPE) as one, Cluster(shape=SHAPE) as other:
+        first = ShootsPlace(garden, one)
+        yield first, ShootsPlace(garden, other, beside=first)
+
+
+@pytest.fixture(scope="module")
+def directories(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """Of their providers, for all that Shoots have there: those of former tests stay."""
+    return [tmp_path_factory.mktemp(name) for name in ("first", "second")]
+
+
+@pytest.fixture
+async def travel(
+    places: Sequence[ShootsPlace], directories: Sequence[Path], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Travel]:
+    """A Shoot on the first Seed, that is going to travel."""
+    shoots, buckets = places[0].cluster, directories[0] / "buckets"
+    hurry(monkeypatch, shoots)
+    async with AsyncExitStack() as stack:
+        for place, directory in zip(places, directories, strict=True):
+            await stack.enter_async_context(played_provider([place], directory, token=shoots.token, buckets=buckets))
+        travel = Travel(places, directories, next(_NAMES))
+        await travel.begins()
+        yield travel
+
+
+def on_one_way(writes: int) -> list[Moment]:
+    if FULL:
+        return [Moment(number=n, carried_out=done) for n in range(1, writes + 1) for done in (False, True)]
+    return [Moment(number=round(writes * 0.6), carried_out=True)]
+
+
+@pytest.mark.slow
+async def test_a_shoot_moves_wherever_gardenlets_died(travel: Travel) -> None:
+    """Each time with all that its etcd had at the end, and with its very keys, and nothing is left where it was."""
+    calm, states = await travel.to(1), {1: travel.state()}
+    await travel.to(0)
+    states[0] = travel.state()
+    deaths = list(zip_longest(*(on_one_way(len(each)) for each in calm)))
+    for leaves, arrives in deaths:
+        try:
+            written = await travel.to(1 - travel.here, leaves=leaves, arrives=arrives)
+            await travel.visits[travel.here].check(states[travel.here], (leaves, arrives))
+        except BaseException as error:
+            error.add_note(f"killed {leaves} while it left, {arrives} while it came")
+            raise
+        for found, undisturbed in zip(written, calm, strict=True):
+            assert len(found) <= len(undisturbed) + _MOST_WRITES, (leaves, arrives, found)
+    assert travel.deaths == sum(moment is not None for both in deaths for moment in both), "fewer died than were to"
+
+
+@pytest.mark.slow
+async def test_a_shoot_is_taken_from_a_seed_that_is_lost(travel: Travel, tmp_path: Path) -> None:
+    """Its gardenlet still runs, but what it hears of the garden is old: from then on it writes nothing more."""
+    source, target = travel.visits
+    garden, key = source.place.garden, source.place.key(travel.name)
+    travel.write(b"written before the seed was lost")
+    await source.has_snapshot()
+    async with gardenlet_behind_proxy(source.place, tmp_path) as (proxy, loops):
+        saved = partial(garden.get, SHOOT_STATES, key.name, namespace=key.namespace)
+        await soon(lambda: asyncio.to_thread(saved), "its state to be saved", passing=(NotFound,))
+        await soon(lambda: all(each.queue.is_idle for each in loops), "the gardenlet to have nothing to do")
+        proxy.rules.add(Rule(fault=Silence(), watch=True))
+        proxy.drop_all_connections()
+        garden.patch(SHOOTS, key.name, {"spec": {"seedName": target.place.name}}, namespace=key.namespace)
+        taken = {"seedName": target.place.name, "lastOperation": {"type": "Migrate", "state": "Aborted"}}
+        garden.patch(SHOOTS, key.name, {"status": taken}, namespace=key.namespace, status=True)
+        before, since = source.versions(), len(proxy.log)
+        for loop in loops:
+            loop.queue.add(key)
+        refused = partial(answers, proxy, since, 409)
+        await soon(
+            lambda: len(refused()) >= _REFUSED, "its writes to be refused", state=lambda: list(proxy.log)[since:]
+        )
+        assert (answers(proxy, since, 200), source.versions()) == ([], before)
+    target.goal = "Restore"
+    await target.lived()
+    travel.here = 1
+    travel.check(b"written before the seed was lost")
+    name = f"{source.technical_id}--{uid(target.place.get(key.name))}"
+    entry = garden.get(BACKUP_ENTRIES, name, namespace=key.namespace)
+    assert (spec(entry)["seedName"], at(entry, "status", "seedName")) == (target.place.name, target.place.name)
