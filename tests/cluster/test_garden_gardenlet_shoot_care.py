@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.care.rules.remediation import MOST_REVERSALS
@@ -435,3 +436,15 @@ async def test_the_state_of_a_shoot_is_saved_in_the_garden(place: CarePlace) -> 
     ]
     assert state["spec"]["extensions"][0]["state"] == {"n": 1}
     assert state["spec"]["resources"][0]["data"]["data"] == {"a": "b"}
+
+
+async def test_what_is_saved_stays_where_its_keys_are_gone(place: CarePlace) -> None:
+    """As in a cluster that was made anew in place of a lost one."""
+    entry = {"name": "ca", "type": "secret", "labels": {"persist": "true"}, "data": {"k": "dg=="}}
+    namespace = place.place.namespace
+    saved = place.garden.create(SHOOT_STATES, "s", namespace=namespace, spec={"gardener": [entry]})
+    with structlog.testing.capture_logs() as logged:
+        async with place.gardenlet(saver.declare) as (loop,):
+            await soon(lambda: loop.queue.is_idle, "the state to be looked at")
+    assert "has not any more: ca; nothing is saved" in str(logged)
+    assert place.find(SHOOT_STATES, "s", namespace=namespace) == saved

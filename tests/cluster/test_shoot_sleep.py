@@ -30,7 +30,7 @@ from kit.garden import Garden
 from kit.played_shoots import NAMESPACE, SEED, PlayedPlace, Player
 from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists, Forbidden, NotFound
-from kube.objects import Key, Object, annotations, metadata
+from kube.objects import Key, Object, annotations, key, labels, metadata
 from kube.resources import DEPLOYMENTS, PODS, RESOURCE_QUOTAS, SECRETS, SERVICES, Resource
 from kube.runtime.connection import Connection, load_kubeconfig
 from localprocesses.components import Shape
@@ -312,9 +312,22 @@ async def test_extensions_see_the_status_of_a_retry(bed: Bed) -> None:
         await bed.ended()
 
 
+async def test_no_new_keys_are_made_for_one_that_had_some(bed: Bed) -> None:
+    """As in a seed that was made anew in place of a lost one: users trust the old ones."""
+    garden, before = bed.place.garden, bed.generated()
+    (lost,) = (each for each in map(partial(bed.find, SECRETS), before) if each and labels(each)["name"] == "ca")
+    garden.delete(SECRETS, key(lost).name, namespace=bed.technical_id)
+    async with bed.gardenlet():
+        garden.patch(SHOOTS, bed.name, {"operation": {"sequence": 2}}, namespace=NAMESPACE)
+        await bed.waits("secrets", "have the Shoot restored")
+    assert bed.generated().keys() == before.keys() - {key(lost).name}
+    meta = {"labels": labels(lost)}
+    garden.create(SECRETS, key(lost).name, namespace=bed.technical_id, metadata=meta, data=lost["data"])
+
+
 async def test_a_quota_that_is_used_up_stops_nothing_that_needs_nothing_new(bed: Bed) -> None:
     garden = bed.place.garden
-    asked = {"operation": {"sequence": 2}}, {"operation": {"sequence": 3}}
+    asked = {"operation": {"sequence": 3}}, {"operation": {"sequence": 4}}
     async with bed.gardenlet():
         garden.patch(SHOOTS, bed.name, asked[0], namespace=NAMESPACE)
         await bed.ended()

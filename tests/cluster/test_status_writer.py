@@ -14,7 +14,7 @@ from kit.objects import managed_resource
 from kit.proxied import proxied
 from kit.world import World
 from kube.errors import Conflict, NotFound
-from kube.objects import Object, condition, key, metadata
+from kube.objects import Object, condition, key, labels, metadata
 from kube.runtime.cache import Caches, Store
 from kube.runtime.client import Client
 from kube.runtime.status import Advice, Compute, Overtaken, StatusWriter
@@ -204,6 +204,18 @@ async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(
     with pytest.raises(Conflict):
         await writer.update(former, said("Applied", "True"))
     assert await world.written() == {}
+
+
+async def test_nothing_is_said_of_what_is_not_of_its_writers_any_more(world: StatusWorld) -> None:
+    # With a store that has not heard of it yet.
+    writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW), still=lambda obj: not labels(obj))
+    obj = await world.managed_resource()
+    await world.patch("ManagedResource", "mr", {"metadata": {"annotations": {"a": "b"}}})
+    await writer.update(obj, said("Applied", "True"))
+    await world.patch("ManagedResource", "mr", {"metadata": {"labels": {"is-of": "others"}}})
+    with pytest.raises(Overtaken):
+        await writer.update(obj, said("Applied", "False"))
+    assert await world.written() == {"Applied": "True"}
 
 
 async def test_fields_are_written_if_they_say_something_new(world: StatusWorld) -> None:
