@@ -446,5 +446,5 @@ async def test_what_is_saved_stays_where_its_keys_are_gone(place: CarePlace) -> 
     with structlog.testing.capture_logs() as logged:
         async with place.gardenlet(saver.declare) as (loop,):
             await soon(lambda: loop.queue.is_idle, "the state to be looked at")
-    assert "has not any more: ca; nothing is saved" in str(logged)
+    assert "has none; nothing is saved" in str(logged)
     assert place.find(SHOOT_STATES, "s", namespace=namespace) == saved

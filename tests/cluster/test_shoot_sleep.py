@@ -294,6 +294,9 @@ async def test_extensions_see_the_status_of_a_retry(bed: Bed) -> None:
         shoot = bed.place.garden.get(CLUSTERS, bed.technical_id)["spec"]["shoot"]
         return shoot["status"]["lastOperation"]["type"], shoot["status"]["lastOperation"]["state"]
 
+    async with bed.gardenlet():
+        bed.hibernate(enabled=True)  # so that there is something to ask when it wakes
+        await bed.ended()
     failed = {"type": "Reconcile", "state": "Failed", "progress": 50, "description": "failed"}
     bed.hibernate(enabled=False)
     status = {

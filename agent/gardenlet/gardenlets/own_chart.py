@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import tarfile
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +13,8 @@ _FILES = Path(__file__).with_name("chart")
 @cache
 def archive() -> bytes:
     """Equal files make equal archives."""
+    import tarfile
+
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as compressed,

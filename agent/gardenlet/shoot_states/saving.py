@@ -107,6 +107,20 @@ def demand_all_keys(shoot: Key, before: Saved, found: Object, *, namespace: str)
         )
 
 
+def demand_any_key(shoot: Key, before: Saved, found: Object, *, namespace: str) -> None:
+    """In a cluster made anew there is none, and what is saved is all that is left. Args: as of `demand_all_keys`.
+
+    Single keys go with what they were for.
+
+    Raises: ReconcileError.
+    """
+    if contents.has_keys(before.whole) and not contents.has_keys(found):
+        raise ReconcileError(
+            f"ShootState {shoot} has keys, and namespace {namespace} has none; nothing is saved, so that these stay:"
+            " have the Shoot restored from it"
+        )
+
+
 # --- in the garden
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.state import rules
 from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided
-from agent.gardenlet.shoot_states.saving import demand_all_keys, living, save, saved
+from agent.gardenlet.shoot_states.saving import demand_any_key, living, save, saved
 from agent.gardenlet.views import shoots_view
 from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import responsible_seed
@@ -72,7 +72,7 @@ class Reconciler:
         if wait := rules.due_in(before.time, self.period, now=self.clock()):
             return RequeueAfter(wait)
         found = await living(self.seed, shoot)
-        demand_all_keys(name, before, found, namespace=text(at(shoot, "status", "technicalID")))
+        demand_any_key(name, before, found, namespace=text(at(shoot, "status", "technicalID")))
         if not await self._is_still_here(name):
             return RequeueAfter(_NOT_YET_SECONDS)
         try:

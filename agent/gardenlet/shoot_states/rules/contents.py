@@ -104,6 +104,10 @@ def lost_secrets(saved: Object, living: Object) -> list[str]:
     return sorted(_configs(saved) - _configs(living))
 
 
+def has_keys(state: Object) -> bool:
+    return bool(_configs(state))
+
+
 def _configs(state: Object) -> set[str]:
     secrets = (each for each in mappings(state.get("gardener")) if each.get("type") == persisted.SECRET)
     return {string_map(each.get("labels")).get(NAME) or text(each.get("name")) for each in secrets}
