@@ -130,6 +130,7 @@ def test_a_state_that_is_too_large_is_refused_before_anything_is_changed(move: M
     assert (after["seedName"], after["lastOperation"]["type"] != "Migrate") == (SEED, True)
     assert writes == {}
     move.change({"spec": {"seedName": SEED}})
+    eventually(lambda: not refused(), "the Shoot to stay", seconds=SECONDS, state=move.explain)
     for number in range(TOO_MANY):
         move.seed.api.delete(NETWORKS.path(namespace=TECHNICAL_ID, name=f"large-{number}"))
     check_data(move)
