@@ -66,6 +66,7 @@ LEFT_OUT = {
     r"kubectl auth can-i .* --as-group gardener.cloud:system:seeds": "test_garden_seed_rights.py asks for all rights",
     r"kubectl create -f - --raw /apis/authentication": "test_garden_workload_identity_tokens.py asks for tokens",
     r"kubectl -n garden-dev annotate shoot rose \S+/force-deletion": "test_shoot_force_deletion.py does that",
+    r"kubectl patch shoot rose -n garden-dev": "faults/test_garden_gardenlet_move_kills.py takes a Shoot over in this way",
     r"kubectl --kubeconfig=\$SEED -n shoot--dev--rose (get|annotate) (events|etcd)": "test_shoot_etcd_restore.py does that",
     r"kubectl -n garden port-forward": "needs containers",
     r"kubectl (annotate|delete) infrastructures": "test_crd_deletion_protection.py, with such a definition",

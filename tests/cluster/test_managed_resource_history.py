@@ -74,8 +74,11 @@ def test_each_applied_version_is_kept_once_and_the_oldest_go(rig: Rig, audit: Au
     assert key(third).name == "mr-history-3"
     assert (fourth["type"], fourth["immutable"]) == (f"{GROUP}/managed-resource-revision", True)
     assert annotations(fourth)[f"{GROUP}/source-secrets"] == "mr"
-    status = rig.get("ManagedResource", "mr")["status"]
-    assert annotations(fourth)[f"{GROUP}/revision-digest"] == status["secretsDataChecksum"]
+    digest = annotations(fourth)[f"{GROUP}/revision-digest"]
+    rig.until(
+        lambda: rig.get("ManagedResource", "mr")["status"].get("secretsDataChecksum") == digest,
+        "the status to say what was applied last",
+    )
     (owner,) = metadata(fourth)["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("ManagedResource", rig.uid("ManagedResource", "mr"))
     assert not is_truthy(labels(fourth).get(COLLECTABLE))

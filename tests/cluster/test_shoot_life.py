@@ -211,7 +211,7 @@ def test_it_sleeps_and_wakes_with_its_data(meadow: Recorded) -> None:
     meadow.change({"spec": {"hibernation": {"enabled": True}}})
     assert meadow.succeed("Reconcile", HIBERNATE)["status"]["hibernated"] is True
     assert set(meadow.replicas().values()) == {0}
-    assert meadow.processes() == []
+    meadow.wait_until_nothing_runs()
     meadow.change({"spec": {"hibernation": {"enabled": False}}})
     assert meadow.succeed("Reconcile", WAKE)["status"]["hibernated"] is False
     assert meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="kept"))["data"] == {"a": "b"}
@@ -283,7 +283,7 @@ def test_it_goes_when_what_holds_it_is_gone(meadow: Recorded) -> None:
     eventually(gone, "the Shoot to go", seconds=SECONDS, state=meadow.explain)
     meadow.remember(DELETE)
     assert meadow.seed.api.raw("GET", NAMESPACES.path(name=TECHNICAL_ID))[0] == 404
-    assert meadow.processes() == []
+    meadow.wait_until_nothing_runs()
     eventually(
         lambda: meadow.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"] == [],
         "the backup entry to go with its owner",

@@ -176,7 +176,7 @@ def test_it_sleeps_without_nodes_and_wakes_with_new_ones(field: Field) -> None:
     field.change({"spec": {"hibernation": {"enabled": True}}})
     assert field.wait("Reconcile")["status"]["hibernated"] is True
     assert set(field.replicas().values()) == {0}
-    assert field.processes() == []
+    field.wait_until_nothing_runs()
     field.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
     field.wait("Reconcile")
     assert field.processes() == []
@@ -195,6 +195,6 @@ def test_it_goes_with_all_that_its_provider_has_made(field: Field) -> None:
 
     eventually(gone, "the Shoot to go", seconds=SECONDS, state=field.explain, passing=(Unreachable,))
     assert field.seed.api.raw("GET", NAMESPACES.path(name=TECHNICAL_ID))[0] == 404
-    assert field.processes() == []
+    field.wait_until_nothing_runs()
     for kind in (INFRASTRUCTURES, WORKERS, EXTENSIONS, MANAGED_RESOURCES):
         assert field.seed.api.raw("GET", kind.path(namespace=TECHNICAL_ID, name="rose"))[0] == 404

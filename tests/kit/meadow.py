@@ -144,6 +144,10 @@ class Meadow:
                 found.append(line.split("\0")[0])
         return found
 
+    def wait_until_nothing_runs(self) -> None:
+        """Processes end after the objects that ask for them, as pods do."""
+        eventually(lambda: not self.processes(), "the processes to end", seconds=SECONDS, state=self.processes)
+
     def secrets(self) -> dict[str, str]:
         """Uids of what the secrets manager has made, by name."""
         path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager"
