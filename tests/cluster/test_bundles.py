@@ -166,7 +166,7 @@ def test_it_is_applied_kept_and_removed_as_a_whole(stage: Stage) -> None:
         return [path for path, was in before.items() if content(stage.live(path)) != was]
 
     try:
-        stage.wait_for(lambda: not wrong(), what="everything to be as before", seconds=50)
+        stage.wait_for(lambda: not wrong(), what="everything to be as before")
     except AssertionError as error:
         error.add_note("\n".join(f"{path}\n  {before[path]}\n  {content(stage.live(path))}" for path in wrong()))
         raise

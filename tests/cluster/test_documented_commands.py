@@ -209,7 +209,7 @@ class Reader:
         # A new kind is explained some seconds after it is served; a reader does not type faster.
         done = self._run(script, page)
         if done.returncode and "explain" in script:
-            done = eventually(lambda: self._succeeded(script, page), script, seconds=60)
+            done = eventually(lambda: self._succeeded(script, page), script)
         assert done.returncode == 0, f"{script}\n{done.stdout}"
 
     def _succeeded(self, script: str, page: str) -> "subprocess.CompletedProcess[str] | None":
@@ -244,9 +244,7 @@ class Reader:
             ) as process,
         ):
             try:
-                eventually(
-                    lambda: _READY.search(log.read_text()) or process.poll(), command, seconds=60, state=log.read_text
-                )
+                eventually(lambda: _READY.search(log.read_text()) or process.poll(), command, state=log.read_text)
                 assert process.poll() is None, log.read_text()
             finally:
                 with contextlib.suppress(ProcessLookupError):

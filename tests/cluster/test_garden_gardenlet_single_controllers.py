@@ -90,7 +90,7 @@ async def _all_at_once(garden: Garden, audit: Audit, directory: Path) -> dict[st
             return all(seen[block].watched >= watched for block, (_, watched) in EXPECTED.items())
 
         with contextlib.suppress(AssertionError):  # for the tests to say
-            await soon(is_all_watched, "the watches", seconds=60)
+            await soon(is_all_watched, "the watches")
     return seen
 
 

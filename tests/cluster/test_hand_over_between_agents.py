@@ -188,7 +188,7 @@ def test_who_may_not_write_it_holds_up_no_removal_of_another_agent(pair: Pair) -
     pair.taker.write("to", pair.obj("moving", "2"), pair.obj("b"), annotated=account)
     pair.taker.until_failed("to", "moving", "is forbidden")
     pair.giver.write_secret("from", pair.obj("a"))
-    pair.giver.until(lambda: pair.live("moving") is None, "it to be deleted", seconds=30)
+    pair.giver.until(lambda: pair.live("moving") is None, "it to be deleted")
     pair.giver.until_applied("from")
 
 

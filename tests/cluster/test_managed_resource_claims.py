@@ -45,7 +45,7 @@ def test_who_cannot_write_an_object_holds_up_no_removal(sort: str, rig: Rig) -> 
     rig.write("squatter", binding(rig), config_map("c"), annotated=annotated, **spec)
     rig.until(lambda: rig.applied("squatter")[1] == reason, "the squatter to be looked at")
     rig.write_secret("owner", config_map("c"))
-    rig.until_gone("RoleBinding", "contractor", seconds=20)
+    rig.until_gone("RoleBinding", "contractor")
     rig.until_applied("owner")
     rig.delete_managed_resource("owner")
     assert rig.find("ConfigMap", "c") is None
@@ -63,7 +63,7 @@ def test_an_ignored_object_that_may_only_be_read_is_not_left_to_the_reader(rig: 
     rig.apply("owner", config_map("c"), config_map("d"))
     rig.apply("squatter", config_map("c", annotations=IGNORE), annotated={ACCOUNT: READER})
     rig.write_secret("owner", config_map("d"))
-    rig.until_gone("ConfigMap", "c", seconds=20)
+    rig.until_gone("ConfigMap", "c")
     rig.until_applied("owner")
 
 
@@ -111,6 +111,6 @@ def test_a_claim_that_no_agent_stands_behind_is_reported_and_ends(rig: Rig) -> N
     [event] = rig.until(lambda: rig.events("owner"), "an Event")
     assert event["reason"] == "RemovalHeldBack"
     assert claim in event["message"]
-    rig.until_gone("RoleBinding", "contractor", seconds=30)
+    rig.until_gone("RoleBinding", "contractor")
     rig.until_applied("owner")
     assert len(rig.events("owner")) == 1

@@ -205,7 +205,7 @@ def test_node_ports_stay_with_the_ports_they_were_given_to(all_of_it: tuple[Clus
             return listed if [(port["name"], port["port"]) for port in listed] == names else []
 
         names = [(port["name"], port["port"]) for port in ports]
-        found = rig.until(live, "the ports", seconds=20)
+        found = rig.until(live, "the ports")
         return {(port["protocol"], port["port"]): port["nodePort"] for port in found}
 
     first = applied({"name": "http", "port": 80})

@@ -41,7 +41,7 @@ def test_what_could_not_be_created_since_it_may_not_be_read_blocks_no_deletion(l
     rig.until_failed("mr", 'cannot get resource "services"')
     assert rig.listed("mr") == {"s"}
     rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr", seconds=60)
+    rig.until_gone("ManagedResource", "mr")
 
 
 def test_a_refused_deletion_says_who_lacks_which_right(limited_rig: Rig) -> None:
@@ -54,7 +54,6 @@ def test_a_refused_deletion_says_who_lacks_which_right(limited_rig: Rig) -> None
         f'deletion of old resource "v1/ConfigMap/{rig.namespace}/c" is still pending: configmaps "c" is forbidden: ',
         f"allow {user} to delete configmaps in namespace {rig.namespace}, in the target cluster",
         reason="DeletionPending",
-        seconds=60,
     )
     grant(rig.cluster, f"{user}-more", rule("", "configmaps", "delete"), subject={"kind": "User", "name": user})
-    rig.until_gone("ManagedResource", "mr", seconds=120)
+    rig.until_gone("ManagedResource", "mr")
