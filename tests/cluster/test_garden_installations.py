@@ -238,6 +238,19 @@ async def test_what_has_objects_in_the_seed_stays(watched: Watched) -> None:
     await watched.has(seed, "")
 
 
+async def test_what_was_made_of_a_registration_goes_also_after_it(watched: Watched) -> None:
+    """Its finalizer is taken off while there is no installation, though one may be on its way."""
+    place, name = watched.place, f"{watched.place.name}-a"
+    watched.register("-a", deployment=watched.always())
+    seed = place.seed()
+    watched.label(seed, place.name)
+    await watched.has(seed, "", "-a")
+    by_hand = {"registrationRef": {"name": f"{place.name}-b"}, "seedRef": {"name": seed}}
+    place.create(CONTROLLER_INSTALLATIONS, f"{place.name}-b", spec=by_hand)
+    place.delete(CONTROLLER_REGISTRATIONS, name)
+    await watched.has(seed, "", "-b")
+
+
 async def test_without_a_seed_nothing_is_left(watched: Watched) -> None:
     watched.register("-a", deployment=watched.always())
     seed = watched.place.seed()

@@ -234,6 +234,11 @@ def _rank(installation: Object) -> tuple[bool, bool, str, str]:
     return is_deleting(installation), is_new, text(meta.get("creationTimestamp")), text(meta.get("name"))
 
 
+def is_made_here(installation: Object) -> bool:
+    """Whether it has been written by this controller, of whichever program."""
+    return REGISTRATION_HASH in labels(installation)
+
+
 def registration_of(installation: Object) -> str:
     return text(at(installation, "spec", "registrationRef", "name"))
 

@@ -3,6 +3,9 @@
 What is needed comes from caches. Before one is deleted, though, it is computed again from what the API server has now:
 a Shoot that has just come to the Seed may not be in a cache yet, and to remove an extension that it needs would
 harm it.
+
+A ControllerRegistration may go while a pass makes an installation of it: the finalizer is taken off as soon as there is
+none. So what a pass has made is removed, too, if its ControllerRegistration does not exist.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,6 +21,7 @@ from agent.controller_manager.controller_registration.installations.desired impo
     Digests,
     chosen,
     deployment_of,
+    is_made_here,
     names_for,
     registration_of,
     registration_source,
@@ -31,7 +35,7 @@ from agent.controller_manager.controller_registration.installations.requirements
     wanted_registrations,
 )
 from agent.controller_manager.controller_registration.installations.seed_requirements import SeedRequirements
-from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
+from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SHOOTS
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.shoots import seeds_of
@@ -137,7 +141,7 @@ class Reconciler:
         errors += [
             ReconcileError(f'ControllerRegistration "{name}" does not exist')
             for name, installation in sorted(present.items())
-            if name not in registrations and not is_required(installation)
+            if name not in registrations and not is_required(installation) and not is_made_here(installation)
         ]
         for name in sorted(wanted.registrations):
             if is_deleting(registrations[name]):
@@ -214,7 +218,8 @@ class Reconciler:
             installation
             for installation in installations
             if not is_deleting(installation)
-            and registration_of(installation) in registrations.keys() - wanted.registrations
+            and registration_of(installation) not in wanted.registrations
+            and (registration_of(installation) in registrations or _may_be_orphan(installation))
         ]
         if not unwanted:
             return []
@@ -227,10 +232,12 @@ class Reconciler:
             name = registration_of(installation)
             if name in wanted.registrations:
                 continue
-            if not wanted.is_complete and self._may_have_provided(registrations[name], seed, installation):
+            if not wanted.is_complete and self._may_have_provided(registrations.get(name), seed, installation):
                 continue
             meta = metadata(installation)
             try:
+                if name not in registrations and await self._client.find(CONTROLLER_REGISTRATIONS, name) is not None:
+                    continue
                 await self._client.delete(
                     CONTROLLER_INSTALLATIONS,
                     meta["name"],
@@ -243,8 +250,10 @@ class Reconciler:
                 errors.append(error)
         return errors
 
-    def _may_have_provided(self, registration: Object, seed: Object, installation: Object) -> bool:
+    def _may_have_provided(self, registration: Object | None, seed: Object, installation: Object) -> bool:
         """Whether this one may have provided, before it was changed, what is needed and none provides any more."""
+        if registration is None:
+            return True
         seen = self._seen[key(seed).name].get(key(installation).name, {})
         return registration_source(registration).has_changed(installation, seen)
 
@@ -265,6 +274,11 @@ class Reconciler:
             shoots={self._requirements.of_shoot(shoot) for shoot in shoots.values()},
             buckets={text(spec(entry).get("bucketName")) for entry in entries},
         )
+
+
+def _may_be_orphan(installation: Object) -> bool:
+    """Whether it goes if its ControllerRegistration does not exist."""
+    return is_made_here(installation) and not is_required(installation)
 
 
 def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSecret | None]) -> bool:
