@@ -23,6 +23,7 @@ from devcluster.faults import Silence
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.conditions import RESOURCES_APPLIED
 from kit.crash.sweep import FULL, Death, Killed, Moment, write_of
 from kit.eventually import soon
 from kit.garden import Garden
@@ -119,8 +120,9 @@ class Play:
 
     # --- the end state
 
-    def state(self) -> Object:
-        """Without what differs from Seed to Seed."""
+    async def state(self) -> Object:
+        """Without what differs from Seed to Seed; once what ManagedResources are made of has been applied, too."""
+        await soon(lambda: all(map(_is_applied, self._listed(MANAGED_RESOURCES))), "the ManagedResources")
         found = {
             str(resource): Counter(map(self._name, self._listed(resource)))
             for resource in (SECRETS, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, MANAGED_RESOURCES)
@@ -168,6 +170,13 @@ class Play:
         self.place.remove()
 
 
+def _is_applied(managed_resource: Object) -> bool:
+    """No flow of a Seed waits for that."""
+    applied = condition(managed_resource, RESOURCES_APPLIED) or {}
+    observed = at(managed_resource, "status", "observedGeneration")
+    return applied.get("status") == "True" and observed == metadata(managed_resource)["generation"]
+
+
 def moments(writes: list[Right], *, first: int) -> list[Moment]:
     sorts = list(dict.fromkeys(writes))
     if not FULL:
@@ -193,11 +202,11 @@ async def test_a_seed_is_reconciled_and_deleted_wherever_that_ended(
     ) -> tuple[list[Right], list[Right], Object, Object]:
         play = Play(garden, seed_cluster, tmp_path)
         first = await play.lived(play.is_reconciled, reconciling)
-        reconciled = play.state()
+        reconciled = await play.state()
         assert len(play.authorities()) == 1, reconciling
         await asyncio.to_thread(play.delete)
         last = await play.lived(play.is_deleted, deleting)
-        deleted = play.state()
+        deleted = await play.state()
         assert not play.authorities(), deleting
         play.clean_up()
         return first, last, reconciled, deleted
