@@ -5,9 +5,7 @@ texts and conditions of an operation's start and end. `test_shoot_life.py` compa
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, fields
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -22,6 +20,7 @@ from gardener import operations
 from gardener.api.garden import SHOOTS
 from kit.garden_objects import garden_object
 from kit.gardenlet_controllers import gardenlet_config
+from kit.shoot_components import bare_operation
 from kube.clock import utc_now
 from kube.objects import Object, mappings
 
@@ -231,22 +230,16 @@ def _operation(phase: str) -> ShootOperation:
     """As the graph reads it, with nothing that a task would use."""
     hibernates = phase == HIBERNATE
     shoot = {"metadata": {"name": "a"}, "spec": {"hibernation": {"enabled": hibernates}}, "status": {}}
-    nothing: dict[str, Any] = {
-        each.name: None
-        for each in fields(ShootOperation)
-        if each.default is MISSING and each.default_factory is MISSING
-    }
     kind = KINDS.get(phase, operations.RECONCILE)
-    known = {
-        "config": gardenlet_config("s", local_profile=LocalProfile()),
-        "kind": kind,
-        "shoot": shoot,
-        "running": running_after(shoot, kind),
-        "seed_object": {"spec": {"backup": {"provider": "local"}}},
-        "namespace_lives": True,
-        "cleans_up": True,
-    }
-    return ShootOperation(**nothing | known)
+    return bare_operation(
+        config=gardenlet_config("s", local_profile=LocalProfile()),
+        kind=kind,
+        shoot=shoot,
+        running=running_after(shoot, kind),
+        seed_object={"spec": {"backup": {"provider": "local"}}},
+        namespace_lives=True,
+        cleans_up=True,
+    )
 
 
 def _flow(phase: str) -> Graph[ShootOperation]:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
 from agent.gardenlet.components.etcd_schedules import Schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.shoot.main.operation import ShootOperation
 from kube.objects import Object
 
 SECRETS = kube_apiserver.Secrets(
@@ -38,6 +39,13 @@ def api_server(**values: Any) -> kube_apiserver.Values:
         "service_network": "10.0.0.0/16",
     }
     return kube_apiserver.Values(**{**given, **values})
+
+
+def bare_operation(**known: Any) -> ShootOperation:
+    """With nothing else that a task would use."""
+    needed = (each for each in fields(ShootOperation) if each.default is MISSING and each.default_factory is MISSING)
+    nothing: dict[str, Any] = {each.name: None for each in needed}
+    return ShootOperation(**nothing | known)
 
 
 def named(objects: Sequence[Object], kind: str, prefix: str = "") -> Object:

@@ -107,6 +107,17 @@ def of_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> G
     return _of_handler(found)
 
 
+def of_leaving_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> Gateway | None:
+    """Of one that is deleted, or moves away; None: the configuration does not say any more.
+
+    What leads through it stays until it goes with the rest, and the gardenlet needs none to get to the API server.
+    """
+    try:
+        return of_shoot(config, exposure_class)
+    except GatewayError:
+        return None
+
+
 def nearest(gateway: Gateway, config: GardenletConfiguration, *, seed: Object, zones: Sequence[str]) -> Gateway:
     """Args:
     gateway: as by `of_shoot`.

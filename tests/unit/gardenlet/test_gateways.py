@@ -9,14 +9,18 @@ from agent.gardenlet.components.gateways import (
     Gateway,
     GatewayError,
     nearest,
+    of_leaving_shoot,
     of_seed,
     of_shoot,
     service_annotations,
     traffic_policy,
     usual,
 )
+from agent.gardenlet.shoot.main.rules.domains import Served
+from agent.gardenlet.shoot.main.tasks import exposure
 from config.gardenlet import decode
 from config.gardenlet.schema import GardenletConfiguration
+from kit.shoot_components import bare_operation
 from kube.objects import Object, annotations, key, labels
 
 CONFIG = """\
@@ -84,6 +88,16 @@ def test_a_handler_that_the_seed_does_not_have_is_named() -> None:
     with pytest.raises(GatewayError, match="ExposureClass c names the handler 'other'") as raised:
         of_shoot(config(HANDLERS), {"metadata": {"name": "c"}, "handler": "other"})
     assert raised.value.codes == ("ERR_CONFIGURATION_PROBLEM",)
+
+
+async def test_of_a_shoot_that_leaves_it_need_not_be_known() -> None:
+    """There is nothing by which a task could change what is there."""
+    forgotten = {"metadata": {"name": "c"}, "handler": "other"}
+    assert of_leaving_shoot(config(HANDLERS), {**forgotten, "handler": "inner"}) == INNER
+    gateway = of_leaving_shoot(config(HANDLERS), forgotten)
+    operation = bare_operation(config=config(), gateway=gateway, internal=Served("h", "p", "", {}))
+    for task in (exposure.wait_for_address, exposure.names_at_gateway, exposure.internal_name):
+        await task(operation)
 
 
 @pytest.mark.parametrize(

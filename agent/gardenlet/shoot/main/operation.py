@@ -87,7 +87,8 @@ class ShootOperation:
     technical_id: name of the Shoot's namespace in the seed.
     garden_identity: of the garden cluster.
     external: None: the Shoot has no domain of its own that records are made in.
-    gateway: through which it is reached wherever it runs, but for a Shoot of this computer.
+    gateway: through which it is reached wherever it runs, but for a Shoot of this computer; None: it leaves, and that
+        is not known any more.
     profile: its CloudProfile.
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
@@ -106,7 +107,7 @@ class ShootOperation:
     garden_identity: str
     internal: Served
     external: Served | None
-    gateway: Gateway
+    gateway: Gateway | None
     profile: Object
     registrations: Mapping[str, Object]
     autoscaled: bool
@@ -173,8 +174,10 @@ class ShootOperation:
         return text(at(spec(self.shoot), "kubernetes", "version"))
 
     @property
-    def nearest_gateway(self) -> Gateway:
+    def nearest_gateway(self) -> Gateway | None:
         """Through which it is reached where it runs, once that is found out."""
+        if self.gateway is None:
+            return None
         return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.found.zones)
 
     @property

@@ -20,7 +20,7 @@ import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.components import gateways
-from agent.gardenlet.components.gateways import GatewayError
+from agent.gardenlet.components.gateways import Gateway, GatewayError
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.flow.graph import Graph, O, Snapshot
 from agent.gardenlet.flow.progress import Progress
@@ -197,7 +197,7 @@ class Reconciler:
                 raise ReconcileError(problem)
             shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
             around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-            gateways.of_shoot(self.config, around.exposure_class)
+            self._gateway(kind, around)
         except (KubeError, ReconcileError, DomainError, GatewayError) as error:
             if is_conflict(error):
                 raise
@@ -291,7 +291,7 @@ class Reconciler:
             garden_identity=self.garden_identity,
             internal=around.internal,
             external=around.external,
-            gateway=gateways.of_shoot(self.config, around.exposure_class),
+            gateway=self._gateway(kind, around),
             profile=around.profile,
             registrations={name.name: each for name, each in self.registrations.items()},
             seed=self.seed,
@@ -422,6 +422,11 @@ class Reconciler:
         return Done()
 
     # --- helpers
+
+    def _gateway(self, kind: str, around: Surroundings) -> Gateway | None:
+        """Raises GatewayError."""
+        find = gateways.of_leaving_shoot if kind in _LEAVES else gateways.of_shoot
+        return find(self.config, around.exposure_class)
 
     def _own_seed(self) -> Object:
         """Raises ReconcileError."""

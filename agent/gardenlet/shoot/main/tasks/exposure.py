@@ -43,11 +43,15 @@ async def service(operation: ShootOperation) -> None:
 async def wait_for_address(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
     gateway = operation.nearest_gateway
+    if operation.is_local:
+        name = Key(operation.technical_id, kube_apiserver.NAME)
+    elif gateway is not None:
+        name = Key(gateway.namespace, gateway.service)
+    else:
+        return
     live = await operation.waiting.until_ready(
         SERVICES,
-        Key(operation.technical_id, kube_apiserver.NAME)
-        if operation.is_local
-        else Key(gateway.namespace, gateway.service),
+        name,
         _no_address,
         seconds=_SERVICE_SECONDS,
         report=waits_for,
@@ -66,6 +70,8 @@ def _no_address(live: Object | None) -> str:
 
 async def names_at_gateway(operation: ShootOperation) -> None:
     """Have the gateway send what asks for one of the names to the API server. Raises ComponentError, KubeError."""
+    if (gateway := operation.nearest_gateway) is None:
+        return
     live = await operation.seed.client.get(NAMESPACES, operation.technical_id, form=Form.METADATA)
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
     values = shoot_exposure.Values(
@@ -73,8 +79,8 @@ async def names_at_gateway(operation: ShootOperation) -> None:
         namespace_uid=uid(live),
         hosts=hosts,
         address=operation.found.cluster_ip,
-        gateway_namespace=operation.nearest_gateway.namespace,
-        gateway=operation.nearest_gateway.labels,
+        gateway_namespace=gateway.namespace,
+        gateway=gateway.labels,
     )
     await operation.deploy(shoot_exposure.MANAGED_RESOURCE, shoot_exposure.objects(values))
 
@@ -121,8 +127,8 @@ async def external_name(operation: ShootOperation) -> None:
 
 
 async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
-    """Raises ExtensionError, KubeError."""
-    if served is None:
+    """Without an address, it stays as it is. Raises ExtensionError, KubeError."""
+    if served is None or not operation.found.address:
         return
     values = _values(operation, role, served)
     await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
