@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from agent.gardenlet.shoot.main.controller import declare
+from agent.gardenlet.shoot.main.tasks import destruction
 from devcluster.cluster import Cluster
 from devcluster.faults import Rule, Silence
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
+from gardener.api.garden import EXPOSURE_CLASSES
 from kit.eventually import soon
 from kit.played_shoots import NAMESPACE, SEED, LeftShoot, PlayedPlace
 from kit.proxied import proxied
 from kube.objects import Object, is_deleting
 from kube.paths import at
-from kube.resources import LEASES, NAMESPACES, SECRETS
+from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, SECRETS
 from kube.runtime.connection import load_kubeconfig
 
 pytestmark = [pytest.mark.timeout(600)]
@@ -43,6 +45,33 @@ async def test_what_has_not_begun_to_move_is_deleted_where_it_is(place: PlayedPl
     left.create(NAMESPACES, left.namespace)
     left.delete()
     async with place.gardenlet(declare, shoots=load_kubeconfig(place.cluster.kubeconfig)), place.player():
+        await left.until_gone()
+
+
+async def test_the_handler_of_its_exposure_class_may_have_left_the_configuration(place: PlayedPlace) -> None:
+    place.garden.create(EXPOSURE_CLASSES, "former", handler="former")
+    left = LeftShoot(place, "e", exposureClassName="former")
+    left.create(NAMESPACES, left.namespace)
+    left.delete()
+    async with place.gardenlet(declare, shoots=load_kubeconfig(place.cluster.kubeconfig)), place.player():
+        await left.until_gone()
+
+
+async def test_whoever_holds_its_namespace_is_named(place: PlayedPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a namespace that goes gets nothing new."""
+    monkeypatch.setattr(destruction, "_NAMESPACE_SECONDS", 1.0)
+    left = LeftShoot(place, "f")
+    left.create(NAMESPACES, left.namespace)
+    left.create(CONFIG_MAPS, "kept", metadata={"finalizers": ["example.com/held"]})
+    left.delete()
+
+    def errors() -> str:
+        return str(left.shoot()["status"].get("lastErrors"))
+
+    async with place.gardenlet(declare, shoots=load_kubeconfig(place.cluster.kubeconfig)), place.player():
+        await soon(lambda: "not gone" in errors(), "the deletion to fail", state=errors)
+        assert f"ConfigMap {left.namespace}/kept (waits for example.com/held)" in errors()
+        place.garden.patch(CONFIG_MAPS, "kept", {"metadata": {"finalizers": None}}, namespace=left.namespace)
         await left.until_gone()
 
 

@@ -5,16 +5,19 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.faults import EndWatch, Rule, WatchEnd
 from kit.objects import config_map, placed
+from kit.proxied import proxied
 from kit.world import World
 from kube.clock import utc_now
 from kube.errors import Untrusted
 from kube.objects import Key, Object, resource_version, uid
-from kube.resources import CONFIG_MAPS, Resource
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client, Selection
 from kube.runtime.connection import load_kubeconfig
@@ -97,6 +100,24 @@ async def test_an_object_is_gone_when_its_finalizers_are(world: World, waiting: 
     assert await reported.get() == "waits for example.com/wait"
     await world.patch("ConfigMap", "a", FREE)
     await gone
+
+
+async def test_what_a_silent_watch_does_not_know_of_is_not_gone(world: World, cluster: Cluster, tmp_path: Path) -> None:
+    """It was created since, and the watch is there already."""
+    name, reported = Key(world.namespace, "a"), asyncio.Queue[str]()
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT, after_events=1), path="/secrets$"))
+        client = Client(transport, user_agent="test")
+        waiting = Waiting(client=client, caches=Caches(client), discovery=Discovery(client), together=[SECRETS])
+        async with asyncio.timeout(PATIENCE), waiting.keeping(world.namespace):
+            await waiting.until_gone(SECRETS, name, seconds=PATIENCE)
+            await world.create({**SECRETS.type_meta, "metadata": {"name": "a", **HELD["metadata"]}})
+            gone = asyncio.create_task(waiting.until_gone(SECRETS, name, seconds=PATIENCE, report=reported.put_nowait))
+            assert await reported.get() == "it is not being deleted"
+            await world.delete("Secret", "a")
+            assert await reported.get() == "waits for example.com/wait"
+            await world.patch("Secret", "a", FREE)
+            await gone
 
 
 async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: World, waiting: Waiting) -> None:

@@ -34,17 +34,16 @@ class CleanupError(ReconcileError):
 
 
 @dataclass(slots=True)
-class _Left:
-    """What was found in a round."""
+class Left:
+    """What is still there."""
 
     count: int = 0
     names: list[str] = field(default_factory=list)
     """Of the first ones, with what they wait for."""
 
-    def add(self, resource: Resource, obj: Object) -> None:
+    def add(self, resource: Resource, obj: Object, held: str) -> None:
         self.count += 1
         if len(self.names) < _MOST_NAMED:
-            held = held_by(obj) if is_deleting(obj) else "was deleted just now"
             self.names.append(f"{resource.kind} {key(obj)} ({held})")
 
     def __str__(self) -> str:
@@ -76,15 +75,15 @@ async def _served(cluster: Cluster, wanted: Iterable[Kind]) -> list[Kind]:
     return [each for each in wanted if each.resource.api_version in versions[each.resource.group]]
 
 
-async def _round(cluster: Cluster, served: Sequence[Kind], shoot: Object) -> _Left:
-    left = _Left()
+async def _round(cluster: Cluster, served: Sequence[Kind], shoot: Object) -> Left:
+    left = Left()
     for kind in served:
         with suppress(KindNotServed):  # there is none
             async for page in cluster.client.pages(kind.resource, Selection(), form=Form.METADATA):
                 found = [each for each in page if not is_spared(kind.resource, each)]
                 await for_each(partial(_remove, cluster, kind, shoot), found)
                 for each in found:
-                    left.add(kind.resource, each)
+                    left.add(kind.resource, each, held_by(each) if is_deleting(each) else "was deleted just now")
     return left
 
 

@@ -7,13 +7,14 @@ from typing import Protocol
 from agent.gardenlet.components import kube_apiserver, referenced_resources
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks.cleanup import Left
 from agent.gardenlet.shoot_states.saving import forget
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.errors import KindNotServed, NotFound
-from kube.objects import Key, Object, is_deleting, key, spec, uid
+from kube.errors import KindNotServed, KubeError, NotFound
+from kube.objects import Key, Object, finalizers, held_by, is_deleting, key, spec, uid
 from kube.resources import NAMESPACES, SECRETS, SERVICES
-from kube.runtime.client import Selection
-from kube.runtime.waiting import Waiting, has_to_go
+from kube.runtime.client import Form, Selection
+from kube.runtime.waiting import NotInTimeError, Waiting, has_to_go
 from process.clusters import Cluster
 
 _MANAGED_SECONDS, _NAMESPACE_SECONDS, _GONE_SECONDS = 600.0, 900.0, 300.0
@@ -96,9 +97,27 @@ async def namespace(shoot: Leaving) -> None:
 
 
 async def wait_for_namespace(shoot: Leaving) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Raises NotInTimeError, with the names of what holds it; KubeError."""
     name = Key("", shoot.technical_id)
-    await shoot.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
+    try:
+        await shoot.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
+    except NotInTimeError as error:
+        if not (left := await _holders(shoot)).count:
+            raise
+        raise NotInTimeError(f"{error}; it is held by {left}") from error
+
+
+async def _holders(shoot: Leaving) -> Left:
+    """What has finalizers in the namespace, of whichever kind: not all of it may be deleted yet."""
+    left, served = Left(), await shoot.seed.discovery.served()
+    for resource in {(each.group, each.plural): each for each in reversed(served) if each.namespaced}.values():
+        with suppress(KubeError):  # not all kinds can be listed
+            async for page in shoot.seed.client.pages(
+                resource, Selection(namespace=shoot.technical_id), form=Form.METADATA
+            ):
+                for each in filter(finalizers, page):
+                    left.add(resource, each, held_by(each))
+    return left
 
 
 async def shoot_state(shoot: Leaving) -> None:
