@@ -238,6 +238,8 @@ PURPOSE_WORKLOAD_IDENTITY_TOKEN_REQUESTOR = "workload-identity-token-requestor"
 WORKLOAD_IDENTITY_NAME = "workloadidentity.security.gardener.cloud/name"
 WORKLOAD_IDENTITY_NAMESPACE = "workloadidentity.security.gardener.cloud/namespace"
 WORKLOAD_IDENTITY_CONTEXT_OBJECT = "workloadidentity.security.gardener.cloud/context-object"
+WORKLOAD_IDENTITY_PROVIDER = "workloadidentity.security.gardener.cloud/provider"
+"""A label: the type of the system that trusts its tokens."""
 WORKLOAD_IDENTITY_RENEW_TIMESTAMP = "workloadidentity.security.gardener.cloud/token-renew-timestamp"
 
 # --- network policies

@@ -2,23 +2,24 @@
 
 import base64
 
-from agent.gardenlet.components import shoot_infrastructure
+from agent.gardenlet.components import identity_credentials, shoot_infrastructure
 from agent.gardenlet.components.shoot_pods import Networks
 from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
+from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import RSA_PUBLIC_KEY
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import foundation
 from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
-from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
+from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
-from kube.objects import Key, key, mapping, spec, string_map, text
+from kube.objects import Key, Object, mapping, spec, string_map, text
 from kube.paths import at
 from kube.resources import SECRETS
-from kube.runtime.controller import ReconcileError
 
 INFRASTRUCTURE_TASK = "deployInfrastructure"
+_TOKEN_SECONDS = 120.0
 
 
 def _values(operation: ShootOperation) -> shoot_infrastructure.Values:
@@ -33,30 +34,44 @@ def _name(operation: ShootOperation) -> Key:
 
 
 async def credentials(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
-    wanted = shoot_infrastructure.credentials(operation.technical_id, await _credentials(operation))
+    """Raises NotInTimeError, ComponentError, KubeError."""
+    found = await _credentials(operation)
+    if found is not None and found.get("kind") == WORKLOAD_IDENTITIES.kind:
+        await _credentials_by_tokens(operation, found)
+        return
+    wanted = shoot_infrastructure.credentials(operation.technical_id, string_map((found or {}).get("data")))
     await operation.deploy(shoot_infrastructure.SECRET, [wanted])
 
 
-async def _credentials(operation: ShootOperation) -> dict[str, str]:
-    """Data of the Secret that the binding of the Shoot names; empty: it has no binding."""
+async def _credentials_by_tokens(operation: ShootOperation, identity: Object) -> None:
+    """Returns when there is a token: no extension is to fail for want of it. Raises NotInTimeError, KubeError."""
+    client, name = operation.seed.client, Key(operation.technical_id, shoot_infrastructure.SECRET)
+    wanted = identity_credentials.secret(name.namespace, identity, shoot=operation.shoot)
+    live = await client.find(SECRETS, name.name, namespace=name.namespace)
+    if live is None:
+        live = await client.create(SECRETS, wanted)
+    elif body := identity_credentials.patch(wanted, live):
+        live = await client.patch(SECRETS, name.name, body, namespace=name.namespace)
+    if identity_credentials.lacks_token(live):
+        await operation.waiting.until_ready(
+            SECRETS, name, identity_credentials.lacks_token, seconds=_TOKEN_SECONDS, report=waits_for
+        )
+
+
+async def _credentials(operation: ShootOperation) -> Object | None:
+    """The Secret or WorkloadIdentity that the binding of the Shoot names; None: it has no binding. Raises KubeError."""
     client, namespace = operation.garden.client, operation.name.namespace
     if name := text(spec(operation.shoot).get("credentialsBindingName")):
         binding = await client.get(CREDENTIALS_BINDINGS, name, namespace=namespace)
         reference = mapping(binding.get("credentialsRef"))
-        if reference.get("kind") != SECRETS.kind:
-            raise ReconcileError(
-                f"CredentialsBinding {key(binding)} names a {reference.get('kind')}, which is not supported for Shoots"
-                " with workers; name a Secret"
-            )
     elif name := text(spec(operation.shoot).get("secretBindingName")):
         binding = await client.get(SECRET_BINDINGS, name, namespace=namespace)
         reference = mapping(binding.get("secretRef"))
     else:
-        return {}
+        return None
+    resource = WORKLOAD_IDENTITIES if reference.get("kind") == WORKLOAD_IDENTITIES.kind else SECRETS
     place = text(reference.get("namespace")) or namespace
-    secret = await client.get(SECRETS, text(reference.get("name")), namespace=place)
-    return string_map(secret.get("data"))
+    return await client.get(resource, text(reference.get("name")), namespace=place)
 
 
 # --- networks

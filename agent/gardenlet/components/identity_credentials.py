@@ -1,0 +1,73 @@
+"""The credentials of a Shoot by a WorkloadIdentity: a Secret with two writers.
+
+The flow writes what its token is for, the requestor of tokens the token, and when that is to be renewed. Others may add
+to it. So the flow names what it changes; of credentials of another kind nothing stays.
+"""
+
+import base64
+from collections.abc import Mapping
+
+import orjson
+
+from agent.gardenlet.components.parts import made
+from agent.gardenlet.components.shoot_infrastructure import SECRET
+from gardener import keys
+from gardener.api.garden import SHOOTS
+from kube.objects import Object, annotations, key, labels, string_map, text, uid
+from kube.paths import at
+from kube.resources import SECRETS
+
+TOKEN, _CONFIG = "token", "config"
+
+
+def secret(namespace: str, identity: Object, *, shoot: Object) -> Object:
+    """What of it is the flow's. Args: identity: the WorkloadIdentity."""
+    name, of_shoot = key(identity), key(shoot)
+    context = {**SHOOTS.type_meta, "namespace": of_shoot.namespace, "name": of_shoot.name, "uid": uid(shoot)}
+    config = at(identity, "spec", "targetSystem", "providerConfig")
+    return made(
+        SECRETS,
+        SECRET,
+        namespace=namespace,
+        labels={
+            keys.NAMESPACE_PURPOSE: SECRET,
+            keys.SECURITY_PURPOSE: keys.PURPOSE_WORKLOAD_IDENTITY_TOKEN_REQUESTOR,
+            keys.WORKLOAD_IDENTITY_PROVIDER: text(at(identity, "spec", "targetSystem", "type")),
+        },
+        annotations={
+            keys.WORKLOAD_IDENTITY_NAME: name.name,
+            keys.WORKLOAD_IDENTITY_NAMESPACE: name.namespace,
+            keys.WORKLOAD_IDENTITY_CONTEXT_OBJECT: orjson.dumps(context).decode(),
+        },
+        type="Opaque",
+        data={} if config is None else {_CONFIG: base64.b64encode(orjson.dumps(config)).decode()},
+    )
+
+
+def patch(wanted: Object, live: Object) -> Object | None:
+    """A merge patch for what is there; None: it is as it should be."""
+    notes: Object = {keys.GARDENLET_COMPONENT: None, keys.GARDENLET_DIGEST: None, **annotations(wanted)}
+    if not annotations(wanted).items() <= annotations(live).items():
+        notes[keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP] = None  # its token is for something else
+    is_same_kind = keys.SECURITY_PURPOSE in labels(live)
+    gone = {_CONFIG} if is_same_kind else {*string_map(live.get("data"))}
+    changes = {
+        "labels": _changes(labels(live), {keys.GARDENLET_MANAGED: None, **labels(wanted)}),
+        "annotations": _changes(
+            annotations(live), {keys.GARDENLET_COMPONENT: None, keys.GARDENLET_DIGEST: None, **notes}
+        ),
+        "data": _changes(string_map(live.get("data")), {**dict.fromkeys(gone), **wanted["data"]}),
+    }
+    if not any(changes.values()):
+        return None
+    data = changes.pop("data")
+    return {"metadata": {"uid": uid(live), **changes}, **({"data": data} if data else {})}
+
+
+def _changes(present: Mapping[str, str], wanted: Object) -> Object:
+    return {name: value for name, value in wanted.items() if present.get(name) != value}
+
+
+def lacks_token(live: Object | None) -> str:
+    """What is missing until it can be used."""
+    return "" if string_map((live or {}).get("data")).get(TOKEN) else "it has no token yet"
