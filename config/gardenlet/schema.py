@@ -218,7 +218,9 @@ class Logging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootMonitoring:
-    enabled: Annotated[bool, setting("Report conditions of what others deploy to monitor Shoots.")] = True
+    enabled: Annotated[
+        bool, setting("Report conditions of what others deploy to monitor Shoots, and publish a login for it.")
+    ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from agent.gardenlet.secrets_manager.tables import (
     static_tokens,
 )
 from agent.gardenlet.shoot.main.controller import declare
+from config.gardenlet.schema import Monitoring, ShootMonitoring
 from conformance.seed_objects import differences, unhashed
 from conformance.shoot_as_left import ROTATED, AsLeft
 from conformance.shoot_objects import CREATED, NAMESPACE, moments, status_of_the_shoot
@@ -130,6 +131,8 @@ KINDS = BUILT_IN | {
     )
 }
 WEBHOOK = "high-availability"
+NO_MONITORING = Monitoring(shoot=ShootMonitoring(enabled=False))
+"""As it was recorded."""
 _CONFIGURATION = "the configuration says what this project's needs, and by its content the file is named"
 _EMPTY = "nothing follows from it: the operator takes what is empty as what is missing"
 _PACKED = "the same objects, packed otherwise"
@@ -276,7 +279,7 @@ async def reconcile(place: PlayedPlace) -> None:
     async with FaultProxy(upstream=own.url, upstream_ca=own.ca, authority=own.authority) as proxy, place.player():
         proxy.rules.add(Rule(fault=version, path="^/version$"))
         proxy.write_kubeconfig(path := own.state / "shoot.kubeconfig", token=own.token)
-        async with place.gardenlet(declare, shoots=load_kubeconfig(path)):
+        async with place.gardenlet(declare, shoots=load_kubeconfig(path), monitoring=NO_MONITORING):
             await soon(lambda: is_reconciled(place), "the Shoot to be reconciled", state=place.shoot)
 
 

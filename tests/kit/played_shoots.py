@@ -19,7 +19,6 @@ from typing import Any
 from agent.gardenlet.components import ingress_gateway
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot_clusters import ShootClusters
-from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import Images
 from devcluster.cluster import Cluster
 from gardener import keys
@@ -175,12 +174,10 @@ class PlayedPlace:
         )
 
     @contextlib.asynccontextmanager
-    async def gardenlet(
-        self, *declared: Declare, shoots: Connection, controllers: Controllers | None = None
-    ) -> AsyncIterator[Context]:
-        """Args: shoots: the API server of all Shoots."""
+    async def gardenlet(self, *declared: Declare, shoots: Connection, **configured: Any) -> AsyncIterator[Context]:
+        """Args: shoots: the API server of all Shoots. configured: fields of its configuration."""
         async with connected(self.cluster, "gardenlet/test") as client:
-            config = gardenlet_config(SEED, controllers=controllers, images=_IMAGES)
+            config = gardenlet_config(SEED, images=_IMAGES, **configured)
             context = await gardenlet_context(garden=client, seed=client, config=config)
             shoot_clusters = ShootClusters(client, ShootsAt(shoots), config.shoot_client_connection)
             async with gardenlet_at_work(replace(context, shoot_clusters=shoot_clusters), *declared):

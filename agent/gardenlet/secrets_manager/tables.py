@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from agent.gardenlet.secrets_manager.rules.configs import (
     Authority,
+    BasicAuth,
     Config,
     EncryptionKey,
     RSAKey,
@@ -55,13 +56,15 @@ def rotated(*, has_workers: bool, has_static_kubeconfig: bool) -> tuple[Config, 
     """Of a Shoot, all that rotations are about."""
     tokens = static_tokens(has_cluster_admin=has_static_kubeconfig)
     authorities = authorities_of_a_shoot(has_workers=has_workers)
-    return (*authorities, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, tokens)
+    return (*authorities, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, OBSERVER, tokens)
 
 
 # --- keys and tokens
 
 SSH_KEY = RSAKey(name="ssh-keypair", persist=True, keeps_old=True, has_public_key=True)
 SERVICE_ACCOUNT_KEY = RSAKey(name="service-account-key", persist=True, keeps_old=True, has_bundle=True)
+OBSERVER = BasicAuth(name="observability-ingress-users", persist=True, user="admin")
+"""Who may look at what monitors a Shoot."""
 TUNNEL_KEY = TunnelKey(name="vpn-seed-server-tlsauth")
 TOKEN_KUBECONFIG = "generic-token-kubeconfig"
 ENCRYPTION_KEY = EncryptionKey(name="kube-apiserver-etcd-encryption-key", persist=True)

@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.secrets_manager.rules.configs import Config
+from agent.gardenlet.secrets_manager.rules.configs import Config, Signer
 from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
-from agent.gardenlet.secrets_manager.rules.published import certificate_authority, client_authority, ssh_keypairs
+from agent.gardenlet.secrets_manager.rules.published import (
+    certificate_authority,
+    client_authority,
+    observer,
+    ssh_keypairs,
+)
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.secrets_manager.rules.stored import Stored
@@ -15,8 +20,10 @@ from agent.gardenlet.secrets_manager.tables import (
     CA,
     CA_CLIENT,
     ENCRYPTION_KEY,
+    OBSERVER,
     SERVICE_ACCOUNT_KEY,
     SSH_KEY,
+    ControlPlane,
     generic_token_kubeconfig,
     static_tokens,
 )
@@ -50,10 +57,11 @@ def test_each_config_is_rotated_when_the_status_says(has_static_kubeconfig: bool
         etcdEncryptionKey=at(3),
         kubeconfig=at(4),
         sshKeypair=at(5),
+        observability=at(6),
     )
     found = rotations(status, has_static_kubeconfig=has_static_kubeconfig)
-    configs = (CA, CA_CLIENT, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, TOKENS, KUBECONFIG)
-    days = {CA: 1, CA_CLIENT: 1, SERVICE_ACCOUNT_KEY: 2, ENCRYPTION_KEY: 3, SSH_KEY: 5, TOKENS: tokens}
+    configs = (CA, CA_CLIENT, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, OBSERVER, TOKENS, KUBECONFIG)
+    days = {CA: 1, CA_CLIENT: 1, SERVICE_ACCOUNT_KEY: 2, ENCRYPTION_KEY: 3, SSH_KEY: 5, OBSERVER: 6, TOKENS: tokens}
     assert found.asked(configs) == {config.name: datetime(2026, 1, day, tzinfo=UTC) for config, day in days.items()}
 
 
@@ -90,6 +98,21 @@ def test_trust_in_the_old_goes_in_steps(config: Config, phase: str, expected: Ol
     assert found.old(config, servers_by_current={CA_CLIENT.name}) is expected
 
 
+def test_clients_have_certificates_of_a_new_authority_as_soon_as_it_is_made() -> None:
+    """So none has one of the old authority when that is not trusted any more, but for those that servers are given.
+
+    These, and what kubelets verify, are seen to be replaced before.
+    """
+    plane = ControlPlane(namespace="shoot--a--b", has_workers=True, has_several_etcds=True)
+    clients = [each for each in plane.certificates() if each.profile.is_client]
+    assert len(clients) > 5
+    assert {each.name for each in clients if each.signer is not Signer.CURRENT} == {
+        "etcd-server-main",
+        "etcd-server-events",
+        "kube-apiserver-kubelet",
+    }
+
+
 def one(data: dict[str, bytes]) -> Stored:
     return Stored(name="any", labels={}, data=data)
 
@@ -98,15 +121,16 @@ def test_users_find_authorities_and_keys_in_the_garden() -> None:
     config_map, secret = certificate_authority(shoot(), one({"bundle.crt": b"ca"}))
     internal = client_authority(shoot(), one({"ca.crt": b"ca", "ca.key": b"key"}))
     keypairs = ssh_keypairs(shoot(), one({"id_rsa": b"new"}), one({"id_rsa": b"old"}))
-    published = [config_map, secret, internal, *keypairs]
+    published = [config_map, secret, internal, *keypairs, observer(shoot(), one({"password": b"x"}))]
     assert [(each["kind"], each["metadata"]["name"]) for each in published] == [
         ("ConfigMap", "a.ca-cluster"),
         ("Secret", "a.ca-cluster"),
         ("InternalSecret", "a.ca-client"),
         ("Secret", "a.ssh-keypair"),
         ("Secret", "a.ssh-keypair.old"),
+        ("Secret", "a.monitoring"),
     ]
-    roles = ["ca-cluster", "ca-cluster", "ca-client", "ssh-keypair", "ssh-keypair"]
+    roles = ["ca-cluster", "ca-cluster", "ca-client", "ssh-keypair", "ssh-keypair", "monitoring"]
     assert [each["metadata"]["labels"] for each in published] == [{"gardener.cloud/role": role} for role in roles]
     assert all(each["metadata"]["ownerReferences"] == [OWNER] for each in published)
     assert all(each["metadata"]["namespace"] == "garden-local" for each in published)
@@ -116,8 +140,9 @@ def test_users_find_authorities_and_keys_in_the_garden() -> None:
         {"ca.crt": "Y2E=", "ca.key": "a2V5"},
         {"id_rsa": "bmV3"},
         {"id_rsa": "b2xk"},
+        {"password": "eA=="},
     ]
-    assert [each["type"] for each in published[1:]] == ["Opaque"] * 4
+    assert [each["type"] for each in published[1:]] == ["Opaque"] * 5
     assert len(ssh_keypairs(shoot(), one({"id_rsa": b"new"}), None)) == 1
 
 

@@ -15,7 +15,7 @@ from gardener.api.garden import INTERNAL_SECRETS, SHOOTS
 from kube.objects import Object, metadata, text
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 
-CA_CLUSTER, CA_CLIENT, SSH_KEYPAIR = "ca-cluster", "ca-client", "ssh-keypair"
+CA_CLUSTER, CA_CLIENT, SSH_KEYPAIR, MONITORING = "ca-cluster", "ca-client", "ssh-keypair", "monitoring"
 """Suffixes of names, and roles."""
 OLD_SSH_KEYPAIR = f"{SSH_KEYPAIR}.old"
 
@@ -30,6 +30,11 @@ def certificate_authority(shoot: Mapping[str, Any], bundle: Stored) -> list[Obje
 def client_authority(shoot: Mapping[str, Any], authority: Stored) -> Object:
     """By which the garden signs certificates for users; it is not theirs to read."""
     return _secret(INTERNAL_SECRETS, shoot, CA_CLIENT, authority.data)
+
+
+def observer(shoot: Mapping[str, Any], user: Stored) -> Object:
+    """With name and password."""
+    return _secret(SECRETS, shoot, MONITORING, user.data)
 
 
 def ssh_keypairs(shoot: Mapping[str, Any], current: Stored, old: Stored | None) -> list[Object]:

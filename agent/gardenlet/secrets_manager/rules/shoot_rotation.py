@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agent.gardenlet.secrets_manager.rules.configs import Authority, Config, EncryptionKey, RSAKey, StaticTokens
+from agent.gardenlet.secrets_manager.rules.configs import (
+    Authority,
+    BasicAuth,
+    Config,
+    EncryptionKey,
+    RSAKey,
+    StaticTokens,
+)
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from gardener.garden import rotations as of_shoots
 from kube.clock import time_or_none
@@ -63,6 +70,8 @@ class Rotations:
                 return of_shoots.SSH
             case EncryptionKey():
                 return of_shoots.ENCRYPTION_KEY
+            case BasicAuth():
+                return of_shoots.OBSERVABILITY
             case _:
                 return ""
 

@@ -154,6 +154,12 @@ class ShootOperation:
         return not workers(spec(self.shoot))
 
     @property
+    def is_monitored(self) -> bool:
+        """Whether others may deploy what monitors it; on this computer, none is."""
+        is_tested = spec(self.shoot).get("purpose") == "testing"
+        return self.config.monitoring.shoot.enabled and not self.is_local and not is_tested
+
+    @property
     def has_tunnel(self) -> bool:
         """Whether the control plane reaches nodes through one; those of this computer have no network."""
         return not self.is_workerless and not self.is_local

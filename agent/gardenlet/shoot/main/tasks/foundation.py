@@ -106,6 +106,7 @@ async def secrets(operation: ShootOperation) -> None:
     elif operation.kind == operations.RECONCILE:
         await _demand_keys(operation)
     has_static_kubeconfig = rules.has_static_kubeconfig(operation.shoot)
+    was_monitored = operation.keys.has(tables.OBSERVER.name)
     rotation = rotations(operation.shoot, has_static_kubeconfig=has_static_kubeconfig)
     by_current = await servers_by_current(operation)
 
@@ -126,10 +127,12 @@ async def secrets(operation: ShootOperation) -> None:
         tables.generic_token_kubeconfig(operation.technical_id, ca_bundle(operation)),
         *certificates(operation).certificates(),
         *((tables.SSH_KEY,) if has_ssh(spec(operation.shoot)) else ()),
+        *((tables.OBSERVER,) if operation.is_monitored else ()),
         *(() if operation.is_workerless else (tables.TUNNEL_KEY,)),
     )
     await publish(operation, *published.certificate_authority(operation.shoot, _bundle(operation)))
     await _ssh_keypairs(operation)
+    await _observer(operation, was_there=was_monitored)
     if operation.found.cluster is not None:
         operation.found.cluster = await cluster_objects.name_token_kubeconfig(
             operation.seed.client, operation.found.cluster, name_of(operation, tables.TOKEN_KUBECONFIG)
@@ -147,10 +150,25 @@ async def _ssh_keypairs(operation: ShootOperation) -> None:
     await publish(operation, *wanted)
     names = {key(each).name for each in wanted}
     for suffix in (published.SSH_KEYPAIR, published.OLD_SSH_KEYPAIR):
-        name = Key(operation.name.namespace, f"{operation.name.name}.{suffix}")
-        if name.name not in names and await operation.garden.client.find(SECRETS, name.name, namespace=name.namespace):
-            with suppress(NotFound):
-                await operation.garden.client.delete(SECRETS, name.name, namespace=name.namespace)
+        if f"{operation.name.name}.{suffix}" not in names:
+            await _withdraw(operation, suffix)
+
+
+async def _observer(operation: ShootOperation, *, was_there: bool) -> None:
+    """Raises KubeError, ReconcileError."""
+    if operation.is_monitored:
+        user = operation.keys.get(tables.OBSERVER.name).current
+        await publish(operation, published.observer(operation.shoot, user))
+    elif was_there:
+        await _withdraw(operation, published.MONITORING)
+
+
+async def _withdraw(operation: ShootOperation, suffix: str) -> None:
+    """Users find it no more. Raises KubeError."""
+    garden, name = operation.garden.client, f"{operation.name.name}.{suffix}"
+    if await garden.find(SECRETS, name, namespace=operation.name.namespace):
+        with suppress(NotFound):
+            await garden.delete(SECRETS, name, namespace=operation.name.namespace)
 
 
 async def servers_by_current(operation: ShootOperation) -> list[str]:
