@@ -8,12 +8,12 @@ import pytest
 
 from agent.gardenlet.shoot.care.rules.nodes import (
     NO_MACHINES,
-    Configuration,
+    Configurations,
     Machines,
     NodeProblem,
     agent_problem,
-    configuration_of,
     configuration_problem,
+    configurations_in,
     expiry_problem,
     kept_of,
     lease_end,
@@ -26,7 +26,8 @@ from kube.objects import Object
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER, EARLIER = NOW + timedelta(seconds=10), NOW - timedelta(seconds=10)
 SHOOT: Object = {"spec": {"provider": {"workers": [{"name": "w", "minimum": 1, "maximum": 3}]}}}
-WANTED = {"w": Configuration("agent-w", "new")}
+WANTED = {"w": {"agent-w": "new"}}
+BOTH = {"w": {"agent-w": "new", "agent-w-before": "old"}}
 
 
 def node(name: str = "a", *, applied: str = "new", secret: str = "agent-w", ready: str = "True", **spec: Any) -> Object:
@@ -46,23 +47,27 @@ def said(problem: NodeProblem | None) -> tuple[str, str]:
         ([node("a"), node("b", applied="old")], WANTED, 'Node "b" has applied old, and is to have new.'),
         ([node(applied="")], WANTED, 'The agent of node "a" has not reported yet'),
         ([node(applied="old", secret="agent-w-before")], WANTED, ""),  # it is replaced by one of the new kind
+        ([node(applied="old", secret="agent-w-before"), node("b")], BOTH, ""),
+        ([node(applied="new", secret="agent-w-before")], BOTH, 'Node "a" has applied new, and is to have old.'),
+        ([node(applied="old", secret="")], WANTED, 'Node "a" has applied old, and is to have new.'),
+        ([node(applied="old", secret="")], BOTH, ""),
         ([node()], {}, 'There is no Secret with the configuration of worker pool "w".'),
         ([], {}, ""),
     ],
 )
-def test_configurations(nodes: list[Object], wanted: dict[str, Configuration], text: str) -> None:
+def test_configurations(nodes: list[Object], wanted: Configurations, text: str) -> None:
     reason, message = said(configuration_problem(SHOOT, nodes, wanted))
     assert message.startswith(text)
     assert (reason == "OperatingSystemConfigOutdated") is bool(text)
 
 
-def test_what_is_known_of_a_configuration() -> None:
-    meta = {
-        "name": "agent-w",
-        "labels": {"worker.gardener.cloud/pool": "w"},
-        "annotations": {"checksum/data-script": "new"},
-    }
-    assert configuration_of({"metadata": meta}) == ("w", WANTED["w"])
+def test_what_is_known_of_configurations() -> None:
+    def secret(name: str, checksum: str) -> Object:
+        named = {"worker.gardener.cloud/pool": "w"}
+        return {"metadata": {"name": name, "labels": named, "annotations": {"checksum/data-script": checksum}}}
+
+    assert configurations_in([secret("agent-w", "new")]) == WANTED
+    assert configurations_in([secret("agent-w", "new"), secret("agent-w-before", "old")]) == BOTH
 
 
 def test_agents_renew_their_leases() -> None:

@@ -13,7 +13,7 @@ from agent.gardenlet.components.parts import made
 from agent.gardenlet.components.worker_pools.pools import NODE_AGENT, POOL, Pool
 from gardener import keys
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
-from kube.objects import Object, mapping, spec
+from kube.objects import Object, annotations, key, labels, mapping, spec
 from kube.resources import RBAC_GROUP, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
 from kube.yaml import Dumper
 
@@ -23,7 +23,7 @@ CHECKSUM = "checksum/data-script"
 """An annotation of the Secret of a pool."""
 APPLIED = "checksum/cloud-config-data"
 """An annotation of Nodes: the checksum of what their agents have applied."""
-_CONTENT = "osc.yaml"
+_CONTENT, _ROLE = "osc.yaml", "operating-system-config"
 _RIGHTS = "rbac"
 """A part beside those of pools."""
 _BOOTSTRAPPERS, _NODES = "system:bootstrappers", "system:nodes"
@@ -31,14 +31,28 @@ _SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
 _TOKEN_LIFE = "720h"
 
 
-def objects(namespace: str, configs: Sequence[tuple[Pool, Object]]) -> list[Object]:
-    """Args: namespace: of the Shoot, in the seed. configs: of pools, as extensions have answered."""
+def objects(
+    namespace: str, configs: Sequence[tuple[Pool, Object]], of_old_nodes: Sequence[Object] = ()
+) -> list[Object]:
+    """Args:
+    namespace: of the Shoot, in the seed.
+    configs: of pools, as extensions have answered.
+    of_old_nodes: Secrets in the Shoot by former keys of pools, see `is_secret`, which stay as they are.
+    """
     parts: dict[str, list[Object]] = {pool.name: [_secret(pool, config)] for pool, config in configs}
-    parts.setdefault(_RIGHTS, []).extend(_rights([pool.key for pool, _ in configs]))
+    for each in of_old_nodes:
+        parts.setdefault(labels(each)[POOL], []).append(_as_it_is(each))
+    names = [*(pool.key for pool, _ in configs), *(key(each).name for each in of_old_nodes)]
+    parts.setdefault(_RIGHTS, []).extend(_rights(names))
     access = access_secret(NODE_AGENT, namespace, lifetime=_TOKEN_LIFE)
     target = {keys.TARGET_SECRET_NAME: NODE_AGENT, keys.TARGET_SECRET_NAMESPACE: KUBE_SYSTEM}
     access["metadata"]["annotations"] |= target
     return [access, *in_shoot_by_parts(NAME, parts, namespace=namespace)]
+
+
+def is_secret(obj: Object) -> bool:
+    """Whether it is one of those that agents read: nodes name theirs themselves, and might name any."""
+    return labels(obj).get(keys.ROLE) == _ROLE and bool(labels(obj).get(POOL))
 
 
 def content_of(config: Object) -> bytes:
@@ -55,13 +69,23 @@ def checksum_of(config: Object) -> str:
 
 
 def _secret(pool: Pool, config: Object) -> Object:
+    data = base64.b64encode(content_of(config)).decode()
+    return _made(pool.key, pool=pool.name, checksum=checksum_of(config), data={_CONTENT: data})
+
+
+def _as_it_is(live: Object) -> Object:
+    checksum = annotations(live).get(CHECKSUM, "")
+    return _made(key(live).name, pool=labels(live)[POOL], checksum=checksum, data=mapping(live.get("data")))
+
+
+def _made(name: str, *, pool: str, checksum: str, data: Object) -> Object:
     return made(
         SECRETS,
-        pool.key,
+        name,
         namespace=KUBE_SYSTEM,
-        labels={keys.ROLE: "operating-system-config", POOL: pool.name},
-        annotations={CHECKSUM: checksum_of(config)},
-        data={_CONTENT: base64.b64encode(content_of(config)).decode()},
+        labels={keys.ROLE: _ROLE, POOL: pool},
+        annotations={CHECKSUM: checksum},
+        data=data,
     )
 
 

@@ -18,8 +18,8 @@ from agent.gardenlet.shoot.care.rules.nodes import (
     OF_AGENTS,
     NodeProblem,
     agent_problem,
-    configuration_of,
     configuration_problem,
+    configurations_in,
     expiry_problem,
     kept_of,
     lease_end,
@@ -110,7 +110,7 @@ class Inspection:
             if key(each).name.startswith(OF_AGENTS)
         }
         of_nodes = [lease_end(each) async for each in _listed(client, LEASES, _NODE_LEASES)]
-        of_configurations = configuration_problem(rolled_out, nodes, dict(map(configuration_of, secrets)))
+        of_configurations = configuration_problem(rolled_out, nodes, configurations_in(secrets))
         return replace(
             inside,
             nodes=nodes,

@@ -99,41 +99,43 @@ def _other_version(node: Object, pool: Object, shoot: Object) -> NodeProblem | N
 # --- configurations and agents
 
 
-class Configuration(NamedTuple):
-    """Of a pool. Attributes: secret: its name in the Shoot."""
-
-    secret: str
-    checksum: str
+Configurations = Mapping[str, Mapping[str, str]]
+"""Of each pool: checksums by name of the Secret in the Shoot; nodes that are replaced have another one for a while."""
 
 
-def configuration_of(secret: Object) -> tuple[str, Configuration]:
-    """With the name of the pool."""
-    return labels(secret).get(POOL, ""), Configuration(key(secret).name, annotations(secret).get(CHECKSUM, ""))
+def configurations_in(secrets: Iterable[Object]) -> Configurations:
+    found: dict[str, dict[str, str]] = {}
+    for each in secrets:
+        found.setdefault(labels(each).get(POOL, ""), {})[key(each).name] = annotations(each).get(CHECKSUM, "")
+    return found
 
 
-def configuration_problem(
-    shoot: Object, nodes: Sequence[Object], configurations: Mapping[str, Configuration]
-) -> NodeProblem | None:
-    """Nodes that have another Secret are replaced. Args: configurations: by pool."""
+def configuration_problem(shoot: Object, nodes: Sequence[Object], configurations: Configurations) -> NodeProblem | None:
+    """Nodes that have a Secret which is not there any more are replaced."""
     reason = "OperatingSystemConfigOutdated"
     for name in (text(pool.get("name")) for pool in workers(spec(shoot))):
         own = sorted((each for each in nodes if labels(each).get(POOL) == name), key=key)
-        wanted = configurations.get(name)
-        if own and wanted is None:
+        checksums = configurations.get(name)
+        if own and not checksums:
             return NodeProblem(reason, f'There is no Secret with the configuration of worker pool "{name}".')
         for each in own:
-            if wanted is None or labels(each).get(NODE_AGENT_SECRET_NAME) not in {"", wanted.secret}:
-                continue
+            wanted = _wanted(each, checksums or {})
             applied = annotations(each).get(_APPLIED, "")
+            if wanted is None or applied == wanted:
+                continue
             if not applied:
                 message = (
                     f'The agent of node "{key(each).name}" has not reported yet which configuration it has applied.'
                 )
                 return NodeProblem(reason, message)
-            if applied != wanted.checksum:
-                message = f'Node "{key(each).name}" has applied {applied}, and is to have {wanted.checksum}.'
-                return NodeProblem(reason, message)
+            return NodeProblem(reason, f'Node "{key(each).name}" has applied {applied}, and is to have {wanted}.')
     return None
+
+
+def _wanted(node: Object, checksums: Mapping[str, str]) -> str | None:
+    """None: it is not known."""
+    name = labels(node).get(NODE_AGENT_SECRET_NAME)
+    return checksums.get(name) if name else next(iter(checksums.values()), None) if len(checksums) == 1 else None
 
 
 def lease_end(lease: Object) -> datetime | None:

@@ -3,10 +3,20 @@
 import asyncio
 from ipaddress import ip_network
 
+from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.shoot_infrastructure import SECRET
 from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
 from agent.gardenlet.components.worker_pools.operating_system import PROVISION, RECONCILE
-from agent.gardenlet.components.worker_pools.pools import HASHES, NODE_AGENT, POOL, Pool, PoolError, hashes, pools_of
+from agent.gardenlet.components.worker_pools.pools import (
+    HASHES,
+    NODE_AGENT,
+    POOL,
+    SECRET_NAME,
+    Pool,
+    PoolError,
+    hashes,
+    pools_of,
+)
 from agent.gardenlet.extension_objects.kinds import OPERATING_SYSTEM_CONFIG, WORKER
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
@@ -16,9 +26,9 @@ from agent.gardenlet.shoot.main.tasks import exposure, foundation, infrastructur
 from agent.gardenlet.shoot.main.tasks.shoot_objects import unready
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.objects import Key, Object, annotations, integer, key, mapping, metadata, spec, text
+from kube.objects import Key, Object, annotations, integer, key, labels, mapping, spec, text
 from kube.paths import at
-from kube.resources import NODES
+from kube.resources import NODES, SECRETS
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError
 
@@ -126,9 +136,19 @@ async def remove_systems(operation: ShootOperation) -> None:
 async def node_agents(operation: ShootOperation) -> None:
     """In the Shoot, before any machine asks for it. Raises ReconcileError, KubeError."""
     configs = [(pool, _answered(operation, pool, RECONCILE)) for pool in pools(operation)]
-    await operation.deploy(node_agent.NAME, node_agent.objects(operation.technical_id, configs))
+    old = await _of_old_nodes(operation)
+    await operation.deploy(node_agent.NAME, node_agent.objects(operation.technical_id, configs, old))
     name = Key(operation.technical_id, node_agent.NAME)
     await operation.waiting.until_ready(MANAGED_RESOURCES, name, unready, seconds=_APPLIED_SECONDS, report=waits_for)
+
+
+async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
+    """Secrets of agents on nodes that are about to be replaced, or whose pool goes. Raises KubeError."""
+    async with operation.cluster() as cluster:
+        nodes = await cluster.client.list(NODES, Selection(label_selector=SECRET_NAME), form=Form.METADATA)
+        names = {labels(each)[SECRET_NAME] for each in nodes} - {each.key for each in pools(operation)}
+        found = [await cluster.client.find(SECRETS, each, namespace=KUBE_SYSTEM) for each in sorted(names)]
+    return [each for each in found if each is not None and node_agent.is_secret(each)]
 
 
 def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
@@ -196,17 +216,13 @@ async def demand_configured_nodes(operation: ShootOperation) -> None:
 
 def unconfigured(pool: Pool, nodes: list[Object], checksum: str) -> str:
     """What is missing until all nodes of a pool have applied a configuration; empty: nothing."""
-    own = sorted((each for each in nodes if _pool_of(each) == pool.name), key=key)
+    own = sorted((each for each in nodes if labels(each).get(POOL) == pool.name), key=key)
     if len(own) < pool.minimum:
         return f"worker pool {pool.name} has {len(own)} nodes, and is to have {pool.minimum} at least"
     outdated = [key(each).name for each in own if annotations(each).get(node_agent.APPLIED) != checksum]
     if not outdated:
         return ""
     return f"these nodes have not applied the operating system config of worker pool {pool.name}: {', '.join(outdated)}"
-
-
-def _pool_of(node: Object) -> str:
-    return text(mapping(metadata(node).get("labels")).get(POOL))
 
 
 def has_autoscaling(operation: ShootOperation) -> bool:
