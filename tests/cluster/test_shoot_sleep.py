@@ -19,7 +19,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare
 from devcluster.cluster import Cluster
-from devcluster.faults import Foreign, Rule
+from devcluster.faults import Foreign, Rule, internal_error
 from devcluster.proxy import FaultProxy
 from gardener import keys
 from gardener.api.druid import ETCDS
@@ -38,10 +38,12 @@ from localprocesses.components import Shape
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-sleep")]
 
 VERSION = Foreign(name="version", code=200, content_type="application/json", text='{"gitVersion": "v1.30.14"}')
+ACCESS = "shoot-access-gardener-resource-manager"
 DEPLOYED = ("gardener-resource-manager", "kube-apiserver", "kube-controller-manager")
 SECONDS = 90.0
+LONG_AGO = "2026-01-01T00:00:00Z"
 TASKS = "shoot.gardener.cloud/tasks"
-BOOTSTRAP = "shoot-access-gardener-resource-manager-bootstrap"
+BOOTSTRAP = f"{ACCESS}-bootstrap"
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +54,19 @@ def place(devcluster_run: object) -> Iterator[PlayedPlace]:
 
 
 @pytest.fixture
-async def connection(place: PlayedPlace) -> AsyncIterator[Connection]:
-    """To the API server of all Shoots."""
+async def proxy(place: PlayedPlace) -> AsyncIterator[FaultProxy]:
+    """The API server of all Shoots."""
     own = place.cluster
     async with FaultProxy(upstream=own.url, upstream_ca=own.ca, authority=own.authority) as proxy:
         proxy.rules.add(Rule(fault=VERSION, path="^/version$"))
-        proxy.write_kubeconfig(path := own.state / "shoot.kubeconfig", token=own.token)
-        yield load_kubeconfig(path)
+        yield proxy
+
+
+@pytest.fixture
+def connection(place: PlayedPlace, proxy: FaultProxy) -> Connection:
+    """To it."""
+    proxy.write_kubeconfig(path := place.cluster.state / "shoot.kubeconfig", token=place.cluster.token)
+    return load_kubeconfig(path)
 
 
 class Bed:
@@ -97,6 +105,19 @@ class Bed:
     def hibernate(self, *, enabled: bool) -> None:
         patch = {"spec": {"hibernation": {"enabled": enabled}}}
         self.place.garden.patch(SHOOTS, self.name, patch, namespace=NAMESPACE)
+
+    def ask(self, sequence: int, **annotations: str) -> None:
+        """Has an operation begin. Args: annotations: of the Shoot."""
+        patch: Object = {"operation": {"sequence": sequence}, "metadata": {"annotations": annotations}}
+        self.place.garden.patch(SHOOTS, self.name, patch, namespace=NAMESPACE)
+
+    def published(self, suffix: str) -> dict[str, str] | None:
+        """What its users find."""
+        try:
+            found = self.place.garden.get(SECRETS, f"{self.name}.{suffix}", namespace=NAMESPACE)["data"]
+        except NotFound:
+            return None
+        return {name: base64.b64decode(value).decode() for name, value in found.items()}
 
     def shoot(self) -> Object:
         return self.place.garden.get(SHOOTS, self.name, namespace=NAMESPACE)
@@ -177,7 +198,7 @@ class Bed:
             return
         renewal = format_time(utc_now().replace(year=2099))
         notes = {"metadata": {"annotations": {keys.TOKEN_RENEW_TIMESTAMP: renewal}}}
-        for name in ("shoot-access-gardener-resource-manager", *NAMES):
+        for name in (ACCESS, *NAMES):
             secret = self.find(SECRETS, name)
             if secret is None or keys.TOKEN_RENEW_TIMESTAMP in (metadata(secret).get("annotations") or {}):
                 continue
@@ -207,6 +228,25 @@ async def test_one_that_is_created_asleep_gets_no_token_before_it_wakes(bed: Bed
         await soon(lambda: bed.find(SECRETS, BOOTSTRAP), "a certificate", state=bed.explain, seconds=SECONDS)
         assert (await bed.ended())["hibernated"] is False
         assert all(bed.replicas())
+        await soon(lambda: bed.find(SECRETS, BOOTSTRAP) is None, "the certificate to go")
+
+
+async def test_one_that_has_slept_long_waits_for_a_new_token_when_it_wakes(bed: Bed) -> None:
+    """The one that its resource manager had has expired: it keeps its certificate until there is another one."""
+    async with bed.gardenlet():
+        bed.hibernate(enabled=True)
+        await bed.ended()
+        expired = {keys.TOKEN_RENEW_TIMESTAMP: LONG_AGO}
+        bed.patch(SECRETS, ACCESS, {"metadata": {"annotations": expired}})
+        bed.hibernate(enabled=False)
+        await soon(
+            lambda: "token not yet generated" in bed.reason("resource-manager"),
+            "a wait for a token",
+            state=bed.explain,
+            seconds=SECONDS,
+        )
+        assert bed.find(SECRETS, BOOTSTRAP)
+        assert (await bed.ended())["hibernated"] is False
         await soon(lambda: bed.find(SECRETS, BOOTSTRAP) is None, "the certificate to go")
 
 
@@ -340,6 +380,43 @@ async def test_a_quota_that_is_used_up_stops_nothing_that_needs_nothing_new(bed:
             await soon(partial(_is_full, garden, namespace), f"{namespace} to be full")
         garden.patch(SHOOTS, bed.name, asked[1], namespace=NAMESPACE)
         await bed.ended()
+
+
+async def test_who_observes_it_gets_another_password_when_it_is_rotated(bed: Bed) -> None:
+    """Where nothing is to be observed, there is none. What is published is restored in each operation."""
+    for each in (NAMESPACE, bed.technical_id):
+        bed.place.garden.delete(RESOURCE_QUOTAS, "used-up", namespace=each)
+    async with bed.gardenlet():
+        bed.hibernate(enabled=False)
+        await bed.ended()
+        before, authority = bed.published("monitoring"), bed.published("ca-cluster")
+        other = {"data": {"ca.crt": base64.b64encode(b"of others").decode()}}
+        bed.place.garden.patch(SECRETS, f"{bed.name}.ca-cluster", other, namespace=NAMESPACE)
+        bed.ask(5, **{keys.OPERATION: "rotate-observability-credentials"})
+        rotation = (await bed.ended())["credentials"]["rotation"]["observability"]
+        after = bed.published("monitoring")
+        assert bed.published("ca-cluster") == authority
+        assert rotation["lastCompletionTime"] >= rotation["lastInitiationTime"]
+        assert before
+        assert after
+        assert before["username"] == after["username"] == "admin"
+        assert before["password"] != after["password"]
+        assert after["auth"].startswith("admin:")
+        bed.place.garden.patch(SHOOTS, bed.name, {"spec": {"purpose": "testing"}}, namespace=NAMESPACE)
+        await bed.ended()
+        assert bed.published("monitoring") is None
+
+
+async def test_what_an_api_server_can_not_say_of_what_is_encrypted_is_named(bed: Bed, proxy: FaultProxy) -> None:
+    """What it can't say of other kinds is of no account."""
+    apps, batch = (Rule(fault=internal_error(), path=f"^/apis/{group}/v1$") for group in ("apps", "batch"))
+    proxy.rules.add(apps, batch)
+    encrypted = {"kubeAPIServer": {"encryptionConfig": {"resources": ["deployments.apps"]}}}
+    async with bed.gardenlet():
+        bed.place.garden.patch(SHOOTS, bed.name, {"spec": {"kubernetes": encrypted}}, namespace=NAMESPACE)
+        await bed.waits("label-encrypted", "deployments.apps can't be written anew")
+        proxy.rules.remove(apps)
+        await bed.waits("snapshot", "etcd-main-client")  # which nothing serves here
 
 
 def _is_full(garden: Garden, namespace: str) -> bool:

@@ -3,27 +3,23 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 
 from agent.gardenlet.components import kube_apiserver, kube_controller_manager, shoot_pods
-from agent.gardenlet.components.control_plane import access_secret_name, controller_managers, least_api_servers
+from agent.gardenlet.components.control_plane import controller_managers, least_api_servers
 from agent.gardenlet.components.kube_apiserver import Encryption, files
-from agent.gardenlet.components.parts import deployment_unready, made
+from agent.gardenlet.components.parts import deployment_unready
 from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.components.resource_manager.configuration import Pods
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import authority_in
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.rules import token_bootstrap
 from agent.gardenlet.shoot.main.rules.encryption import FORMER, MARKS, POPULATED, encrypted, former, is_marked
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
-from agent.gardenlet.shoot.main.tasks import foundation
+from agent.gardenlet.shoot.main.tasks import foundation, token_bootstrap
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING, ENCRYPTION_KEY, PREPARING
-from kube.kubeconfigs import kubeconfig
 from kube.objects import (
     Key,
     Object,
@@ -52,13 +48,11 @@ from kube.resources import (
     SERVICES,
 )
 from kube.runtime.client import Selection
-from kube.runtime.controller import ReconcileError, TerminalError
+from kube.runtime.controller import TerminalError
 from kube.runtime.threads import KEYS
-from kube.x509 import make_client
 
-_API_SERVER_SECONDS, _OTHERS_SECONDS, _TOKEN_SECONDS, _GONE_SECONDS = 300.0, 180.0, 120.0, 300.0
+_API_SERVER_SECONDS, _OTHERS_SECONDS, _GONE_SECONDS = 300.0, 180.0, 300.0
 _ENDED_SECONDS = 120.0
-_CERTIFICATE_LIFE = timedelta(minutes=10)
 _KINDS = [
     each.type_meta
     for each in (
@@ -78,7 +72,6 @@ _KINDS = [
 """Of which its objects are."""
 _THIS_COMPUTER = "resource-manager:local"
 """Its image, where it is run without one."""
-_BOOTSTRAP = f"{access_secret_name(RESOURCE_MANAGER)}-bootstrap"
 
 
 # --- API server
@@ -256,6 +249,11 @@ async def deploy(operation: ShootOperation, component: str, objects: list[Object
     await operation.deploy(component, objects)
 
 
+async def wait_for_other(operation: ShootOperation, name: str) -> None:
+    """Neither the API server nor the resource manager. Raises NotInTimeError, KubeError."""
+    await _wait(operation, name, _OTHERS_SECONDS)
+
+
 async def _wait(operation: ShootOperation, name: str, seconds: float) -> None:
     place, since = Key(operation.technical_id, name), operation.written(DEPLOYMENTS, name)
     await operation.waiting.until_ready(
@@ -297,7 +295,7 @@ async def _controller_manager_objects(operation: ShootOperation) -> list[Object]
 
 async def wait_for_controller_manager(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
-    await _wait(operation, kube_controller_manager.NAME, _OTHERS_SECONDS)
+    await wait_for_other(operation, kube_controller_manager.NAME)
 
 
 # --- resource manager
@@ -305,29 +303,18 @@ async def wait_for_controller_manager(operation: ShootOperation) -> None:
 
 async def deploy_resource_manager(operation: ShootOperation) -> None:
     """With a certificate until it has a token. Raises ReconcileError, KubeError."""
-    if operation.is_asleep or not await _needs_certificate(operation):
-        await _deploy_resource_manager(operation)
-    else:
-        await _deploy_resource_manager(operation, await KEYS.compute(_bootstrap_secret, operation))
-        access = Key(operation.technical_id, access_secret_name(RESOURCE_MANAGER))
-        await operation.waiting.until_ready(
-            SECRETS, access, token_bootstrap.no_token, seconds=_TOKEN_SECONDS, report=waits_for
-        )
-        await _deploy_resource_manager(operation)
-
-
-async def _needs_certificate(operation: ShootOperation) -> bool:
-    client, namespace = operation.seed.client, operation.technical_id
-    access = await operation.find(SECRETS, access_secret_name(RESOURCE_MANAGER))
-    if access is None:
-        return True
-    managed = await client.find(MANAGED_RESOURCES, resource_manager.MANAGED_RESOURCE, namespace=namespace)
-    return token_bootstrap.is_needed(access, managed, now=operation.seed.clock())
+    if not operation.is_asleep:
+        access = await token_bootstrap.access(operation)
+        if await token_bootstrap.is_needed(operation, access):
+            since = await token_bootstrap.forget_token(operation, access)
+            await _deploy_resource_manager(operation, await KEYS.compute(token_bootstrap.secret, operation))
+            await token_bootstrap.wait_for_token(operation, since=since)
+    await _deploy_resource_manager(operation)
 
 
 async def _deploy_resource_manager(operation: ShootOperation, *bootstrap: Object) -> None:
     """Args: bootstrap: the Secret with a certificate, which goes when it is deployed without."""
-    objects = _resource_manager_objects(operation, bootstrap=_BOOTSTRAP if bootstrap else "")
+    objects = _resource_manager_objects(operation, bootstrap=token_bootstrap.SECRET if bootstrap else "")
     await deploy(operation, RESOURCE_MANAGER, [*bootstrap, *objects])
 
 
@@ -356,33 +343,6 @@ def _pods(operation: ShootOperation) -> Pods | None:
     if operation.is_workerless or operation.is_local:
         return None
     return Pods(host=operation.internal.host, tolerations=shoot_pods.tolerations(operation.shoot))
-
-
-def _bootstrap_secret(operation: ShootOperation) -> Object:
-    """With a new certificate each time: it lives for minutes. Raises ReconcileError."""
-    authority = authority_in(operation.keys.get(tables.CA_CLIENT.name).current.data)
-    if authority is None:
-        raise ReconcileError("the authority for clients of the Shoot can't be read")
-    pair = make_client(
-        authority,
-        token_bootstrap.USER,
-        [token_bootstrap.GROUP],
-        now=operation.seed.clock(),
-        lifetime=_CERTIFICATE_LIFE,
-    )
-    user = {"client-certificate-data": _encoded(pair.certificate_pem), "client-key-data": _encoded(pair.key_pem)}
-    name = operation.technical_id
-    content = kubeconfig(name, server=_SERVER, ca_bundle=foundation.ca_bundle(operation), user=user)
-    data = {"kubeconfig": _encoded(content)}
-    return made(SECRETS, _BOOTSTRAP, namespace=name, type="Opaque", data=data)
-
-
-_SERVER = f"https://{kube_apiserver.NAME}"
-"""As pods of the namespace see it."""
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 async def wait_for_resource_manager(operation: ShootOperation) -> None:

@@ -1,0 +1,80 @@
+"""A certificate by which the resource manager of a Shoot gets its first token, or the next one, if that has expired."""
+
+import base64
+from datetime import timedelta
+
+from agent.gardenlet.components import kube_apiserver
+from agent.gardenlet.components.control_plane import access_secret_name
+from agent.gardenlet.components.parts import made
+from agent.gardenlet.components.resource_manager import NAME
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import authority_in
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules import token_bootstrap as rules
+from agent.gardenlet.shoot.main.tasks import foundation
+from gardener import keys
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.kubeconfigs import kubeconfig
+from kube.objects import Key, Object, resource_version, uid
+from kube.resources import SECRETS
+from kube.runtime.controller import ReconcileError
+from kube.x509 import make_client
+
+_ACCESS = access_secret_name(NAME)
+SECRET = f"{_ACCESS}-bootstrap"
+_TOKEN_SECONDS = 120.0
+_LIFE = timedelta(minutes=10)
+_SERVER = f"https://{kube_apiserver.NAME}"
+"""As pods of the namespace see it."""
+
+
+async def access(operation: ShootOperation) -> Object | None:
+    """The Secret with the token. Raises KubeError."""
+    return await operation.find(SECRETS, _ACCESS)
+
+
+async def is_needed(operation: ShootOperation, live: Object | None) -> bool:
+    """Args: live: what `access` returned. Raises KubeError."""
+    if live is None:
+        return True
+    name, namespace = resource_manager.MANAGED_RESOURCE, operation.technical_id
+    managed = await operation.seed.client.find(MANAGED_RESOURCES, name, namespace=namespace)
+    return rules.is_needed(live, managed, now=operation.seed.clock())
+
+
+async def forget_token(operation: ShootOperation, live: Object | None) -> int:
+    """So that one which has expired, or is refused, is not taken for the next one.
+
+    Args: live: as of `is_needed`. Returns the resourceVersion of what was written; 0: nothing was. Raises KubeError.
+    """
+    if live is None or rules.no_token(live):
+        return 0
+    body = {"metadata": {"uid": uid(live), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}}
+    return resource_version(await operation.seed.client.patch(SECRETS, _ACCESS, body, namespace=operation.technical_id))
+
+
+async def wait_for_token(operation: ShootOperation, *, since: int) -> None:
+    """Args: since: what `forget_token` returned. Raises NotInTimeError, KubeError."""
+    name = Key(operation.technical_id, _ACCESS)
+    await operation.waiting.until_ready(
+        SECRETS, name, rules.no_token, seconds=_TOKEN_SECONDS, since=since, report=waits_for
+    )
+
+
+def secret(operation: ShootOperation) -> Object:
+    """With a new certificate each time: it lives for minutes. Raises ReconcileError."""
+    authority = authority_in(operation.keys.get(tables.CA_CLIENT.name).current.data)
+    if authority is None:
+        raise ReconcileError("the authority for clients of the Shoot can't be read")
+    now = operation.seed.clock()
+    pair = make_client(authority, rules.USER, [rules.GROUP], now=now, lifetime=_LIFE)
+    user = {"client-certificate-data": _encoded(pair.certificate_pem), "client-key-data": _encoded(pair.key_pem)}
+    name = operation.technical_id
+    content = kubeconfig(name, server=_SERVER, ca_bundle=foundation.ca_bundle(operation), user=user)
+    return made(SECRETS, SECRET, namespace=name, type="Opaque", data={"kubeconfig": _encoded(content)})
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
