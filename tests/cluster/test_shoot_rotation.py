@@ -20,7 +20,7 @@ from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOU
 from kit.meadow import NAME, NAMESPACE, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, labels, metadata
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS
+from kube.resources import API_SERVICES, CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS
 from kube.runtime.kubeconfig import parse_kubeconfig
 from kube.x509 import load_certificates
 
@@ -29,6 +29,19 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-rotation"
 _PAUSE_SECONDS = 0.2
 _NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _IN_TWO_STEPS = (AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY)
+
+OF_NOTHING: Object = {
+    "metadata": {"name": "v1.example.com"},
+    "spec": {
+        "group": "example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 1,
+        "insecureSkipTLSVerify": True,
+        "service": {"name": "nothing", "namespace": "default"},
+    },
+}
+"""An API of a user that nothing serves."""
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +152,7 @@ def test_all_credentials_are_rotated_and_no_client_loses_its_access(meadow: Mead
     of_robot = {"type": "kubernetes.io/service-account-token", "data": {}}
     notes = {"annotations": {"kubernetes.io/service-account.name": "robot"}}
     cluster.create(kept, {"metadata": {"name": "robot-old", **notes}, **of_robot})
+    cluster.create(API_SERVICES.path(), OF_NOTHING)
     before = {config: made(meadow, config) for config in ("ca", "etcd-client", "kube-apiserver-etcd-encryption-key")}
     trusting, current = [old], User("current", lambda: fetched(meadow))
     slow = User("slow", lambda: trusting[0])

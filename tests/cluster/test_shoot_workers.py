@@ -16,7 +16,7 @@ from kit.eventually import eventually
 from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, annotations, condition, key, labels, mapping
-from kube.paths import at
+from kube.paths import at, mappings_at
 from kube.resources import DEPLOYMENTS, NAMESPACES, NODES, SECRETS
 from localprocesses.versions import NEWEST
 
@@ -61,6 +61,17 @@ class Field(Meadow):
         """The Secrets that agents of its Nodes read."""
         return {labels(each)["worker.gardener.cloud/gardener-node-agent-secret-name"] for each in self.nodes()}
 
+    def configurations(self) -> set[str]:
+        """The Secrets that there are for agents."""
+        path = f"{SECRETS.path(namespace='kube-system')}?labelSelector=gardener.cloud%2Frole%3Doperating-system-config"
+        return {key(each).name for each in self.cluster().get(path)["items"]}
+
+    def unmountable(self) -> set[tuple[str, str]]:
+        """Secrets that are gone, and Deployments of the control plane that mount them."""
+        there = {key(each).name for each in self.seed.api.get(SECRETS.path(namespace=TECHNICAL_ID))["items"]}
+        deployments = self.seed.api.get(DEPLOYMENTS.path(namespace=TECHNICAL_ID))["items"]
+        return {(key(each).name, name) for each in deployments for name in _mounted(each) if name not in there}
+
     def keypair(self, suffix: str) -> Object:
         name = f"{NAME}.ssh-keypair{suffix}"
         found: Object = self.garden.api.get(SECRETS.path(namespace=NAMESPACE, name=name))["data"]
@@ -68,6 +79,15 @@ class Field(Meadow):
 
     def extension(self, kind: Any, name: str) -> Object:
         return self.seed.api.get(kind.path(namespace=TECHNICAL_ID, name=name))
+
+
+def _mounted(deployment: Object) -> Iterator[str]:
+    for volume in mappings_at(deployment, "spec", "template", "spec", "volumes"):
+        if name := at(volume, "secret", "secretName"):
+            yield str(name)
+        for source in mappings_at(volume, "projected", "sources"):
+            if (name := at(source, "secret", "name")) and not at(source, "secret", "optional"):
+                yield str(name)
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +187,12 @@ def test_credentials_are_rotated_and_nodes_when_they_are_asked_for(field: Field)
     assert "pendingWorkersRollouts" not in rotation["certificateAuthorities"]
     assert field.names().isdisjoint(before)
     assert field.agents() != agents
+    assert field.configurations() == agents | field.agents()  # nodes had theirs until they were gone
     before = field.names()
     field.rotate("complete", "Completed")
     assert field.names() == before
+    assert field.configurations() == field.agents()
+    assert field.unmountable() == set()
 
 
 def test_it_sleeps_without_nodes_and_wakes_with_new_ones(field: Field) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from agent.gardenlet.flow.graph import Graph, TaskFailure, Walk
+from agent.gardenlet.shoot.main.flows.completion import LAST, WITH_BUNDLES
 from agent.gardenlet.shoot.main.flows.delete import DELETE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -22,3 +23,27 @@ def test_nothing_waits_for_tokens_that_no_resource_manager_requests(graph: Graph
             walk.end(each, failure)
     assert failing in started
     assert started & NEEDS_TOKENS == set()
+
+
+def test_what_has_bundles_gets_smaller_ones_before_the_larger_go() -> None:
+    """In the same order; while they shrink, nothing of it is at work."""
+    tasks, order = RECONCILE.tasks, {name: number for number, name in enumerate(RECONCILE.order)}
+    before = _all_before("servers-by-current")
+    for each in WITH_BUNDLES:
+        again = tasks[f"{each}-current"]
+        assert again.run is tasks[each].run
+        assert each in before
+        assert LAST in again.after
+        assert {name.removesuffix("-current") for name in again.after} - {LAST.removesuffix("-current")} == {
+            name for name in tasks[each].after if name in WITH_BUNDLES
+        }
+        assert order[LAST] < order[again.id]
+
+
+def _all_before(its_id: str) -> set[str]:
+    found, left = set[str](), [its_id]
+    while left:
+        new = set(RECONCILE.tasks[left.pop()].after) - found
+        found |= new
+        left += new
+    return found

@@ -1,13 +1,15 @@
 """How a rotation of certificate authorities is completed: see `tasks.rotation`."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
+from agent.gardenlet.shoot.main.flows.when import any_of, asleep
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import rotation
 
 LAST = "others-current"
-"""ID of the last task."""
+"""ID of the last task for what all Shoots have."""
 _TASKS = (
     ("servers-by-current", "Waiting until all servers have certificates of the new certificate authorities"),
     ("current-bundles", "Removing old certificate authorities from bundles"),
@@ -16,11 +18,41 @@ _TASKS = (
     (LAST, "Removing old certificate authorities from other components"),
 )
 _RUN = (rotation.see_servers, rotation.trust_current, rotation.etcds, rotation.api_server, rotation.others)
+WITH_BUNDLES = frozenset(
+    (
+        *("extensions-before", "extensions-before-ready", "extensions-after", "extensions-after-ready"),
+        *("control-plane", "control-plane-ready", "scheduler", "systems", "systems-ready", "metrics-server"),
+        *("vpn-seed-server", "vpn-shoot", "kube-proxy", "node-agents", "machine-controller-manager", "worker"),
+        *("machine-deployments", "extensions-after-worker", "extensions-after-worker-ready", "autoscaler"),
+        *("worker-ready", "nodes-configured"),
+    )
+)
+"""IDs of tasks for what has, or names, a bundle that shrinks: these Secrets go with the operation."""
 
 
-def completion(*, after: Collection[str]) -> Iterator[Task[ShootOperation]]:
-    """One after the other. Args: after: all that uses certificates and bundles before."""
+def with_completion(tasks: Sequence[Task[ShootOperation]], *, after: Collection[str]) -> list[Task[ShootOperation]]:
+    """The tasks of a flow, then those that complete a rotation, and all with bundles once more.
+
+    What sleeps gets new bundles when it wakes.
+
+    Args: after: all that uses certificates and bundles before, beside the tasks with bundles.
+    """
+    with_bundles = [each for each in tasks if each.id in WITH_BUNDLES]
+    return [*tasks, *_completion([*after, *(each.id for each in with_bundles)]), *map(_again, with_bundles)]
+
+
+def _completion(after: Collection[str]) -> Iterator[Task[ShootOperation]]:
     for (its_id, name), run in zip(_TASKS, _RUN, strict=True):
         retry = ONCE if run is rotation.see_servers else Retry()
         yield Task(its_id, name, run, after=after, unless=rotation.no_completion, retry=retry)
         after = [its_id]
+
+
+def _again(task: Task[ShootOperation]) -> Task[ShootOperation]:
+    return replace(
+        task,
+        id=f"{task.id}-current",
+        name=f"{task.name}, without old certificate authorities",
+        after=[LAST, *(f"{each}-current" for each in task.after if each in WITH_BUNDLES)],
+        unless=any_of(rotation.no_completion, asleep, *([task.unless] if task.unless else [])),
+    )

@@ -2,7 +2,7 @@
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows import workers
-from agent.gardenlet.shoot.main.flows.completion import LAST, completion
+from agent.gardenlet.shoot.main.flows.completion import LAST, with_completion
 from agent.gardenlet.shoot.main.flows.when import any_of as _any
 from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
 from agent.gardenlet.shoot.main.flows.when import awake as _awake
@@ -35,9 +35,8 @@ _awake_or_no_waiting = _any(_awake, _no_waiting)
 _LONG = Retry(within=600.0)
 
 
-RECONCILE: Graph[ShootOperation] = Graph(
-    "Shoot cluster reconciliation",
-    [
+def _tasks() -> list[Task[ShootOperation]]:
+    return [
         Task("namespace", "Deploying Shoot namespace in Seed", foundation.namespace),
         Task("identity", "Ensuring Shoot cluster identity", foundation.cluster_identity, after=["namespace"]),
         Task("secrets", "Initializing secrets management", foundation.secrets, after=["namespace"]),
@@ -365,9 +364,6 @@ RECONCILE: Graph[ShootOperation] = Graph(
             unless=_asleep_or_no_waiting,
             retry=ONCE,
         ),
-        *completion(
-            after=["access", "client-authority", "controller-manager-ready", "unlabel-encrypted", "old-token-secrets"]
-        ),
         # --- what is not there yet
         _not_built(
             "trusted-ingress",
@@ -450,7 +446,18 @@ RECONCILE: Graph[ShootOperation] = Graph(
             unless=_awake,
             retry=ONCE,
         ),
-    ],
+    ]
+
+
+RECONCILE: Graph[ShootOperation] = Graph(
+    "Shoot cluster reconciliation",
+    with_completion(
+        _tasks(),
+        after=[
+            *("access", "client-authority", "controller-manager-ready", "machine-controller-manager-stopped"),
+            *("unlabel-encrypted", "old-token-secrets"),
+        ],
+    ),
 )
 
 RESTORE: Graph[ShootOperation] = Graph("Shoot cluster restoration", list(RECONCILE.tasks.values()))

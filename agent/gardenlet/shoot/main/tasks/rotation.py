@@ -9,8 +9,9 @@ Nothing that has to reach a server in between trusts less than before: neither b
 
 import asyncio
 
-from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager
+from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
 from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
+from agent.gardenlet.components.vpn.parts import SERVER as VPN_SERVER
 from agent.gardenlet.extension_objects.kinds import ETCD
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -22,6 +23,9 @@ from gardener.api.druid import ETCDS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from kube.objects import Key, Object, integer, spec
 from kube.resources import DEPLOYMENTS, Resource
+
+_OTHERS = (kube_controller_manager.NAME, kube_scheduler.NAME, VPN_SERVER)
+"""Servers beside the API server and the resource manager."""
 
 
 def no_completion(operation: ShootOperation) -> bool:
@@ -51,8 +55,9 @@ async def _see_deployments(operation: ShootOperation) -> None:
         await control_plane.api_server_is_rolled_out(operation)
     if await _runs(operation, DEPLOYMENTS, RESOURCE_MANAGER):
         await control_plane.wait_for_resource_manager(operation)
-    if await _runs(operation, DEPLOYMENTS, kube_controller_manager.NAME):
-        await control_plane.wait_for_controller_manager(operation)
+    for name in _OTHERS:
+        if await _runs(operation, DEPLOYMENTS, name):
+            await control_plane.wait_for_other(operation, name)
 
 
 async def _runs(operation: ShootOperation, resource: Resource, name: str) -> bool:
