@@ -7,7 +7,7 @@ import pytest
 from agent.gardenlet.flow.graph import TaskFailure, Walk
 from agent.gardenlet.shoot.main.flows.migrate import MIGRATE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
-from agent.gardenlet.shoot.main.rules.moving import operation_on, unavailable
+from agent.gardenlet.shoot.main.rules.moving import is_settled, operation_on, unavailable
 from kube.objects import Object
 
 GOOD = ("GardenletReady", "SeedSystemComponentsHealthy")
@@ -36,6 +36,9 @@ def last(kind: str, state: str = "Succeeded") -> Object:
         (shoot(**last("Reconcile"), hibernated=True), "Reconcile"),
         (shoot(**last("Reconcile"), asleep=True, hibernated=True), "Migrate"),
         (shoot(**last("Migrate", "Aborted"), asleep=True), "Migrate"),
+        # It goes on before it has arrived: only what was saved of it has its keys for sure.
+        (shoot(**last("Restore", "Error"), asleep=True), "Migrate"),
+        (shoot(**last("Restore"), asleep=True), "Reconcile"),
         (shoot(present="b", **last("Migrate")), "Restore"),
         (shoot(present="b", **last("Restore", "Aborted")), "Restore"),
         # It was taken back after it has begun: it comes back as it would come to another Seed.
@@ -45,6 +48,22 @@ def last(kind: str, state: str = "Succeeded") -> Object:
 )
 def test_what_is_done_for_it(obj: Object, expected: str) -> None:
     assert operation_on(obj) == expected
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_settled_now"),
+    [
+        (last("Create"), True),
+        (last("Reconcile", "Error"), True),
+        (last("Migrate", "Processing"), False),
+        (last("Migrate"), False),
+        (last("Restore", "Processing"), False),
+        (last("Restore", "Failed"), False),
+        (last("Restore"), True),
+    ],
+)
+def test_when_all_that_it_has_is_where_it_is(operation: Object, is_settled_now: bool) -> None:
+    assert is_settled(shoot(**operation)) is is_settled_now
 
 
 def seed(*, deleting: bool = False, version: str = "v1", bad: str = "", backup: bool = True) -> Object:

@@ -11,12 +11,14 @@ import pytest
 from agent.gardenlet.shoot.state.rules import due_in, is_savable
 from agent.gardenlet.shoot_states.rules.contents import (
     Left,
+    holds,
     left_for,
     lost_secrets,
     machines,
     merged,
     referenced,
     state,
+    without_gone,
 )
 from agent.gardenlet.shoot_states.rules.parts import LONGEST, TooLarge, divided, together
 from gardener.garden.shoot_states import MOST_PARTS, names_of_parts, shoot_of_part
@@ -148,6 +150,27 @@ def test_what_was_saved_is_replaced_and_never_removed() -> None:
         ],
         "resources": [{"kind": "Secret", "name": "s", "data": {"a": "b"}}],
     }
+
+
+def test_what_is_gone_is_left_out_but_for_keys() -> None:
+    """As long as nothing is removed by a move, whatever is gone is not needed any more."""
+    saved = state_of(network("gone", 0.1), network("n", 0.1)) | {"resources": [{"kind": "Secret", "name": "s"}]}
+    living = {"gardener": [], "extensions": [network("n", 0.2), network("new", 0.1)], "resources": []}
+    kept = without_gone(saved, living)
+    assert kept == state_of(network("n", 0.1))
+    assert holds(saved, kept)
+    assert not holds(kept, saved)
+    assert merged(kept, living) == state_of(network("n", 0.2), network("new", 0.1))
+
+
+def test_what_is_gone_stands_in_the_way_of_nothing() -> None:
+    """Some were saved while they went, since they were too many; what lives takes one part each."""
+    before = divided(state_of(*(network(f"gone-{number}", 0.7) for number in range(6))), [])
+    living = state_of(*(network(f"n-{number}", 0.7) for number in range(3)))
+    saved = together(before)
+    with pytest.raises(TooLarge):
+        divided(merged(saved, living), before)
+    assert together(divided(merged(without_gone(saved, living), living), before)) == living
 
 
 def test_keys_that_were_rotated_away_are_not_lost() -> None:

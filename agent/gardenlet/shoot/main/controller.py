@@ -103,6 +103,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
             garden=garden.client,
             api=context.api,
             saves_states=context.config.controllers.shoot_state.concurrent_syncs > 0,
+            clock=garden.clock,
         ),
         clock=context.clock,
     )

@@ -1,7 +1,9 @@
 """Whether a Shoot may leave its seed, asked in each pass before anything of it is touched, and what it leaves there."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.rules import moving
@@ -31,6 +33,7 @@ class Departures:
     garden: Client
     api: GardenApi
     saves_states: bool
+    clock: Callable[[], datetime]
 
     async def problem(self, shoot: Object) -> str:
         """Why it can't leave now; empty: it can. Raises KubeError."""
@@ -39,7 +42,7 @@ class Departures:
         for name in (moving.destination(shoot), self.seed_name):
             if problem := moving.unavailable(shoot, self.seeds.get(Key("", name)), version=self.version):
                 return problem
-        return await migration.problem_of_state(self.seed, self.garden, shoot)
+        return await migration.problem_of_state(self.seed, self.garden, shoot, now=self.clock())
 
     async def left(self, shoot: Object) -> None:
         """From now on the other Seed is responsible: the garden may refuse what this one writes. Raises KubeError."""

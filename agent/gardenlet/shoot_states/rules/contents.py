@@ -99,6 +99,17 @@ def merged(saved: Object, living: Object) -> Object:
     return of_entries(sorted(found.items(), key=lambda each: each[0]))
 
 
+def without_gone(saved: Object, living: Object) -> Object:
+    """A `spec` with all keys that were saved, and of extensions only what has a state now."""
+    there = {identity for identity, _ in entries(living)}
+    return of_entries(each for each in entries(saved) if each[0][0] == "gardener" or each[0] in there)
+
+
+def holds(state: Object, saved: Object) -> bool:
+    """Whether there is an entry in the state for each that was saved."""
+    return {identity for identity, _ in entries(saved)} <= {identity for identity, _ in entries(state)}
+
+
 def lost_secrets(saved: Object, living: Object) -> list[str]:
     """What there are keys of in the state, and not in the seed any more: names of configs."""
     return sorted(_configs(saved) - _configs(living))

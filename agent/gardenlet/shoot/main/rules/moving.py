@@ -18,11 +18,18 @@ def operation_on(shoot: Object) -> str:
     """The type of operation. What falls asleep, or wakes, does that where it is before it moves."""
     kind = operation_of(shoot)
     is_between = is_hibernated(shoot) != (at(shoot, "status", "hibernated") is True)
-    return operations.RECONCILE if kind == operations.MIGRATE and is_between and not has_begun(shoot) else kind
+    return operations.RECONCILE if kind == operations.MIGRATE and is_between and is_settled(shoot) else kind
 
 
 def has_begun(shoot: Object) -> bool:
     return last_operation(shoot).get("type") == operations.MIGRATE
+
+
+def is_settled(shoot: Object) -> bool:
+    """Whether all that it has is where it is: it has not begun to leave, and what it has brought along has arrived."""
+    last = last_operation(shoot)
+    is_arriving = last.get("type") == operations.RESTORE and last.get("state") != operations.SUCCEEDED
+    return not (is_arriving or has_begun(shoot))
 
 
 def is_to_move(shoot: Object) -> bool:

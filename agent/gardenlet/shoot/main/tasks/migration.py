@@ -5,6 +5,7 @@ What is in its own cluster stays: ManagedResources let their objects go.
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime
 
 from agent.gardenlet.components import etcd, shoot_backup_entry
 from agent.gardenlet.extension_objects import kinds
@@ -13,10 +14,10 @@ from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
-from agent.gardenlet.shoot.main.rules.moving import destination
+from agent.gardenlet.shoot.main.rules.moving import destination, is_settled
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
-from agent.gardenlet.shoot_states.rules.contents import merged
-from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided
+from agent.gardenlet.shoot_states.rules.contents import holds, merged, without_gone
+from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.shoot_states.saving import Saved, demand_all_keys, living, save, saved
 from gardener import keys, operations
 from gardener.api.druid import ETCDS
@@ -24,11 +25,25 @@ from gardener.api.garden import BACKUP_ENTRIES, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.extension_contract import last_error, last_operation, timestamp
 from kube.errors import Forbidden, KindNotServed, NotFound
-from kube.objects import Key, Object, annotations, condition, integer, is_deleting, key, metadata, spec, text, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    condition,
+    integer,
+    is_deleting,
+    key,
+    metadata,
+    resource_version,
+    spec,
+    text,
+    uid,
+)
 from kube.paths import at
 from kube.resources import NAMESPACES
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
+from kube.runtime.status import Overtaken
 
 SNAPSHOT = "local.provider/snapshot"
 """Annotation of an Etcd that asks for a snapshot, and goes when it is there."""
@@ -83,13 +98,30 @@ async def _managed(operation: ShootOperation) -> list[Object]:
 # --- what it takes along
 
 
-async def problem_of_state(seed: Client, garden: Client, shoot: Object) -> str:
-    """Why its state can't be saved; empty: it can, or was. Raises KubeError."""
+async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: datetime) -> str:
+    """Why its state can't be saved; empty: it can, or was.
+
+    What is saved of extension objects that are gone goes before the move begins. From then on all stays that is saved,
+    for they go one after the other.
+
+    Raises: KubeError.
+    """
     try:
-        await _to_save(seed, garden, shoot)
+        before, wanted = await _to_save(seed, garden, shoot)
     except (TooLarge, ReconcileError) as error:
         return str(error)
+    if not holds(together(wanted), before.whole):
+        await _demand_that_it_is_so(garden, shoot)
+        await save(garden, key(shoot), wanted, before, now=now)
     return ""
+
+
+async def _demand_that_it_is_so(garden: Client, shoot: Object) -> None:
+    """A cache that is behind would have what the Shoot took along overwritten. Raises Overtaken, KubeError."""
+    name = key(shoot)
+    live = await garden.find(SHOOTS, name.name, namespace=name.namespace)
+    if live is None or resource_version(live) != resource_version(shoot):
+        raise Overtaken(shoot)
 
 
 async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
@@ -109,7 +141,8 @@ async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, 
         return before, before.specs
     found = await living(seed, shoot)
     demand_all_keys(name, before, found, namespace=namespace)
-    return before, divided(merged(before.whole, found), before.specs)
+    kept = without_gone(before.whole, found) if is_settled(shoot) else before.whole
+    return before, divided(merged(kept, found), before.specs)
 
 
 async def persist(operation: ShootOperation) -> None:
