@@ -1,4 +1,5 @@
-"""One Seed acts and reports for a Shoot: what its gardenlet does ends as soon as that is another one.
+"""One Seed acts and reports for a Shoot: what its gardenlet does ends as soon as that is another one, or a new one that
+takes its place.
 
 Nothing begins without a write of the status, which the API server refuses if the Shoot has changed since it was read.
 What has begun ends with the event that says so.
@@ -7,7 +8,8 @@ What has begun ends with the event that says so.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from gardener.garden.shoots import responsible_seed
+from gardener import operations
+from gardener.garden.shoots import operation_of, responsible_seed
 from kube.objects import Object, key
 from kube.runtime.cache import Change, Store
 from kube.runtime.status import Overtaken
@@ -18,12 +20,21 @@ def is_on(seed: str) -> Callable[[Object], bool]:
     return lambda shoot: responsible_seed(shoot) == seed
 
 
+def is_to_be_restored(shoot: Object) -> bool:
+    """Also on the Seed that it was on, if its cluster was lost."""
+    return operation_of(shoot) == operations.RESTORE
+
+
 async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:
-    """Raises Overtaken: another Seed is responsible now, and `run` was cancelled; whatever `run` raises."""
+    """Raises Overtaken: another Seed is responsible now, or this one has to restore it, and `run` was cancelled;
+    whatever `run` raises.
+    """
     left, is_here = asyncio.Event(), is_on(seed)
 
     def note(change: Change[Object]) -> None:
-        if change.key == key(shoot) and change.new is not None and not is_here(change.new):
+        if change.key != key(shoot) or change.new is None:
+            return
+        if not is_here(change.new) or (is_to_be_restored(change.new) and not is_to_be_restored(shoot)):
             left.set()
 
     unsubscribe = shoots.subscribe(note)

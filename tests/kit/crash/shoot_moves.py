@@ -17,6 +17,8 @@ from agent.gardenlet.shoot.state import controller as saver
 from config.gardenlet.schema import LocalProfile
 from devcluster.proxy import FaultProxy
 from gardener.api.druid import ETCDS
+from gardener.api.extensions import BACKUP_ENTRIES as ENTRIES
+from gardener.api.extensions import CLUSTERS
 from gardener.garden.shoots import is_current, last_operation
 from kit.crash.shoot_lives import Play, Step
 from kit.crash.sweep import Moment, write_of
@@ -26,7 +28,9 @@ from kit.gardenlet_shoots import PlayedBackups, ShootsPlace
 from kit.granted_rights import Right
 from kit.proxied import QUICK, ImpatientClient, proxied
 from kit.world import connected
+from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, key, labels, metadata
+from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.loop import ControlLoop
 from localprovider.runner.backups import ASKED as SNAPSHOT
 from localprovider.runner.places import Places
@@ -54,6 +58,27 @@ class Visit(Play):
         path, api = ETCDS.path(namespace=self.technical_id, name="etcd-main"), self.place.cluster.api
         api.patch(path, {"metadata": {"annotations": {SNAPSHOT: "now"}}})
         await soon(lambda: SNAPSHOT not in annotations(api.get(path)), "a snapshot")
+
+    def shown(self) -> Object:
+        """Its last operation as extensions see it; empty: they do not see it at all."""
+        try:
+            shoot = self.place.cluster.api.get(CLUSTERS.path(name=self.technical_id))["spec"]["shoot"]
+        except NotFound:
+            return {}
+        return last_operation(shoot)
+
+    async def is_emptied(self) -> None:
+        """Nothing of it is left there, as in a cluster that was made anew. Its backups are elsewhere."""
+        api = self.place.cluster.api
+        entries = [each for each in api.get(ENTRIES.path())["items"] if self.name in key(each).name]
+        for path in (ENTRIES.path(name=key(each).name) for each in entries):
+            api.patch(path, {"metadata": {"finalizers": None}})
+            api.delete(path)
+            api.delete(SECRETS.path(namespace="garden", name=f"entry-{path.rpartition('/')[2]}"))
+        api.delete(NAMESPACES.path(name=self.technical_id))
+        await soon(lambda: self.versions() == {}, "its objects to go")
+        api.delete(CLUSTERS.path(name=self.technical_id))
+        await soon(lambda: self.state()["seed"] == {}, "its namespace to go", state=self.state)
 
     def versions(self) -> dict[str, str]:
         """Of all its objects there."""
@@ -132,6 +157,11 @@ class Travel:
         assert self._data(self.here).read_bytes() == data, "what etcd had did not come along"
         assert self.keys() == self._keys, "whoever knew the cluster does not know it any more"
         self.visits[self.here].check_published()
+
+    async def loses_all(self) -> None:
+        """Where it is, all but its backups."""
+        await self.visits[self.here].is_emptied()
+        self._data(self.here).unlink(missing_ok=True)
 
     @property
     def deaths(self) -> int:

@@ -340,6 +340,35 @@ async def test_pauses_after_failures_begin_anew_with_what_is_asked(changed: Obje
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "comes"),
+    [
+        pytest.param({"seedName": "there"}, {"seedName": "here"}, True, id="from another Seed"),
+        pytest.param({}, {"lastOperation": _operation("Migrate", "Aborted")}, True, id="to begin with what was saved"),
+        pytest.param(
+            {"lastOperation": _operation("Migrate", "Aborted")},
+            {"lastOperation": _operation("Restore", "Error")},
+            False,
+            id="does so",
+        ),
+        pytest.param({"lastOperation": _operation("Restore", "Processing")}, {}, False, id="has done so"),
+    ],
+)
+async def test_what_is_given_to_the_seed_comes_in_a_moment(before: Object, after: Object, comes: bool) -> None:
+    """However often it has failed."""
+    name, clock = Key("garden-dev", "s"), FakeClock()
+    queue: WorkQueue[Key] = WorkQueue("given", now=clock, call_later=clock.call_later)
+    for _ in range(20):
+        queue.add_rate_limited(name)
+        clock.advance(1000.0)
+        queue.done(await queue.get())
+    queue.add_rate_limited(name)
+    handle = controller.spread(_timing(), lambda: NOW)
+    handle(queue, Change(key=name, old=_shoot(status=before), new=_shoot(status=after), initial=False))
+    clock.advance(5.0)
+    assert len(queue) == comes
+
+
+@pytest.mark.parametrize(
     ("shoot", "is_added"),
     [
         (_shoot(annotations={keys.SHOOT_IGNORE: "true"}, status={"technicalID": "t"}), True),

@@ -1,6 +1,7 @@
 """What is done for a Shoot ends when another Seed is responsible."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -46,6 +47,28 @@ async def test_it_ends_when_another_seed_is_responsible_and_not_before() -> None
     with pytest.raises(Overtaken):
         await running
     assert has_ended.is_set()
+
+
+async def test_it_ends_when_a_new_cluster_takes_the_place_of_the_seed() -> None:
+    """Somebody says then that the Shoot is to be restored; who moves it says so, too, but ends by itself."""
+
+    def last(kind: str, state: str, *, version: int) -> Object:
+        found = shoot("a", version=version)
+        return {**found, "status": {**found["status"], "lastOperation": {"type": kind, "state": state}}}
+
+    here = last("Reconcile", "Processing", version=1)
+    store = store_of(here)
+    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    store.observe(last("Reconcile", "Error", version=2))
+    await asyncio.sleep(0)
+    assert not running.done()
+    store.observe(last("Migrate", "Aborted", version=3))
+    with pytest.raises(Overtaken):
+        await running
+    here = last("Restore", "Processing", version=4)
+    running = asyncio.create_task(while_on("a", store_of(here), here, partial(asyncio.sleep, 0)))
+    await running
 
 
 async def test_else_it_ends_as_it_ends() -> None:

@@ -1,7 +1,7 @@
 """The controller `shoot`.
 
 Shoots  of the own Seed: that come, at a time that spreads them; that are asked for something (their generation), or are
-        to be deleted: at once
+        to be deleted: at once; that are given to it: in a moment
 Seeds   the own one, once it is ready: Shoots whose operations wait for that
 
 When a gardenlet starts, all its Shoots may be due. As many as there are workers are worked on at a time, of which some
@@ -25,7 +25,7 @@ from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
-from agent.gardenlet.shoot.responsibility import is_on
+from agent.gardenlet.shoot.responsibility import is_on, is_to_be_restored
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
 from gardener.api.druid import ETCDS
@@ -36,7 +36,7 @@ from kube.objects import Key, Object, text
 from kube.resources import DEPLOYMENTS
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
-from kube.runtime.predicates import Predicate, changed
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, now
 from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority
 
 FLOWS = {
@@ -114,7 +114,9 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
 def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object]:
     """What is found at the start comes at its time, what is asked for comes at once, however often it has failed."""
     asks: Predicate[Object] = changed("metadata.uid", "metadata.generation", "metadata.deletionTimestamp")
-    moved: Predicate[Object] = changed(responsible_seed)
+    given: Predicate[Object] = any_of(
+        changed(responsible_seed), all_of(changed(is_to_be_restored), now(is_to_be_restored))
+    )
     has_namespace: Predicate[Object] = changed("status.technicalID")
 
     def handle(queue: Queue, change: Change[Object]) -> None:
@@ -126,8 +128,9 @@ def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object
         elif asks(change):
             queue.forget(change.key)
             queue.add(change.key, CHANGE)
-        elif moved(change):
-            # The Seed that it comes from is about to ask for it, unless that has ended before.
+        elif given(change):
+            # The Seed that it comes from is about to ask for it, unless that has ended before, or was lost.
+            queue.forget(change.key)
             queue.add_after(change.key, _ASKED_SECONDS, CHANGE)
         elif has_namespace(change) and timing.due(change.new, clock()) is Due.CLUSTER_ONLY:
             queue.add(change.key, CHANGE)  # extensions have not seen it yet

@@ -151,10 +151,13 @@ class Reconciler:
         return Done() if delay is None else RequeueAfter(delay)
 
     async def _follow(self, shoot: Object) -> Result:
-        """Have extensions see the Shoot as it is."""
+        """Have extensions see the Shoot as it is; the cache may not have heard that it is on another Seed."""
+        name = key(shoot)
         project = await surroundings.project_of(self.garden.client, shoot)
         around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-        await self._write_cluster(shoot, around)
+        live = await self.garden.client.find(SHOOTS, name.name, namespace=name.namespace)
+        if live is not None and responsible_seed(live) == self.seed_name:
+            await self._write_cluster(live, around)
         return Done()
 
     # --- an operation
