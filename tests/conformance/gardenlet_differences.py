@@ -34,6 +34,27 @@ _BASTION, _ASKED_BASTION = (
 )
 _INSTALLATION = "core.gardener.cloud/v1beta1 ControllerInstallation $P"
 _SHOOT = "core.gardener.cloud/v1beta1 Shoot s"
+_MANAGED_SEED = "seedmanagement.gardener.cloud/v1alpha1 ManagedSeed garden/$P"
+_MERGED = {
+    "controllers": {
+        "managedSeed": {"concurrentSyncs": 5, "syncJitterPeriod": "5m0s", "waitSyncPeriod": "3s"},
+        "seedCare": {
+            "conditionThresholds": [{"duration": "8s", "type": "SeedSystemComponentsHealthy"}],
+            "syncPeriod": "3s",
+        },
+        "shoot": {"concurrentSyncs": 7, "dnsEntryTTLSeconds": 120, "retryDuration": "12h0m0s"},
+    },
+    "gardenClientConnection": {
+        "bootstrapKubeconfig": {"name": "gardenlet-kubeconfig-bootstrap", "namespace": "garden"},
+        "kubeconfig": None,
+        "kubeconfigSecret": {"name": "gardenlet-kubeconfig", "namespace": "garden"},
+        "qps": 200,
+    },
+    "resources": {"capacity": {"shoots": "250"}},
+    "seedConfig": {"metadata": {"name": "$P"}, "spec": {"ingress": {"domain": "ingress.$P.garden.conf.example.com"}}},
+    "server": {"metrics": {"bindAddress": "127.0.0.1", "port": "<port>"}},
+    "shootClientConnection": {"burst": 150, "qps": 100},
+}
 _NO_SECRET = {
     "state": "Error",
     "type": "Reconcile",
@@ -82,6 +103,31 @@ BETTER: dict[str, tuple[str, Observations]] = {
             "installed": {_INSTALLATION: {"status": {"conditions": [{"type": "Valid", "status": "True"}]}}},
         },
     ),
+    "managedseed/merge-with-parent": (
+        "each release has settings of its own, and a child gets all those of its parent",
+        {
+            "registered": {
+                _MANAGED_SEED: {"status": {"conditions": [{"type": "SeedRegistered", "status": "True"}]}},
+                "shoot:v1 ConfigMap garden/gardenlet-configmap-<hash>": {
+                    "data": {"config.yaml": _MERGED},
+                    "metadata": {"labels": {"resources.gardener.cloud/garbage-collectable-reference": "true"}},
+                },
+            }
+        },
+    ),
+    "managedseed/renew-kubeconfig": (
+        "the kubeconfig of the parent is not given to the child",
+        {
+            "renewed": {
+                _MANAGED_SEED: {"status": {"conditions": [{"type": "SeedRegistered", "status": "True"}]}},
+                "shoot:v1 Secret garden/gardenlet-kubeconfig-bootstrap": {"type": "Opaque"},
+                "shoot:v1 Secret garden/gardenlet-kubeconfig-garden-<hash>": {"$not": {"type": "Opaque"}},
+                f"events of {_MANAGED_SEED}": [
+                    "Normal Reconciling: Renewing gardenlet kubeconfig secret due to operation annotation"
+                ],
+            }
+        },
+    ),
     "seed-lease/seed-deleted": (
         "that there is no Seed is no fault of the gardenlet",
         {"gone": {"GET /healthz": {"code": 200}, "gardenlet": "running"}},
@@ -95,6 +141,17 @@ BETTER: dict[str, tuple[str, Observations]] = {
                         "conditions": [{"type": "Mine", "status": "False"}],
                         "constraints": [{"type": "MyConstraint", "status": "False"}],
                     }
+                }
+            }
+        },
+    ),
+    "shoot-state/timestamp-nonsense": (
+        "a state without a time that can be read is saved anew",
+        {
+            "kept": {
+                "core.gardener.cloud/v1beta1 ShootState s": {
+                    "metadata": {"annotations": {"gardener.cloud/timestamp": "<now>"}},
+                    "spec": {"gardener": [{"type": "secret", "name": "ca"}]},
                 }
             }
         },

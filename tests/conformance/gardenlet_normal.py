@@ -24,9 +24,13 @@ _LIST = re.compile(r"\[([^\[\]\s]+(?: [^\[\]\s]+)+)\]")
 _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
 _BOOTSTRAP_TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
 _HASHED = re.compile(
-    r"(seed-csr-)[\w-]{43}|(generic-garden-kubeconfig-|\$P-|reference\.resources\.gardener\.cloud/\w+-)[0-9a-f]{8}\b"
+    r"(seed-csr-)[\w-]{43}|(generic-garden-kubeconfig-|gardenlet-configmap-|gardenlet-kubeconfig-garden-|\$P-"
+    r"|reference\.resources\.gardener\.cloud/\w+-)[0-9a-f]{8}\b"
 )
-_PULLING = re.compile(r"(chart pulling process failed: ).*", re.DOTALL)
+_PULLING = re.compile(r"(chart pulling process failed: |failed pulling Helm chart from OCI repository: ).*", re.DOTALL)
+_TOKEN_NAME = re.compile(r"\b(bootstrap-token-)[0-9a-f]{6}\b")
+_OF_TOKENS = {"token-id": "<id>", "token-secret": "<secret>"}
+_PORT = re.compile(r"port: \d+\b")
 _AGE = re.compile(r"last updated: \S+ ago")
 _HOURS, _DAYS = 72 * 3600, 3000 * 86400
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -38,6 +42,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "Gardenlet": ("spec", "status"),
     "Lease": ("spec",),
     "ManagedResource": ("spec",),
+    "ManagedSeed": ("status",),
     "Namespace": (),
     "NetworkPolicy": ("spec",),
     "Secret": ("data", "type", "immutable"),
@@ -76,6 +81,7 @@ class GardenletNormal(ObjectNormal):
         text = re.sub(rf"\b{self._name[-6:]}\b", "$T6", text)
         text = _TIME_OF_DAY.sub("<time of day>", text)
         text = _HASHED.sub(lambda found: f"{found[1] or found[2]}<hash>", _ADDRESS.sub("<address>", text))
+        text = _TOKEN_NAME.sub(r"\1<id>", text)
         text = _PULLING.sub(r"\1<error>", _AGE.sub("last updated: <duration> ago", text))
         return _LIST.sub(lambda found: f"[{' '.join(sorted(found[1].split(' ')))}]", text)
 
@@ -106,7 +112,11 @@ class GardenletNormal(ObjectNormal):
             # The flow of the Seed, which is not played, has one.
             meta["finalizers"] = [each for each in meta["finalizers"] if each != "gardener"]
         if kind == "Secret" and "data" in obj:
-            obj["data"] = {name: self._datum(value) for name, value in (obj["data"] or {}).items()}
+            obj["data"] = {
+                name: _OF_TOKENS.get(name) or self._datum(value) for name, value in (obj["data"] or {}).items()
+            }
+        if kind == "ConfigMap" and "config.yaml" in obj.get("data", {}):
+            obj["data"] = {"config.yaml": yaml.safe_load(_PORT.sub("port: <port>", obj["data"]["config.yaml"]))}
         if kind == "Bastion" and (script := obj.get("spec", {}).get("userData")):
             obj["spec"]["userData"] = _done_by(base64.b64decode(script).decode())
         if _WARNING in written:

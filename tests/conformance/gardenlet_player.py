@@ -318,7 +318,7 @@ class Play:
                 async for content in self._content(name):
                     yield content
             case {"list": [kind, *rest]}:
-                for name, obj in await self._listed(kind, *rest):
+                for name, obj in await self._listed(kind, *rest, where=what.get("where", {})):
                     yield name, obj if isinstance(obj, str) else self.normal.of(obj, fields.get(obj["kind"]))
 
     async def _content(self, managed_resource: str) -> AsyncIterator[tuple[str, Any]]:
@@ -331,8 +331,9 @@ class Play:
             yield self.normal.text(f"Secret {reference['name']}"), self.normal.content(secret)
 
     async def _listed(
-        self, api_version: str, kind: str, namespace: str | None = None, selector: str | None = None
+        self, api_version: str, kind: str, namespace: str | None = None, selector: str | None = None, *, where: Object
     ) -> Sequence[tuple[str, Any]]:
+        """Args: where: a part that they have."""
         cluster, _, version = api_version.partition(":")
         if cluster not in self.sites:
             cluster, version = "garden", api_version
@@ -340,14 +341,19 @@ class Play:
             objects = await self.sites[cluster].listed(version, kind, namespace or "", selector or "")
         except KindNotServed:
             return [(f"{api_version} {kind}", "not served")]
-        named = list(self._named(f"{api_version} {kind}", objects))
+        named = list(self._named(f"{api_version} {kind}", [each for each in objects if contains(each, where)]))
         return named or [(self.normal.text(f"{api_version} {kind} list"), "none")]
 
     def _named(self, what: str, objects: Sequence[Object]) -> Iterator[tuple[str, Object]]:
         for obj in objects:
             place, name = obj["metadata"].get("namespace"), obj["metadata"]["name"]
-            if not self.normal.is_foreign(name):
+            if not self.normal.is_foreign(name) and self._is_own_token(obj):
                 yield self.normal.text(f"{what} {place + '/' if place else ''}{name}"), obj
+
+    def _is_own_token(self, obj: Object) -> bool:
+        """Or none: those by which gardenlets come in have names that do not say whose they are."""
+        described = base64.b64decode(mapping(obj.get("data")).get("description", ""))
+        return obj.get("type") != "bootstrap.kubernetes.io/token" or self.name.encode() in described
 
 
 def _namespace(name: str, labels: Object) -> Object:

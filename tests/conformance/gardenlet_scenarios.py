@@ -11,7 +11,8 @@ As in `scenario_data`, with placeholders (`garden_placeholders`; `$SEED` is the 
     {bind: ref of a Shoot, to: Seed}
 
 A ref without prefix is in the garden, `seed:` and `shoot:` name the other clusters, of which the last one plays all
-Shoots; `in` does so for what a step puts. What is observed is a ref, {events: ref}, {list: [kind, namespace, selector]},
+Shoots; `in` does so for what a step puts. What is observed is a ref, {events: ref},
+{list: [kind, namespace, selector], where: part of the objects},
 {csrs: common name}, {process: true}, {http: path, server}, {mr: namespace/name}, which is the content of a
 ManagedResource, or {logged: [text]}, which is not compared. Types of conditions that are in `hide` are left out.
 

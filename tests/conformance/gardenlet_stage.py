@@ -52,8 +52,8 @@ _PLAYED = (
     "disruption-controller",
 )
 """Scenarios say what becomes of workloads and Nodes."""
-_LOOKING_INTO_SHOOTS = "shoot-care"
-"""The area whose scenarios need the cluster that plays Shoots."""
+_LOOKING_INTO_SHOOTS, _MAKING_SEEDS = "shoot-care", "managedseed"
+"""The areas whose scenarios need the cluster that plays Shoots. The second ones are in a namespace of it, one by one."""
 _SERVICES = "10.0.0.0/16"
 _SHAPES = {
     "garden": Shape(services=_SERVICES, scheduled=False),
@@ -84,7 +84,7 @@ def played(scenarios: Sequence[GardenletScenario]) -> dict[str, Observations]:
 
 
 def _look_into_shoots(scenarios: Sequence[GardenletScenario]) -> bool:
-    return any(each.area == _LOOKING_INTO_SHOOTS for each in scenarios)
+    return any(each.area in {_LOOKING_INTO_SHOOTS, _MAKING_SEEDS} for each in scenarios)
 
 
 async def _play_all(
@@ -129,7 +129,9 @@ async def _play_all(
 
 
 async def _of_shared(gardenlets: Sequence[OwnGardenlet], plays: Sequence[Play]) -> None:
-    await _at_once([each for each in plays if not each.scenario.alone])
+    seeds = [each for each in plays if each.scenario.area == _MAKING_SEEDS]
+    plays = [each for each in plays if each not in seeds]
+    await asyncio.gather(_at_once([each for each in plays if not each.scenario.alone]), _one_by_one(seeds))
     for each in plays:
         if each.scenario.area == _LOOKING_INTO_SHOOTS and not each.scenario.alone:
             # Some gardenlets correct what they find in their Shoots.
