@@ -5,7 +5,9 @@ Seed, and only then starts the control loops. While it waits for credentials, th
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -19,6 +21,7 @@ from agent.gardenlet.flow.record import FlowRecords
 from agent.gardenlet.flow_page import flow_page
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.identity import gardener
+from agent.gardenlet.image_overwrites import Overwrites, overwrites, overwritten
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
 from agent.gardenlet.previews import Previews
@@ -43,7 +46,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 def compose(base: Composition[GardenletConfiguration]) -> Parts:
     keep_large_apart()
     health, metrics = HealthState(base.config.controllers.seed.patience), Collectors()
-    gardenlet = Gardenlet(base, health, metrics, CONTROLLERS.load(base.config))
+    gardenlet = Gardenlet(base, health, metrics, CONTROLLERS.load(base.config), _overwrites())
     return Parts(
         alive=[health.check],
         checks=[gardenlet.access.credentials.check()],
@@ -51,6 +54,25 @@ def compose(base: Composition[GardenletConfiguration]) -> Parts:
         pages={"flows": flow_page(gardenlet.flows, gardenlet.previews, host=base.config.server.metrics.bind_address)},
         work=[gardenlet],
     )
+
+
+def _overwrites() -> Overwrites:
+    """Raises StartError."""
+    try:
+        return overwrites(os.environ)
+    except ValueError as error:
+        raise StartError(str(error)) from error
+
+
+def _configured(config: GardenletConfiguration, others: Overwrites) -> GardenletConfiguration:
+    """With the images that are used. Raises StartError."""
+    try:
+        images, ignored = overwritten(config.images, others.images)
+    except ValueError as error:
+        raise StartError(str(error)) from error
+    for each in ignored:
+        log.info("An entry of the file with other images is ignored", entry=each)
+    return replace(config, images=images)
 
 
 class Gardenlet:
@@ -64,8 +86,10 @@ class Gardenlet:
         health: HealthState,
         metrics: Collectors,
         declared: Sequence[Declare[Context]],
+        others: Overwrites,
     ) -> None:
-        self._base, self._config, self._health, self._declared = base, base.config, health, declared
+        self._base, self._health, self._declared, self._overwrites = base, health, declared, others
+        self._config = _configured(base.config, others)
         self._metrics, self.flows, self.previews = metrics, FlowRecords(), Previews()
         self._gardener = gardener(base.version)
         self.access = GardenAccess(
@@ -116,6 +140,7 @@ class Gardenlet:
             flows=self.flows,
             previews=self.previews,
             writes=ManagedResourceWrites(),
+            overwrites=self._overwrites,
             certificate_expires=self._certificate_expires,
             clock=garden.clock,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.gardenlet.flow.record import FlowRecords
 from agent.gardenlet.health import HealthState
+from agent.gardenlet.image_overwrites import Overwrites
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.metrics import Collectors
 from agent.gardenlet.previews import Previews
@@ -46,6 +47,7 @@ class Context:
         previews: where controllers offer to say what they would change.
         shoot_clusters: the clusters of the Shoots of this seed; a controller that uses them closes them with itself.
         writes: which ManagedResources this process has written last, of all controllers.
+        overwrites: files with other images than those of the configuration, for gardenlets that are deployed.
     """
 
     config: GardenletConfiguration
@@ -64,5 +66,6 @@ class Context:
     metrics: Collectors = field(default_factory=Collectors)
     flows: FlowRecords = field(default_factory=FlowRecords)
     previews: Previews = field(default_factory=Previews)
+    overwrites: Overwrites = field(default_factory=Overwrites)
     certificate_expires: Callable[[], datetime | None] = lambda: None
     clock: Callable[[], datetime] = utc_now

@@ -231,10 +231,10 @@ class Monitoring:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeToleration:
     default_not_ready_toleration_seconds: Annotated[
-        int | None, setting("Seconds for which pods tolerate nodes that are not ready.")
+        int | None, setting("Seconds for which pods tolerate nodes that are not ready.", at_least(0, NOT_NEGATIVE))
     ] = None
     default_unreachable_toleration_seconds: Annotated[
-        int | None, setting("Seconds for which pods tolerate nodes that can't be reached.")
+        int | None, setting("Seconds for which pods tolerate nodes that can't be reached.", at_least(0, NOT_NEGATIVE))
     ] = None
 
 
@@ -264,6 +264,7 @@ COMPONENTS = (
 """Components of a seed that may be left out."""
 
 
+KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
 IMAGES_FOR_WORKERS = (
     *("apiserver-proxy", "cluster-autoscaler", "coredns", "envoy", "gardener-node-agent"),
     *("hyperkube", "machine-controller-manager", "metrics-server", "node-problem-detector", "pause"),
@@ -280,10 +281,13 @@ class LocalProfile:
     ] = ()
 
 
-def _known_images(path: str, value: Mapping[str, str]) -> Iterator[FieldError]:
-    for name in value:
-        if name not in IMAGES_FOR_WORKERS:
-            yield not_supported(path, name, IMAGES_FOR_WORKERS)
+def _known(names: Sequence[str], effect: str) -> Check:
+    def errors(path: str, value: Mapping[str, str]) -> Iterator[FieldError]:
+        for name in value:
+            if name not in names:
+                yield not_supported(path, name, names)
+
+    return Check(f"of {', '.join(names)}{effect}", errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,7 +303,15 @@ class Images:
         setting(
             "Images of what runs for Shoots with workers, by name; that of `hyperkube` without a tag, which is the"
             " version of Kubernetes.",
-            Check(f"of {', '.join(IMAGES_FOR_WORKERS)}; all are needed", _known_images),
+            _known(IMAGES_FOR_WORKERS, "; all are needed"),
+        ),
+    ] = field(default_factory=dict)
+    programs: Annotated[
+        dict[str, str],
+        setting(
+            "Images of single programs of Kubernetes that are elsewhere, by name; without a tag, as that of"
+            " `hyperkube`.",
+            _known(KUBERNETES_PROGRAMS, ""),
         ),
     ] = field(default_factory=dict)
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""

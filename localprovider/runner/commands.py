@@ -10,7 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from kube.objects import Object, mapping, text, texts
+from agent.gardenlet.image_overwrites import COMPONENTS_VARIABLE, VARIABLE
+from kube.objects import Object, mapping, mappings, text, texts
 from localprocesses.assets import Assets, find_or_build
 from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, kwok
 from localprocesses.local import HOST, LocalProcessError
@@ -20,6 +21,8 @@ from localprovider.runner.addresses import Here
 RESOURCE_MANAGER, GARDENLET = "gardener-resource-manager", "gardenlet"
 MACHINES = "machine-controller-manager"
 
+_NAMING_FILES = (VARIABLE, COMPONENTS_VARIABLE)
+"""Variables of the environment that a program gets; others say where its pod is."""
 _MAKE_PODS = ("deployment-controller", "replicaset-controller")
 
 Call = Callable[[Object, Here, "Ports"], list[str]]
@@ -126,7 +129,10 @@ def _kube_program(program: Path | None, container: Object, here: Here, port: int
 
 def _agent(container: Object, here: Here, _: Ports) -> list[str]:
     # However its image starts it.
-    return [sys.executable, "-P", "-m", "agent", *(here.text(each) for each in texts(container.get("args")))]
+    given = {text(each.get("name")): text(each.get("value")) for each in mappings(container.get("env"))}
+    files = [f"{name}={here.text(given[name])}" for name in _NAMING_FILES if given.get(name)]
+    program = [sys.executable, "-P", "-m", "agent", *(here.text(each) for each in texts(container.get("args")))]
+    return ["env", *files, *program] if files else program
 
 
 def _of_ours(name: str, path: str, connection: str, *, serves: str = "") -> Program:

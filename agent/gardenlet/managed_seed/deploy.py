@@ -8,8 +8,8 @@ from agent.gardenlet.gardenlets.credentials import Owner
 from agent.gardenlet.gardenlets.installation import Installer, Wanted
 from agent.gardenlet.gardenlets.own_chart import archive
 from agent.gardenlet.gardenlets.rules.rollout import image_of_container
-from agent.gardenlet.gardenlets.rules.values import image_of
 from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Admit, Remembered, Target
+from agent.gardenlet.image_overwrites import image_of
 from agent.gardenlet.managed_seed.register import controller_reference, register
 from agent.gardenlet.managed_seed.rules import gardenlet as rules
 from agent.gardenlet.managed_seed.rules.timing import is_renewing
@@ -84,7 +84,9 @@ class Deployer:
         image = await self._image()
         wanted = Wanted(
             archive=archive(),
-            deployment=rules.deployment(managed_seed, shoot, image=image_of(image), backup=backup),
+            deployment=rules.deployment(
+                managed_seed, shoot, image=image_of(image), others=self.context.overwrites.values, backup=backup
+            ),
             config=config,
             owner=Owner(kind=MANAGED_SEEDS, key=key(managed_seed), way=rules.way_of(managed_seed)),
             seed=await self.context.garden.client.find(SEEDS, key(managed_seed).name),
@@ -131,6 +133,10 @@ class Deployer:
     async def _backup(self, managed_seed: Object, shoot: Object) -> Object | None:
         """The Secret with credentials for backups: made of those of the Shoot, unless it is another's."""
         reference = rules.backup_reference(managed_seed)
+        try:
+            binding = rules.binding_of(shoot)
+        except rules.Undeployable as error:
+            raise ReconcileError(str(error)) from error
         if reference is None:
             return None
         garden = self.context.garden.client
@@ -138,7 +144,7 @@ class Deployer:
         live = await garden.find(SECRETS, name, namespace=namespace)
         if live is not None and not is_owned(live, managed_seed):
             return live
-        data = await self._infrastructure(shoot)
+        data = await self._infrastructure(shoot, binding)
         if live is not None:
             if mapping(live.get("data")) == data:
                 return live
@@ -146,15 +152,19 @@ class Deployer:
         meta = {"name": name, "namespace": namespace, "ownerReferences": [controller_reference(managed_seed)]}
         return await garden.create(SECRETS, {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data})
 
-    async def _infrastructure(self, shoot: Object) -> Object:
+    async def _infrastructure(self, shoot: Object, binding: tuple[str, str, str]) -> Object:
         """What is in the Secret with the credentials of the Shoot. Raises ReconcileError."""
-        garden = self.context.garden.client
+        garden, (kind, name, field) = self.context.garden.client, binding
         try:
-            kind, name, field = rules.binding_of(shoot)
-            binding = await garden.get(_BINDINGS[kind], name, namespace=key(shoot).namespace)
-            where = mapping(binding.get(field))
+            found = await garden.get(_BINDINGS[kind], name, namespace=key(shoot).namespace)
+            where = mapping(found.get(field))
+            if text(where.get("kind")) not in ("", SECRETS.kind):
+                raise ReconcileError(
+                    f"no credentials for backups: {kind} {name} of the Shoot has none in a Secret, but a"
+                    f" {where['kind']}; create the Secret that backup.secretRef of the Seed names"
+                )
             secret = await garden.get(SECRETS, text(where.get("name")), namespace=text(where.get("namespace")))
-        except (rules.Undeployable, NotFound) as error:
+        except NotFound as error:
             raise ReconcileError(f"no credentials for backups: {error}") from error
         return mapping(secret.get("data"))
 

@@ -107,6 +107,15 @@ def test_defaults_are_those_of_the_release() -> None:
             ],
         ),
         (
+            f"{SEED}nodeToleration: {{defaultNotReadyTolerationSeconds: -1}}",
+            [
+                (
+                    "nodeToleration.defaultNotReadyTolerationSeconds: Invalid value: -1: "
+                    "must be greater than or equal to 0"
+                )
+            ],
+        ),
+        (
             f"{SEED}sni: {{ingress: {{serviceExternalIP: 300.1.1.1}}}}",
             ['sni.ingress.serviceExternalIP: Invalid value: "300.1.1.1": external service ip is invalid'],
         ),

@@ -1,6 +1,5 @@
 """When ManagedSeeds are looked at, what their gardenlets get, and how many of these are restarted at a time."""
 
-from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ from agent.gardenlet.bootstrap.rules.certificate import Life
 from agent.gardenlet.gardenlets.rules import bootstrap, values
 from agent.gardenlet.gardenlets.rules.rollout import check_failure
 from agent.gardenlet.gardenlets.target import is_rolled_out
+from agent.gardenlet.image_overwrites import image_of
 from agent.gardenlet.managed_seed.rollouts import Rollouts
 from agent.gardenlet.managed_seed.rules import gardenlet as rules
 from agent.gardenlet.managed_seed.rules.timing import Timing
@@ -215,7 +215,7 @@ resources: {capacity: {shoots: 5}}
     ],
 )
 def test_the_image_of_a_parent_as_values(written: str, image: Object) -> None:
-    assert values.image_of(written) == image
+    assert image_of(written) == image
 
 
 def test_a_child_runs_the_image_of_its_parent_but_for_what_it_names_itself() -> None:
@@ -228,7 +228,7 @@ def test_a_child_finds_its_api_server_by_the_domain_of_its_shoot() -> None:
     def env(deployment: Object, domain: str) -> Any:
         shoot = {"metadata": {"name": "s"}, "spec": {"dns": {"domain": domain}}}
         child = managed_seed(gardenlet={"deployment": deployment})
-        return rules.deployment(child, shoot, image={}, backup=None).get("env")
+        return rules.deployment(child, shoot, image={}, others={}, backup=None).get("env")
 
     own = [{"name": "KUBERNETES_SERVICE_HOST", "value": "x"}]
     assert env({}, "d.example.com") == [{"name": "KUBERNETES_SERVICE_HOST", "value": "api.d.example.com"}]
@@ -236,9 +236,20 @@ def test_a_child_finds_its_api_server_by_the_domain_of_its_shoot() -> None:
     assert env({}, "") is None
 
 
+def test_a_child_uses_the_images_that_its_parent_uses_instead_of_configured_ones() -> None:
+    others = {"imageVectorOverwrite": "images: []"}
+    found = rules.deployment(managed_seed(), {"metadata": {"name": "s"}}, image={}, others=others, backup=None)
+    assert values.values(found, {})["imageVectorOverwrite"] == "images: []"
+
+
+def test_without_credentials_of_its_shoot_a_seed_is_not_made() -> None:
+    with pytest.raises(rules.Undeployable, match="are nil for the Shoot: garden/s; set one of them"):
+        rules.binding_of({"metadata": {"name": "s", "namespace": "garden"}, "spec": {}})
+
+
 def test_new_credentials_for_backups_restart_a_child() -> None:
     backup = {"metadata": {"name": "b", "namespace": "garden"}, "data": {"foo": "YmFy"}}
-    found = rules.deployment(managed_seed(), {"metadata": {"name": "s"}}, image={}, backup=backup)
+    found = rules.deployment(managed_seed(), {"metadata": {"name": "s"}}, image={}, others={}, backup=backup)
     assert found["podAnnotations"] == {"checksum/seed-backup-secret": "b-8bafb35f"}
 
 
@@ -247,14 +258,12 @@ def test_new_credentials_for_backups_restart_a_child() -> None:
 
 def test_a_bootstrap_token_is_known_by_whose_it_is_and_used_until_it_is_over() -> None:
     assert bootstrap.token_name(Key("garden", "foo")) == "bootstrap-token-60ec02"
-    secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="g", now=NOW)
+    secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, now=NOW)
     assert bootstrap.token_of(secret, NOW + timedelta(hours=23)) == f"60ec02.{'s' * 16}"
     assert not bootstrap.token_of(secret, NOW + timedelta(hours=24))
     assert bootstrap.secret_part(secret) == "s" * 16
     assert not bootstrap.token_of({"data": {"token-id": "\xff"}}, NOW)
-    assert b64decode(secret["data"]["auth-extra-groups"]) == b"g"
-    plain = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="", now=NOW)
-    assert "auth-extra-groups" not in plain["data"]
+    assert "auth-extra-groups" not in secret["data"], "the original's garden refuses it"
 
 
 def test_a_kubeconfig_is_made_anew_when_its_certificate_is_over_not_when_the_seed_is_behind() -> None:

@@ -17,11 +17,13 @@ from agent.gardenlet.components import (
     shoot_backup_entry,
     shoot_namespace,
 )
+from agent.gardenlet.components import resource_manager as manager_of_seed
 from agent.gardenlet.components.control_plane import Running
 from agent.gardenlet.components.etcd_schedules import Schedules, schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_apis, known_features, version_of
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.components.resource_manager.configuration import Pods
 from gardener import keys
 from gardener.references import references
 from kit.shoot_components import (
@@ -38,6 +40,7 @@ from kit.shoot_components import (
 from kube.apply.scaled import Bounds, bounds_of, target_of
 from kube.objects import Object
 from kube.paths import at
+from kube.yaml import Budget, load
 
 MINORS = range(28, 37)
 
@@ -249,6 +252,15 @@ def test_only_an_etcd_with_a_store_is_backed_up() -> None:
     stored = etcd_of(store=etcd.Store(entry="e", bucket="b", provider="p"))["spec"]["backup"]
     assert stored["fullSnapshotSchedule"] == "1 2 * * *"
     assert stored["store"]["prefix"] == "e/etcd-main"
+
+
+def test_pods_stay_on_nodes_that_fail_for_as_long_as_the_gardenlet_is_configured() -> None:
+    patience = {"defaultNotReadyTolerationSeconds": 60, "defaultUnreachableTolerationSeconds": 0}
+    of_seed = manager_of_seed.Values(image="i", server_secret="s", ca_bundle="b", patience=patience)
+    of_shoot = its_resource_manager(pods=Pods(host="h", patience=patience))
+    for objects in (manager_of_seed.objects(of_seed), resource_manager.objects(of_shoot)):
+        config = load(named(objects, "ConfigMap")["data"]["config.yaml"], budget=Budget(999))
+        assert config["webhooks"]["highAvailabilityConfig"] == {"enabled": True, **patience}
 
 
 def test_a_resource_manager_without_a_token_uses_its_bootstrap_kubeconfig() -> None:

@@ -9,8 +9,8 @@ It is written by the gardenlet itself, since nothing else could apply it. Its we
 its pods carry labels by which they are left out.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import yaml
 
@@ -65,6 +65,7 @@ class Values:
         autoscaled: whether there are VerticalPodAutoscalers.
         monitored: whether there are ServiceMonitors.
         additional_namespaces: selectors of further namespaces in which it keeps policies.
+        patience: for how long pods stay on nodes that fail.
     """
 
     image: str
@@ -76,6 +77,7 @@ class Values:
     autoscaled: bool = True
     monitored: bool = True
     additional_namespaces: Sequence[Object] = ()
+    patience: Mapping[str, int] = field(default_factory=dict)
 
 
 def objects(values: Values) -> list[Object]:
@@ -97,7 +99,7 @@ def objects(values: Values) -> list[Object]:
 
 
 def _config_map(values: Values) -> Object:
-    config = of_seed(name=NAME, additional_namespaces=values.additional_namespaces)
+    config = of_seed(name=NAME, additional_namespaces=values.additional_namespaces, patience=values.patience)
     text = yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1000)
     return made(CONFIG_MAPS, NAME, namespace=GARDEN, data={FILE: text})
 

@@ -1,7 +1,7 @@
 """The configuration files of resource managers: of a seed, and of a Shoot. What is not said has its default."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.gardenlet.components.parts import GARDEN, SEED_CLASS
@@ -30,10 +30,12 @@ class Pods:
     Attributes:
         host: of the API server, as they reach it.
         tolerations: that those of system components get, for the taints of pools.
+        patience: for nodes that fail, see `of_seed`.
     """
 
     host: str
     tolerations: Sequence[Object] = ()
+    patience: Mapping[str, int] = field(default_factory=dict)
 
 
 def policed_namespaces(additional: Sequence[Object]) -> list[Object]:
@@ -46,8 +48,16 @@ def policed_namespaces(additional: Sequence[Object]) -> list[Object]:
     ]
 
 
-def of_seed(*, name: str, additional_namespaces: Sequence[Object] = ()) -> Object:
-    """Args: name: of its Lease, in `garden`. additional_namespaces: selectors of further ones with policies."""
+def of_seed(
+    *, name: str, additional_namespaces: Sequence[Object] = (), patience: Mapping[str, int] | None = None
+) -> Object:
+    """For a seed.
+
+    Args:
+        name: of its Lease, in `garden`.
+        additional_namespaces: selectors of further ones with policies.
+        patience: `nodeToleration` of the gardenlet: for how long pods stay on nodes that fail.
+    """
     ingress = {"matchLabels": {"app": "nginx-ingress", "component": "controller"}}
     controllers: dict[str, Any] = {
         "garbageCollector": {"enabled": True, "syncPeriod": "12h0m0s"},
@@ -71,7 +81,7 @@ def of_seed(*, name: str, additional_namespaces: Sequence[Object] = ()) -> Objec
         "projectedTokenMount",
         "tokenInvalidator",
     )
-    return _file(name, GARDEN, controllers, enabled)
+    return _patient(_file(name, GARDEN, controllers, enabled), patience or {})
 
 
 def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str, pods: Pods | None) -> Object:
@@ -105,7 +115,7 @@ def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str, 
         "nodeAgentReconciliationDelay": {"enabled": True, "maxDelay": "5m0s"},
         "nodeCriticalComponents": {"enabled": True},
     }
-    config = _file(name, namespace, controllers, _OF_PODS, log_format="json") | connections
+    config = _patient(_file(name, namespace, controllers, _OF_PODS, log_format="json"), pods.patience) | connections
     config["webhooks"] |= {
         "kubernetesServiceHost": {"enabled": True, "host": pods.host},
         "systemComponentsConfig": {
@@ -115,6 +125,11 @@ def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str, 
             **({"podTolerations": list(pods.tolerations)} if pods.tolerations else {}),
         },
     }
+    return config
+
+
+def _patient(config: Object, patience: Mapping[str, int]) -> Object:
+    config["webhooks"]["highAvailabilityConfig"] |= patience
     return config
 
 

@@ -83,15 +83,6 @@ def with_host(deployment: Object, host: str) -> Object:
     return {**deployment, "env": [*env, {"name": _HOST, "value": host}]}
 
 
-def image_of(written: str) -> Object:
-    """As values. Args: written: as containers have it."""
-    name, _, digest = written.partition("@")
-    repository, colon, tag = name.rpartition(":")
-    if not colon or "/" in tag:
-        repository, tag = name, ""
-    return {"repository": repository, **({"tag": tag} if tag else {}), **({"digest": digest} if digest else {})}
-
-
 def with_image(deployment: Object, image: Object) -> Object:
     """With this image, as far as the deployment does not name another one."""
     own = mapping(deployment.get("image"))

@@ -64,16 +64,17 @@ def demand_way_in(managed_seed: Object, config: Object) -> None:
         )
 
 
-def deployment(managed_seed: Object, shoot: Object, *, image: Object, backup: Object | None) -> Object:
+def deployment(managed_seed: Object, shoot: Object, *, image: Object, others: Object, backup: Object | None) -> Object:
     """Values for its Deployment.
 
     Args:
         managed_seed: whose it is.
         shoot: in whose cluster.
         image: of this gardenlet.
+        others: values with the images that it uses instead of configured ones.
         backup: the Secret with credentials for backups; None: there are none.
     """
-    found = values.with_image(mapping_at(managed_seed, "spec", "gardenlet", "deployment"), image)
+    found = {**others, **values.with_image(mapping_at(managed_seed, "spec", "gardenlet", "deployment"), image)}
     domain = domain_of(shoot)
     found = values.with_host(found, f"api.{domain}" if domain else "")
     if backup is None:

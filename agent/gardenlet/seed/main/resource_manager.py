@@ -56,6 +56,7 @@ async def _values(operation: SeedOperation) -> resource_manager.Values:
         additional_namespaces=[
             as_object(each) for each in operation.config.controllers.network_policy.additional_namespace_selectors
         ],
+        patience=as_object(operation.config.node_toleration),
     )
 
 

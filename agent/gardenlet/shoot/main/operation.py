@@ -201,8 +201,9 @@ class ShootOperation:
 
     def image_of_kubernetes(self, program: str, version: str = "") -> str:
         """Of one of its own programs. Args: version: if it is not the Shoot's."""
-        where, tag = self.config.images.kubernetes, f"v{version or self.version}"
-        return f"{where}/{program}:{tag}" if where else f"{program}:{tag}"
+        images = self.config.images
+        where = images.programs.get(program) or "/".join(filter(None, (images.kubernetes, program)))
+        return f"{where}:v{version or self.version}"
 
     def image_for_workers(self, name: str) -> str:
         """Of what only a Shoot with workers has; on this computer, nothing of it runs from an image."""

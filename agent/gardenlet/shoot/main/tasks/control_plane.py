@@ -18,6 +18,7 @@ from agent.gardenlet.shoot.main.rules.encryption import FORMER, MARKS, POPULATED
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
 from agent.gardenlet.shoot.main.tasks import foundation, token_bootstrap
 from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, encryption_key, health_token, name_of
+from config.fields import as_object
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING, ENCRYPTION_KEY, PREPARING
 from kube.objects import (
@@ -342,7 +343,11 @@ def _pods(operation: ShootOperation) -> Pods | None:
     """None: they are not changed, as on this computer, where they are played."""
     if operation.is_workerless or operation.is_local:
         return None
-    return Pods(host=operation.internal.host, tolerations=shoot_pods.tolerations(operation.shoot))
+    return Pods(
+        host=operation.internal.host,
+        tolerations=shoot_pods.tolerations(operation.shoot),
+        patience=as_object(operation.config.node_toleration),
+    )
 
 
 async def wait_for_resource_manager(operation: ShootOperation) -> None:

@@ -1,0 +1,154 @@
+"""Images that take the place of those of the configuration: in files that the environment names.
+
+    images:
+    - name: pause-container
+      repository: registry.example.com/pause
+      tag: "3.10"
+
+An entry without `tag` keeps that of the configured image, so that a mirror needs no more than repositories. Names that
+the original gives to images are known here. A gardenlet hands both files on to those that it deploys; that of
+components goes no further.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from config.gardenlet.schema import IMAGES_FOR_WORKERS, KUBERNETES_PROGRAMS, Images
+from kube.files import read_bounded
+from kube.objects import Object, mapping, mappings, text
+from kube.yaml import Budget, DialectError, load
+
+VARIABLE, COMPONENTS_VARIABLE = "IMAGEVECTOR_OVERWRITE", "IMAGEVECTOR_OVERWRITE_COMPONENTS"
+_LARGEST, _MOST_VALUES = 1 << 20, 100_000
+_FIELDS: Mapping[str, str] = {
+    "configmap-reloader": "config_reloader",
+    "etcd-druid": "etcd_druid",
+    "ext-authz-server": "vpn_authorization_server",
+    "gardener-resource-manager": "resource_manager",
+    "ingress-default-backend": "ingress_default_backend",
+    "istio-istiod": "istio_discovery",
+    "istio-proxy": "istio_proxy",
+    "kube-state-metrics": "kube_state_metrics",
+    "nginx-ingress-controller": "nginx_ingress_controller",
+    "nginx-ingress-controller-seed": "nginx_ingress_controller",
+    "pause-container": "pause",
+    "plutono": "plutono",
+    "plutono-dashboard-refresher": "dashboard_refresher",
+    "plutono-data-refresher": "dashboard_refresher",
+    "prometheus": "prometheus",
+    "prometheus-operator": "prometheus_operator",
+    "vpa-admission-controller": "vpa_admission_controller",
+    "vpa-recommender": "vpa_recommender",
+    "vpa-updater": "vpa_updater",
+}
+_WORKERS: Mapping[str, str] = {
+    **{name: name for name in IMAGES_FOR_WORKERS},
+    "apiserver-proxy-sidecar": "apiserver-proxy",
+    "envoy-proxy": "envoy",
+    "pause-container": "pause",
+    "vpn-client": "vpn-shoot-client",
+    "vpn-server": "vpn-seed-server",
+}
+_VERSIONED = frozenset({"hyperkube"})
+"""Their tag is the version of Kubernetes, as with its programs."""
+_CONDITIONS = ("targetVersion", "runtimeVersion", "architectures")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overwrites:
+    """Attributes:
+    images: the file; empty: there is none.
+    components: that for the images which components deploy themselves.
+    """
+
+    images: str = ""
+    components: str = ""
+
+    @property
+    def values(self) -> Object:
+        """For the chart of a gardenlet."""
+        found = {"imageVectorOverwrite": self.images, "componentImageVectorOverwrites": self.components}
+        return {name: content for name, content in found.items() if content}
+
+
+def overwrites(environment: Mapping[str, str]) -> Overwrites:
+    """Raises ValueError: a file that is named can't be read."""
+    return Overwrites(images=_read(environment, VARIABLE), components=_read(environment, COMPONENTS_VARIABLE))
+
+
+def _read(environment: Mapping[str, str], variable: str) -> str:
+    if not (path := environment.get(variable, "")):
+        return ""
+    try:
+        return read_bounded(Path(path), most=_LARGEST).decode()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the file {path}, which {variable} names, can't be read: {error}") from error
+
+
+def overwritten(images: Images, content: str) -> tuple[Images, list[str]]:
+    """Those to use, and which entries of the file count for nothing, and why. Raises ValueError: it is no such file."""
+    ignored: list[str] = []
+    for entry in _entries(content):
+        name = text(entry.get("name"))
+        if conditions := [each for each in _CONDITIONS if entry.get(each)]:
+            ignored.append(f"{name}: an image for all versions is needed, without {', '.join(conditions)}")
+        elif (found := _with(images, name, entry)) is None:
+            ignored.append(f"{name}: nothing with this image is deployed")
+        else:
+            images = found
+    return images, ignored
+
+
+def _entries(content: str) -> Iterator[Object]:
+    try:
+        document = load(content, budget=Budget(_MOST_VALUES)) if content else None
+    except DialectError as error:
+        raise ValueError(f"the file that {VARIABLE} names is no YAML: {error}") from error
+    for entry in mappings(mapping(document).get("images")):
+        if not (text(entry.get("name")) and (text(entry.get("repository")) or text(entry.get("ref")))):
+            raise ValueError(f"an entry of images in the file that {VARIABLE} names has no name, or no repository")
+        yield entry
+
+
+def _with(images: Images, name: str, entry: Object) -> Images | None:
+    """None: there is no such image."""
+    if name in KUBERNETES_PROGRAMS:
+        return replace(images, programs={**images.programs, name: _repository(entry)})
+    worker, field = _WORKERS.get(name), _FIELDS.get(name)
+    if worker is None and field is None:
+        return None
+    if field is not None:
+        changed: Object = {field: _image(entry, getattr(images, field))}
+        images = replace(images, **changed)
+    if worker is not None:
+        wanted = _repository(entry) if worker in _VERSIONED else _image(entry, images.workers.get(worker, ""))
+        images = replace(images, workers={**images.workers, worker: wanted})
+    return images
+
+
+def _repository(entry: Object) -> str:
+    return text(image_of(_named(entry))["repository"])
+
+
+def _image(entry: Object, present: str) -> str:
+    named = _named(entry)
+    if len(image_of(named)) > 1:
+        return named
+    return f"{named}{present.removeprefix(text(image_of(present)['repository']))}"
+
+
+def _named(entry: Object) -> str:
+    if ref := text(entry.get("ref")):
+        return ref
+    repository, tag = text(entry.get("repository")), text(entry.get("tag"))
+    return f"{repository}{'@' if ':' in tag else ':'}{tag}" if tag else repository
+
+
+def image_of(written: str) -> Object:
+    """As values. Args: written: as containers have it."""
+    name, _, digest = written.partition("@")
+    repository, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        repository, tag = name, ""
+    return {"repository": repository, **({"tag": tag} if tag else {}), **({"digest": digest} if digest else {})}
