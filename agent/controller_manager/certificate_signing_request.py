@@ -3,11 +3,9 @@
 It approves a client certificate that makes a gardenlet one of the seeds, and nothing else: the signer puts into the
 certificate what was asked for, whatever it is. Nothing is ever denied, since many others use the same signer.
 
-All bootstrap tokens may ask, also those with which nodes join. Good for a new Seed are those of the group of
-gardenlets; without it, only the token of a ManagedSeed or Gardenlet that there is, for the Seed of that name: its id
-derives from the name. Who asks in the name of a Seed that exists would become that Seed, so the request must come from
-its gardenlet, or with credentials made for it: such a token, or the ServiceAccount that is called after it. Gardenlets
-make both in this way for their ManagedSeeds.
+Any bootstrap token of gardenlets is good for a new Seed. Who asks in the name of a Seed that exists would become that
+Seed, so the request must come from its gardenlet, or with credentials made for it: the bootstrap token whose id derives
+from the name, or the ServiceAccount that is called after it. Gardenlets make both in this way for their ManagedSeeds.
 """
 
 import json
@@ -19,9 +17,9 @@ import structlog
 
 from agent.controller_manager.context import Context
 from gardener import keys
-from gardener.api.garden import GARDENLETS, MANAGED_SEEDS, SEEDS
+from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.seeds import BOOTSTRAP_ACCOUNT_PREFIX, BOOTSTRAP_GROUP, bootstrap_token_id
+from gardener.garden.seeds import BOOTSTRAP_ACCOUNT_PREFIX, bootstrap_token_id
 from kube import access_reviews
 from kube.access_reviews import attributes, is_allowed
 from kube.clock import parse_time
@@ -93,27 +91,10 @@ class Reconciler:
             log.info("A request for a client certificate is not that of a gardenlet", reason=reason)
             return Done()
         await self._check_right(csr)
-        if not await self._is_of_gardenlets(request) or await self._is_taken(request):
+        if await self._is_taken(request):
             return Done()
         await self._approve(csr)
         return Done()
-
-    async def _is_of_gardenlets(self, request: SigningRequest) -> bool:
-        """Whether it was not made with a bootstrap token for something else."""
-        if not request.username.startswith(_TOKENS) or BOOTSTRAP_GROUP in request.groups:
-            return True
-        seed = seed_of(request)
-        if request.username == token_user(Key(NAMESPACE, seed)) and not dns_subdomain_problems(seed):
-            for kind in (MANAGED_SEEDS, GARDENLETS):
-                if await self.client.find(kind, seed, namespace=NAMESPACE) is not None:
-                    return True
-        log.warning(
-            "The certificate of a gardenlet is asked for with a bootstrap token that is not for gardenlets",
-            seed=seed,
-            user=request.username,
-            remedy=f'use a bootstrap token with auth-extra-groups "{BOOTSTRAP_GROUP}"',
-        )
-        return False
 
     async def _is_taken(self, request: SigningRequest) -> bool:
         """Whether somebody else is that Seed. The API server is asked: it may have been registered a moment ago."""
@@ -175,13 +156,8 @@ def is_made_for(seed: str, username: str) -> bool:
     return username in {
         f"{keys.SEED_USER_PREFIX}{seed}",
         f"{_SERVICE_ACCOUNTS}{seed}",
-        *(token_user(Key(namespace, seed)) for namespace in ("", NAMESPACE)),
+        *(f"{_TOKENS}{bootstrap_token_id(Key(namespace, seed))}" for namespace in ("", NAMESPACE)),
     }
-
-
-def token_user(owner: Key) -> str:
-    """As who one comes with the bootstrap token that was made for an object."""
-    return f"{_TOKENS}{bootstrap_token_id(owner)}"
 
 
 def review(csr: Object) -> Object:

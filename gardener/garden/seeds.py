@@ -60,7 +60,7 @@ def phase_of(having: Iterable[Object]) -> str:
 BOOTSTRAP_ACCOUNT_PREFIX = "gardenlet-bootstrap-"
 """Of ServiceAccounts as which new gardenlets ask for their certificates."""
 BOOTSTRAP_GROUP = "system:bootstrappers:gardenlet"
-"""Of bootstrap tokens that are for any new gardenlet."""
+"""Of bootstrap tokens with which new gardenlets may ask for them."""
 BOOTSTRAP_ROLE = "gardener.cloud:system:seed-bootstrapper"
 """The ClusterRole that permits it."""
 

@@ -12,7 +12,7 @@ import orjson
 from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
 from agent.gardenlet.context import Context
 from agent.gardenlet.gardenlets.rules import bootstrap
-from gardener.garden.seeds import bootstrap_account
+from gardener.garden.seeds import BOOTSTRAP_GROUP, bootstrap_account
 from kube.errors import AlreadyExists
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Key, Object, mapping, metadata, text
@@ -37,12 +37,18 @@ class Owner:
 
 
 def credentials_of(context: Context) -> "Credentials":
-    return Credentials(garden=context.garden, clock=context.clock)
+    # Our garden lets this group, and not all that have a bootstrap token, ask for the certificate of a gardenlet. The
+    # original's lets them all, and refuses tokens with further groups.
+    group = BOOTSTRAP_GROUP if context.api.has_own_fields else ""
+    return Credentials(garden=context.garden, group=group, clock=context.clock)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Credentials:
+    """Args: group: that bootstrap tokens give; empty: none that the garden wants."""
+
     garden: Cluster
+    group: str
     clock: Callable[[], datetime]
 
     async def kubeconfig(self, owner: Owner, config: Object) -> str:
@@ -68,7 +74,7 @@ class Credentials:
         if live is not None and (token := bootstrap.token_of(live, now)):
             return token
         part = bootstrap.secret_part(live) if live is not None else ""
-        wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), now=now)
+        wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), group=self.group, now=now)
         if live is None:
             written = await client.create(SECRETS, wanted)
         else:

@@ -34,8 +34,8 @@ def token_of(secret: Object, now: datetime) -> str:
     return f"{found['token-id']}.{found['token-secret']}" if is_whole and expires and expires > now else ""
 
 
-def token_secret(kind: Resource, owner: Key, *, secret: str, now: datetime) -> Object:
-    """Args: secret: 16 letters or digits."""
+def token_secret(kind: Resource, owner: Key, *, secret: str, group: str, now: datetime) -> Object:
+    """Args: secret: 16 letters or digits. group: that the token gives; empty: that of all tokens."""
     described = f"{kind.api_version}.{kind.kind} resource {owner.namespace}/{owner.name}"
     data = {
         "description": f"A bootstrap token for the Gardenlet for {described}.",
@@ -44,6 +44,7 @@ def token_secret(kind: Resource, owner: Key, *, secret: str, now: datetime) -> O
         "expiration": format_time(now + _LIFETIME),
         "usage-bootstrap-authentication": "true",
         "usage-bootstrap-signing": "true",
+        **({"auth-extra-groups": group} if group else {}),
     }
     encoded = {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
     meta = {"name": token_name(owner), "namespace": TOKEN_NAMESPACE}
