@@ -2,24 +2,39 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from agent.controller_manager.certificate_signing_request import USAGES
+from agent.controller_manager.certificate_signing_request import declare as approver
 from config.gardenlet.controllers import Controllers, ManagedSeed
 from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.api.garden import MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kit.eventually import soon
 from kit.garden import Garden
+from kit.garden_controllers import run_garden_controller
 from kit.installed_gardenlets import GARDEN
 from kit.managed_seeds import ManagedSeedPlay
-from kube.errors import Forbidden
-from kube.objects import controller_of, key, labels, metadata
+from kit.signing.requests import CLIENT, csr_object, signing_request
+from kit.world import connected
+from kube.errors import Forbidden, KubeError
+from kube.objects import Object, controller_of, key, labels, metadata
 from kube.paths import at
-from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS
+from kube.resources import (
+    CERTIFICATE_SIGNING_REQUESTS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+)
 from kube.runtime.connection import connection_of_kubeconfig
 
 pytestmark = pytest.mark.timeout(600)
@@ -206,6 +221,33 @@ async def test_a_child_comes_in_by_a_token_of_an_account_or_by_a_kubeconfig_of_i
         assert connection_of_child["kubeconfig"] == "/mounted/kubeconfig"
         assert not {"bootstrapKubeconfig", "kubeconfigSecret"} & set(connection_of_child)
         assert play.of_gardenlet(SECRETS) == []
+
+
+async def test_the_token_that_a_child_gets_leads_to_its_certificate(play: ManagedSeedPlay, tmp_path: Path) -> None:
+    """Though it gives no group, as in the garden of the original."""
+    play.create()
+    body = signing_request(f"{SEED_USER_PREFIX}{play.name}", organizations=[SEEDS_GROUP])
+    request = csr_object(body, name=play.name, signer=CLIENT, usages=sorted(USAGES))
+    del request["metadata"]["creationTimestamp"]
+    kubeconfig = tmp_path / "kubeconfig"
+    async with (
+        play.parent_at_work(),
+        connected(play.garden.cluster) as operator,
+        run_garden_controller(approver, operator),
+    ):
+        await play.until_said(*REGISTERED)
+        kubeconfig.write_bytes(play.kubeconfig())
+        async with connected(kubeconfig) as child:
+
+            async def asked() -> Object:
+                return await child.create(CERTIFICATE_SIGNING_REQUESTS, request)
+
+            await soon(asked, "the token to be known", passing=(KubeError,))
+
+            async def certificate() -> object:
+                return at(await child.get(CERTIFICATE_SIGNING_REQUESTS, play.name), "status", "certificate")
+
+            assert await soon(certificate, "the certificate")
 
 
 async def test_a_template_becomes_a_seed_without_a_gardenlet(play: ManagedSeedPlay) -> None:

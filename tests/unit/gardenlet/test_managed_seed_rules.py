@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from agent.gardenlet.bootstrap.rules.certificate import Life
 from agent.gardenlet.gardenlets.rules import bootstrap, values
@@ -21,6 +22,7 @@ from kube.objects import Key, Object
 from kube.yaml import Budget, load
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
+WAITING_METRIC = "gardenlet_managed_seeds_waiting_for_rollout"
 A, B, C = (Key("garden", name) for name in "abc")
 
 
@@ -92,6 +94,18 @@ def test_gardenlets_are_restarted_few_at_a_time_and_one_that_hangs_does_not_hold
     assert not rollouts.admit(A)
     clock.now += timedelta(hours=1)
     assert rollouts.admit(A)
+
+
+def test_of_fifty_that_are_changed_at_once_five_are_restarted_at_a_time_and_the_others_are_counted() -> None:
+    rollouts = Rollouts(Settings().max_concurrent_rollouts, timedelta(hours=1), Clock())
+    left, shown = [Key("garden", f"s{number}") for number in range(50)], []
+    while left:
+        begun = [each for each in left if rollouts.admit(each)]
+        shown.append((len(begun), rollouts.waiting, REGISTRY.get_sample_value(WAITING_METRIC)))
+        for each in begun:
+            rollouts.end(each)
+            left.remove(each)
+    assert shown == [(5, waiting, waiting) for waiting in range(45, -1, -5)]
 
 
 @pytest.mark.parametrize(
