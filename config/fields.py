@@ -134,7 +134,10 @@ def as_object(value: Any) -> Any:
 
 
 def as_document(block: Any) -> Any:
-    """A block as its file has it, defaults included, durations as text, without what is unset or empty."""
+    """A block as its file has it, defaults included, durations as text, without what is unset or empty.
+
+    An empty block is left out where it is the same as none.
+    """
     found: dict[str, Any] = {}
     for member in members(type(block)):
         value = getattr(block, member.attribute)
@@ -146,6 +149,6 @@ def as_document(block: Any) -> Any:
             found[member.name] = [as_document(each) if is_block(type(each)) else each for each in value]
         elif not is_block(type(value)):
             found[member.name] = value
-        elif document := as_document(value):
+        elif (document := as_document(value)) or without_none(member.kind) is not member.kind:
             found[member.name] = document
     return found
