@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gardener.api.extensions import CLUSTERS
-from kube.objects import Object, integer, is_deleting, string_map
-from kube.paths import at
+from kube.objects import Object, integer, is_deleting, string_map, text
+from kube.paths import at, mapping_at
 from kube.resources import DEPLOYMENTS, SECRETS
 from kube.runtime.client import Client
 from kube.runtime.connection import connection_of_kubeconfig
@@ -27,8 +27,18 @@ async def runs(seed: Client, namespace: str) -> bool:
 
 async def is_asleep(seed: Client, namespace: str) -> bool:
     """Whether the Shoot is to sleep. Raises KubeError."""
+    return at(await _spec(seed, namespace), "hibernation", "enabled") is True
+
+
+async def network_of_nodes(seed: Client, namespace: str) -> str:
+    """That the Shoot asks for; empty: it leaves the choice to its provider. Raises KubeError."""
+    return text(at(await _spec(seed, namespace), "networking", "nodes"))
+
+
+async def _spec(seed: Client, namespace: str) -> Object:
+    """As extensions see the Shoot. Raises KubeError."""
     cluster: Object = await seed.find(CLUSTERS, namespace) or {}
-    return at(cluster, "spec", "shoot", "spec", "hibernation", "enabled") is True
+    return mapping_at(cluster, "spec", "shoot", "spec")
 
 
 async def kubeconfig(seed: Client, namespace: str) -> bytes:

@@ -40,6 +40,7 @@ from kube.resources import (
     Resource,
 )
 from kube.runtime.client import Client
+from localprovider import shoots
 from localprovider.extensions.machines import worker
 from localprovider.extensions.state import State
 
@@ -93,7 +94,7 @@ class Actuator:
 async def _make_infrastructure(world: World, obj: Object) -> Object:
     saved = integer(mapping_at(obj, "status", "state").get("network"))
     number = world.state.take_network(owner_of(obj), wanted=saved)
-    cidr = f"10.{number}.0.0/16"
+    cidr = await shoots.network_of_nodes(world.client, key(obj).namespace) or f"10.{number}.0.0/16"
     return {"nodesCIDR": cidr, "providerStatus": {"network": number}, "state": {"network": number}}
 
 

@@ -17,7 +17,7 @@ from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SHOOT, TECHNICAL_ID, Mead
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, annotations, condition, key, labels, mapping
 from kube.paths import at, mappings_at
-from kube.resources import DEPLOYMENTS, NAMESPACES, NODES, SECRETS
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, NODES, SECRETS
 from localprocesses.versions import NEWEST
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-workers")]
@@ -117,6 +117,9 @@ def test_it_comes_up_with_nodes_that_have_what_they_are_to_have(field: Field) ->
     for kind in (INFRASTRUCTURES, NETWORKS, WORKERS):
         assert at(field.extension(kind, "rose"), "status", "lastOperation", "state") == "Succeeded"
     assert field.replicas().items() >= dict.fromkeys(PLAYED, 1).items()
+    assert at(field.extension(INFRASTRUCTURES, "rose"), "status", "nodesCIDR") == "10.250.0.0/16"
+    info = field.cluster().get(CONFIG_MAPS.path(namespace="kube-system", name="shoot-info"))["data"]
+    assert info["nodeNetwork"] == "10.250.0.0/16"
 
 
 def test_pods_run_on_its_nodes(field: Field) -> None:
