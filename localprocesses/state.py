@@ -62,12 +62,13 @@ def locked(path: Path, *, blocking: bool = True, shared: bool = False) -> Iterat
             except BlockingIOError:
                 yield False
                 return
-            if _is_at(path, file.fileno()):
+            if is_at(path, file.fileno()):
                 yield True
                 return
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one of this path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:

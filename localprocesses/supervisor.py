@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from localprocesses.local import LocalProcessError
-from localprocesses.state import alive_lock, root
+from localprocesses.state import alive_lock, is_at, root
 
 CPU_FILE = "DEVCLUSTER_CPU_FILE"
 """The variable with a file to which each supervisor appends the seconds of CPU of its cluster when it ends."""
@@ -52,9 +52,12 @@ def _socket(state: Path) -> Path:
 
 
 class Supervisor:
-    def __init__(self, state: Path, owner: int) -> None:
+    """Args: lock: the open file that is locked as long as this process runs."""
+
+    def __init__(self, state: Path, owner: int, lock: int) -> None:
         self._state = state
         self._owner = owner
+        self._lock = lock
         self._components: dict[str, asyncio.subprocess.Process] = {}
         self._ended = asyncio.Event()
         self._port = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -77,8 +80,23 @@ class Supervisor:
         for process in self._components.values():
             await process.wait()
         _note_cpu()
-        shutil.rmtree(self._state, ignore_errors=True)
+        self._remove_state()
+
+    def _remove_state(self) -> None:
+        """Its lock last: once that is gone, the directory may be another supervisor's."""
+        lock = alive_lock(self._state)
+        if not is_at(lock, self._lock):
+            return
+        with contextlib.suppress(OSError):  # others may write into it, or remove it
+            for each in self._state.iterdir():
+                if each.is_dir() and not each.is_symlink():
+                    shutil.rmtree(each, ignore_errors=True)
+                elif each != lock:
+                    each.unlink()
         _socket(self._state).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            lock.unlink()
+            self._state.rmdir()
 
     def _watch_owner(self) -> None:
         if self._owner and not _exists(self._owner):
@@ -224,7 +242,7 @@ def main() -> None:
     os.chdir(state)
     lock = alive_lock(state).open("a")
     fcntl.flock(lock, fcntl.LOCK_EX)
-    asyncio.run(Supervisor(state, owner).run())
+    asyncio.run(Supervisor(state, owner, lock.fileno()).run())
     lock.close()
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from localprocesses import supervisor
+from localprocesses.local import wait_until
 from localprocesses.state import is_alive
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_END_SECONDS = 60.0
 _LASTS_SECONDS = 60.0
 
 
@@ -55,10 +57,12 @@ class Processes:
             await asyncio.to_thread(supervisor.launch, self.directory, owner=os.getppid())
 
     async def end(self) -> None:
-        """With all processes."""
+        """With all processes, so that another can begin here at once."""
         for name in [*self._followed]:
             self._leave(name)
         await self._ask("shutdown")
+        what = f"the supervisor of {self.directory} to end"
+        await asyncio.to_thread(wait_until, lambda: not is_alive(self.directory), what=what, within=_END_SECONDS)
 
     async def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
         return await asyncio.to_thread(supervisor.ask, self.directory, operation, **arguments)

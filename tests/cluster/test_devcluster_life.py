@@ -12,9 +12,11 @@ import pytest
 
 from devcluster import __main__ as command_line
 from devcluster.cluster import Cluster
+from devcluster.processes import running_in
 from kit.eventually import eventually
-from localprocesses.local import LocalProcessError
-from localprocesses.state import directory, locked, start_lock, sweep
+from localprocesses import supervisor
+from localprocesses.local import LocalProcessError, wait_until
+from localprocesses.state import directory, is_alive, locked, start_lock, sweep
 
 pytestmark = pytest.mark.usefixtures("devcluster_run")
 PROJECT = Path(__file__).resolve().parents[2]
@@ -36,16 +38,7 @@ def devcluster(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def processes_of(cluster: Cluster) -> list[int]:
     """All processes, of any kind, that were started for the cluster."""
-    needle = os.fsencode(cluster.state)
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if needle in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    return [pid for pid in running_in(cluster.state) if pid != os.getpid()]
 
 
 def supervisor_of(cluster: Cluster) -> int:
@@ -95,6 +88,32 @@ def test_components_die_with_their_supervisor_and_the_name_can_be_used_again(nam
         assert cluster.state.exists()
     with Cluster(name=name) as again:
         assert again.api.get("/version")
+
+
+def test_a_supervisor_is_alive_until_all_that_it_had_is_gone(tmp_path: Path) -> None:
+    """Whoever starts another one in its place begins then."""
+    (tmp_path / "logs").mkdir()
+    supervisor.launch(tmp_path, owner=os.getpid())
+    for number in range(500):
+        (tmp_path / f"data-{number}" / "of" / "etcd").mkdir(parents=True)
+    supervisor.ask(tmp_path, "shutdown")
+    wait_until(lambda: not is_alive(tmp_path), what="its end", within=60.0, pause=0.0)
+    assert not [*tmp_path.glob("data-*")]
+
+
+def test_a_supervisor_leaves_alone_what_has_become_the_place_of_another(tmp_path: Path) -> None:
+    """As it does when all above it was removed, and started again, before it missed its owner."""
+    place = tmp_path / "run"
+    with subprocess.Popen(["sleep", "600"]) as first:
+        for owner in (first.pid, os.getpid()):
+            shutil.rmtree(place, ignore_errors=True)
+            (place / "logs").mkdir(parents=True)
+            supervisor.launch(place, owner=owner)
+        first.kill()
+    eventually(lambda: len(running_in(place)) == 1)
+    supervisor.ask(place, "start", name="sleep", command=["sleep", "600"])
+    supervisor.ask(place, "shutdown")
+    wait_until(lambda: not is_alive(place), what="its end", within=60.0)
 
 
 def test_remains_of_killed_clusters_are_swept_away_and_those_of_starting_ones_are_not() -> None:

@@ -57,6 +57,15 @@ async def test_the_end_of_a_process_is_reported_at_once(pods: Pods) -> None:
     assert ended.empty()
 
 
+async def test_after_its_end_another_can_begin_in_the_same_place_at_once(pods: Pods) -> None:
+    for _ in range(2):
+        await pods.processes.end()
+        await pods.processes.begin()
+        pods.processes.forget(sleeps := pod(pods, "sleep", "600").process)
+        assert await pods.processes.start(sleeps, ["sleep", "600"]) == 0
+        assert await pods.processes.running() == {sleeps: True}
+
+
 def _is_over(status: Path) -> bool:
     (component,) = supervisor.ask(status, "status")["components"].values()
     return component["exit"] is not None

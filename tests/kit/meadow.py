@@ -9,11 +9,11 @@ import base64
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
+from devcluster.processes import running_in
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.garden import SHOOTS
@@ -132,17 +132,9 @@ class Meadow:
         return found
 
     def processes(self) -> list[str]:
-        """Of the Shoot, by their command lines."""
-        place = str(self.seed.state / "provider" / "shoots")
-        found = []
-        for each in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = each.read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            if place in line:
-                found.append(line.split("\0")[0])
-        return found
+        """Of the Shoot: what was called."""
+        place = self.seed.state / "provider" / "shoots"
+        return [command[0] for command in running_in(place).values()]
 
     def wait_until_nothing_runs(self) -> None:
         """Processes end after the objects that ask for them, as pods do."""

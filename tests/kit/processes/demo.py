@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from devcluster.cluster import Cluster
+from devcluster.processes import running_in
 from kit.eventually import eventually
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -55,16 +56,7 @@ class RunningDemo:
         return self.process.wait(60)
 
     def left_processes(self) -> list[str]:
-        state = os.fsencode(self.cluster.state)
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-            except OSError:
-                continue
-            if state in command:
-                found.append(command.replace(b"\0", b" ").decode())
-        return found
+        return [" ".join(each) for each in running_in(self.cluster.state).values()]
 
     def assert_nothing_is_left(self) -> None:
         """The supervisor ends a moment after it has reported that all else has ended."""
