@@ -17,7 +17,7 @@ from localprocesses import supervisor
 from localprocesses.components import Files
 from localprocesses.local import HOST, LocalProcessError, free_ports, is_good, wait_until
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 180.0
 _COMMAND_SECONDS = 60.0
 _LOG_LINES = 15
 _OF_USERS = ("TARGET_KUBECONFIG", "GARDEN_KUBECONFIG")

@@ -22,7 +22,8 @@ from kube.objects import Object
 from kube.resources import Resource
 from localprocesses.local import LocalProcessError, wait_until
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 180.0
+"""On a machine that does much else."""
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
@@ -86,7 +87,7 @@ class Demo:
         """
         self._command(f"kubectl {where}apply --filename={shown(file)}")
         to = api or self._api
-        return [to.apply(objects.path(obj), obj) for obj in yaml.safe_load_all(file.read_bytes())]
+        return [objects.apply(to, obj) for obj in yaml.safe_load_all(file.read_bytes())]
 
     def _get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         obj: Object = self._api.get(resource.path(namespace=namespace, name=name))
@@ -119,7 +120,7 @@ class Demo:
         holds: Callable[[], bool],
         *,
         seconds: float = _PATIENCE_SECONDS,
-        pause: float = 0.002,
+        pause: float = 0.02,
         explain: Callable[[], str] = str,
     ) -> None:
         """Returns once it holds; raises LocalProcessError when a program ends, or when it takes too long."""

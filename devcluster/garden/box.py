@@ -27,6 +27,7 @@ from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from kube.resources import SUBJECT_ACCESS_REVIEWS
 from localprocesses.local import HOST, LocalProcessError, free_ports, wait_until
+from localprovider.seeds.configuration import PATIENT
 from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 
@@ -93,7 +94,7 @@ class GardenBox:
 
     def add_demo_data(self) -> None:
         for obj in objects.demo_data():
-            self._apply(obj)
+            objects.apply(self._cluster.api, obj)
 
     def _apply(self, obj: Object) -> None:
         self._cluster.api.apply(objects.path(obj), obj)
@@ -155,7 +156,7 @@ def account_of(cluster: Cluster, name: str) -> Path:
 
 
 def _of(component: Component[Any]) -> Object:
-    return {"apiVersion": component.api_version, "kind": component.kind}
+    return {"apiVersion": component.api_version, "kind": component.kind, "leaderElection": PATIENT}
 
 
 class Admission:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import yaml
 
+from devcluster.api import Api
 from gardener.api.definition import custom_resource_definition
 from gardener.api.garden.definitions import DEFINITIONS
 from gardener.api.kinds import MANAGED_RESOURCES
+from kube.errors import Forbidden
 from kube.jwt import make_key
 from kube.objects import Object, key
 from kube.resources import (
@@ -24,7 +26,7 @@ from kube.resources import (
     SECRETS,
     SERVICES,
 )
-from localprocesses.local import HOST
+from localprocesses.local import HOST, wait_until
 
 NAMESPACE = "garden"
 _SERVICE = "gardener-resource-manager"
@@ -47,6 +49,7 @@ _OF_SEED = (
     "base/gardenlet/leader-election.yaml",
     "instances/gardenlet/role.yaml",
 )
+_ADMISSION_SECONDS, _AGAIN_SECONDS = 60.0, 0.5
 _RESOURCES = {
     (each.api_version, each.kind): each
     for each in (
@@ -65,6 +68,30 @@ _RESOURCES = {
         *(definition.resource for definition in DEFINITIONS),
     )
 }
+
+
+def apply(api: Api, obj: Object) -> Object:
+    """Returns it as it is then. The admission server of a busy computer sees later than others what it refers to.
+
+    Raises: LocalProcessError: it is refused all the same; KubeError.
+    """
+    answers, refusals = list[Object](), [""]
+
+    def is_admitted() -> bool:
+        try:
+            answers.append(api.apply(path(obj), obj))
+        except Forbidden as error:
+            refusals.append(str(error))
+        return bool(answers)
+
+    wait_until(
+        is_admitted,
+        what=f"{obj['kind']} {key(obj)} to be admitted",
+        within=_ADMISSION_SECONDS,
+        pause=_AGAIN_SECONDS,
+        explain=lambda: refusals[-1],
+    )
+    return answers[0]
 
 
 def path(obj: Object) -> str:

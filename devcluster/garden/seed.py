@@ -171,7 +171,11 @@ def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
             "bootstrapKubeconfig": {"name": _BOOTSTRAP_SECRET, "namespace": NAMESPACE},
             "kubeconfigSecret": {"name": CERTIFICATE_SECRET, "namespace": NAMESPACE},
         },
-        "controllers": {each: {"enabled": False} for each in off},
+        "controllers": {
+            "managedSeed": {"waitSyncPeriod": "2s"},
+            **{each: {"enabled": False} for each in off},
+        },
+        "leaderElection": {"leaseDuration": "20s", "renewDeadline": "17s"},  # it may be killed
         "resources": {"capacity": {"shoots": "10"}},
         "localProfile": {},
         "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible, backups=shoots)},

@@ -13,6 +13,8 @@ from localprocesses.local import HOST
 
 RESOURCE_MANAGER = "gardener-resource-manager"
 LOCAL_PROVIDER = "local-provider"
+PATIENT: Object = {"leaseDuration": "30s", "renewDeadline": "25s"}
+"""Times of elections on this computer, where a program has no second replica, and much runs beside."""
 HEALTH, METRICS = "healthProbes", "metrics"
 """Servers of a program."""
 API_SERVER: Object = {
@@ -28,7 +30,7 @@ def of_resource_manager() -> Object:
     config = of_seed(name=RESOURCE_MANAGER)
     controllers = {**config["controllers"], "tokenInvalidator": {"enabled": False}}
     own = {name: value for name, value in config.items() if name not in {"server", "webhooks"}}
-    return {**own, "controllers": controllers}
+    return {**own, "controllers": controllers, "leaderElection": {**config["leaderElection"], **PATIENT}}
 
 
 def of_local_provider(state: Path, *, buckets: Path | None = None, is_shoot: bool) -> Object:

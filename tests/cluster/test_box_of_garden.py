@@ -6,6 +6,7 @@ One control plane of this module's own: roles and webhooks of a garden concern a
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ import pytest
 from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
+from devcluster.garden import objects
 from devcluster.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from kit.eventually import eventually
@@ -127,6 +129,23 @@ def test_the_demo_data_went_through_the_webhooks_and_may_be_applied_again(box: C
     assert project["spec"]["owner"]["name"] == "devcluster-admin"
     assert main(["up", "--garden", "--demo-data", "--name", box.name]) == 0
     assert box.api.get(resources.PROJECTS.path(name="dev"))["metadata"]["generation"] == 1
+
+
+def test_what_refers_to_something_that_admission_does_not_see_yet_is_applied_again(box: Cluster) -> None:
+    (deployment,) = [each for each in objects.demo_data() if each["kind"] == "ControllerDeployment"]
+    deployment["metadata"]["name"] = "late"
+    references = [{"name": "late"}]
+    registration = {
+        **resources.CONTROLLER_REGISTRATIONS.type_meta,
+        "metadata": {"name": "late"},
+        "spec": {"deployment": {"deploymentRefs": references}},
+    }
+    with ThreadPoolExecutor() as pool:
+        applied = pool.submit(objects.apply, box.api, registration)
+        with pytest.raises(Forbidden, match='"late" not found'):
+            box.api.apply(objects.path(registration), registration)
+        objects.apply(box.api, deployment)
+        assert applied.result()["spec"]["deployment"]["deploymentRefs"] == references
 
 
 def test_demo_data_need_a_garden(capsys: pytest.CaptureFixture[str]) -> None:
