@@ -13,6 +13,7 @@ from devcluster.cluster import Cluster
 from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo
 from devcluster.garden.seed import SeedBox, provider_state
+from devcluster.processes import memory
 from devcluster.program import Program
 from gardener import keys
 from gardener.api.garden import SHOOTS
@@ -25,6 +26,7 @@ from kube.resources import CONFIG_MAPS, NAMESPACES, SERVICES
 from localprocesses import supervisor
 from localprocesses.components import APISERVER
 from localprocesses.local import LocalProcessError
+from localprovider.seeds.configuration import PATIENT
 
 ROSE, FOUNTAIN = (Path(__file__).with_name(f"{name}.yaml") for name in ("rose", "fountain"))
 _OF_EXTENSION = "local-extension"
@@ -33,6 +35,7 @@ _IN_SHOOT = "--kubeconfig=$ROSE"
 _SCHEDULER: Object = {
     "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
     "kind": "SchedulerConfiguration",
+    "leaderElection": PATIENT,
 }
 _OPERATION_SECONDS = 300.0
 _PAUSE_SECONDS = 0.1
@@ -196,7 +199,7 @@ class ClusterScenes(Demo):
         return "\n".join(line for line in running if "waits for example.com" in line)
 
     def _show_processes(self, seed: Cluster) -> None:
-        rows = [[name, str(pid), f"{_resident(pid)} MiB"] for name, pid in sorted(self._processes(seed).items())]
+        rows = [[name, str(pid), f"{memory(pid)} MiB"] for name, pid in sorted(self._processes(seed).items())]
         self._screen.table([["PROGRAM", "PROCESS", "MEMORY"], *rows])
 
     def _processes(self, seed: Cluster) -> dict[str, int]:
@@ -221,10 +224,3 @@ def _answers(shoot: Api) -> bool:
         return shoot.raw("GET", "/readyz")[0] == 200
     except Unreachable:
         return False
-
-
-def _resident(pid: int) -> int:
-    """MiB of memory."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(kib) // 1024

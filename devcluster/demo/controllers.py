@@ -1,9 +1,11 @@
 """The scenes of the controller manager: what happens in a garden by itself."""
 
+import asyncio
 from pathlib import Path
 
-from devcluster.demo import actors
+from devcluster.cluster import Cluster
 from devcluster.demo.stage import Demo
+from devcluster.garden.gardenlets import Gardenlets
 from devcluster.program import Program
 from gardener import keys
 from gardener.api.garden import CLOUD_PROFILES, PROJECTS, SEEDS, SHOOTS
@@ -11,15 +13,20 @@ from gardener.conditions import API_SERVER_AVAILABLE, GARDENLET_READY
 from kube.objects import Object, condition, key, mapping, text
 from kube.paths import at
 from kube.resources import EVENTS, ROLE_BINDINGS, Resource
+from kube.runtime.client import Client
+from kube.runtime.connection import load_kubeconfig
+from kube.runtime.transport import Transport
+from localprovider.seeds.configuration import PATIENT
 
 PROJECT, SEED = (Path(__file__).with_name(name) for name in ("project.yaml", "seed.yaml"))
 _TULIP = ("garden-dev", "tulip")
 _NEWER = "1.30.6"
-MEADOW = "meadow"
+_MEADOW = "meadow"
 _LOST_SECONDS, _SHOOTS_SECONDS = 5, 3
 _CONFIG: Object = {
     "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
     "kind": "ControllerManagerConfiguration",
+    "leaderElection": PATIENT,
     "controllers": {
         "seed": {"monitorPeriod": f"{_LOST_SECONDS}s", "shootMonitorPeriod": f"{_SHOOTS_SECONDS}s"},
         "seedAutoscaler": {"enabled": True},
@@ -92,13 +99,13 @@ class ControllerScenes(Demo):
     def _let_a_seed_be_lost(self) -> None:
         namespace, name = _TULIP
         self._screen.heading(
-            f"A Seed whose gardenlet is gone: for {MEADOW} there is none, its last sign of life is made up."
+            f"A Seed whose gardenlet is gone: for {_MEADOW} there is none, its last sign of life is made up."
         )
         self._create(SEED)
-        actors.report_once(self._cluster, MEADOW)
-        self._patch(SHOOTS, {"spec": {"seedName": MEADOW}}, *_TULIP)
+        asyncio.run(_report_once(self._cluster, _MEADOW))
+        self._patch(SHOOTS, {"spec": {"seedName": _MEADOW}}, *_TULIP)
         with self._screen.step("waiting for what becomes of a Seed that reports once") as step:
-            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, MEADOW, GARDENLET_READY) == "Unknown")
+            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, _MEADOW, GARDENLET_READY) == "Unknown")
             self._wait_for(
                 "its Shoots to say so",
                 lambda: self._status(SHOOTS, name, API_SERVER_AVAILABLE, namespace) == "Unknown",
@@ -145,3 +152,9 @@ class ControllerScenes(Demo):
         """The message of the last Event about an object that is in no namespace."""
         events = self._api.get(EVENTS.path(namespace="default"))["items"]
         return next((text(each["message"]) for each in reversed(events) if each["involvedObject"]["name"] == name), "")
+
+
+async def _report_once(garden: Cluster, seed: str) -> None:
+    """As the gardenlet of the Seed would. Raises KubeError."""
+    async with Transport(load_kubeconfig(garden.kubeconfig)) as transport:
+        await Gardenlets(Client(transport, user_agent="gardenlets"), seed).work()

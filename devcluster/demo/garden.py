@@ -1,4 +1,4 @@
-"""The demo of a garden: a seed enters it, a Shoot becomes a cluster, and API and controllers do what is theirs."""
+"""The demo of a garden: a seed enters it, Shoots become clusters and seeds, API and controllers do what is theirs."""
 
 import json
 import shutil
@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from agent.gardenlet.charts import program as helm
 from devcluster.demo.clusters import ROSE, ClusterScenes
 from devcluster.demo.controllers import ControllerScenes
 from devcluster.demo.gardenlet import GardenletScenes
@@ -20,7 +21,7 @@ from gardener.api.garden import CLOUD_PROFILES, PROJECTS, SHOOTS
 from kube.objects import Object, annotations, key, labels
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from localprocesses import assets
+from localprocesses import assets, helm_program
 from localprocesses.local import LocalProcessError
 
 SHOOT, BROKEN = (Path(__file__).with_name(name) for name in ("shoot.yaml", "broken-shoot.yaml"))
@@ -49,6 +50,7 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
 
     def _start_garden(self) -> None:
         assets.demand_controllers(assets.find_or_build())  # has a progress display of its own
+        _demand_helm()
         garden = GardenBox(self._cluster)
         with self._screen.step("starting a control plane") as step:
             self._cluster.start()
@@ -99,6 +101,14 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
   kubectl auth can-i --list --namespace={self.project_namespace} --as=ann     # what an owner may do in her Project
   {sys.executable} -m webhooks garden validate {shown(BROKEN)}     # the same without a cluster
   tail -f {logs}""")
+
+
+def _demand_helm() -> None:
+    """Gardenlets install others with it."""
+    try:
+        helm.found()
+    except helm.HelmError:
+        helm_program.find_or_build()
 
 
 def _read(file: Path) -> Object:
