@@ -6,14 +6,17 @@ import pytest
 
 from agent.gardenlet import bastion as bastion_module
 from agent.gardenlet.bastion import READY, declare
+from agent.gardenlet.shoot.main.tasks import infrastructure
 from gardener import keys
 from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS
-from gardener.api.garden import BASTIONS
+from gardener.api.garden import BASTIONS, SHOOTS
+from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import looked_at
 from kit.gardenlet_mirrors import GARDEN, MirrorPlace
-from kit.world import WRITES
+from kit.shoot_components import bare_operation
+from kit.world import WRITES, connected
 from kube.objects import Object, annotations, condition, finalizers, is_deleting
 from kube.paths import at
 
@@ -149,3 +152,14 @@ async def test_a_bastion_that_is_needed_again_is_made_again(place: BastionPlace)
         await place.leaving()
         place.released()
         assert not is_deleting(await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id))
+
+
+async def test_without_ssh_they_are_deleted_by_the_flow_of_the_shoot(place: BastionPlace) -> None:
+    """With the rights of a gardenlet."""
+    place.bastion()
+    shoot = place.garden.get(SHOOTS, "s", namespace=place.place.namespace)
+    async with connected(place.garden.gardenlet_kubeconfig(place.name), "gardenlet/test") as client:
+        operation = bare_operation(garden=cluster_of(client), shoot=shoot)
+        await infrastructure.remove_bastions(operation)
+        await place.gone()
+        await infrastructure.remove_bastions(operation)

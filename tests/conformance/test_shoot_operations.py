@@ -35,7 +35,7 @@ _NO_INGRESS, _NO_LOGS, _NO_MONITORING = "no ingress is made", "no logs are colle
 _NO_SNI, _WITH_IT = "no SNI is used", "the task that deploys or removes it does that, too"
 NOT_OURS: Mapping[str, str] = {
     "Delete public service account signing keys from Garden cluster": "none are written",
-    "Deleting Bastions": "the controller of Bastions does that",
+    "Deleting Bastions": "without workers there never are any",
     "Deleting Plutono in Seed": _NO_MONITORING,
     "Deleting Shoot Alertmanager": _NO_MONITORING,
     "Deleting Shoot Prometheus": _NO_MONITORING,

@@ -194,6 +194,7 @@ def test_who_reads_an_object(what: str, where: str, seeds: str) -> None:
         ("patch", "managedseeds/status child", "garden", True),
         ("delete", "managedseeds child", "garden", False),
         ("create", "bastions", DEV, False),
+        ("delete", "bastions bastion", DEV, True),
         ("create", "secrets", DEV, True),
         ("create", "secrets", "garden-empty", False),
         ("create", "certificatesigningrequests/seedclient", "", True),

@@ -1,12 +1,14 @@
-"""The Bastions of a Shoot, in the garden: it neither goes nor moves while there are any."""
+"""The Bastions of a Shoot, in the garden: it neither goes nor moves while there are any, and without SSH they go."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from agent.gardenlet.shoot.main.rules.cleanup import is_overdue
 from gardener import keys
 from gardener.api.garden import BASTIONS
-from kube.objects import Object, annotations, is_truthy, key
+from kube.errors import Conflict, NotFound
+from kube.objects import Object, annotations, is_deleting, is_truthy, key, uid
 from kube.runtime.client import Client, Form, Selection
 
 STILL_THERE = "shoot has still Bastions"
@@ -18,6 +20,14 @@ async def of(garden: Client, shoot: Object) -> list[Object]:
     """Raises KubeError."""
     selection = Selection(namespace=key(shoot).namespace, field_selector=f"spec.shootRef.name={key(shoot).name}")
     return await garden.list(BASTIONS, selection, form=Form.METADATA)
+
+
+async def delete(garden: Client, found: Iterable[Object]) -> None:
+    """Raises KubeError."""
+    for each in found:
+        if not is_deleting(each):
+            with suppress(NotFound, Conflict):  # it is gone, or another one
+                await garden.delete(BASTIONS, key(each).name, namespace=key(each).namespace, uid=uid(each))
 
 
 async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bool:

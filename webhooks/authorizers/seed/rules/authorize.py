@@ -325,7 +325,10 @@ RIGHTS: dict[tuple[str, str], Rights] = {
                 own=_own_entry, writes=_WRITE, creates=_beside_shoots, lists=_lists_entries, subresources=_STATUS
             ),
             garden.BASTIONS: Rights(
-                own=_of_kind(garden.BASTIONS), writes=_CHANGE, lists=_lists_bastions, subresources=_STATUS
+                own=_of_kind(garden.BASTIONS),
+                writes=_CHANGE | {"delete"},
+                lists=_lists_bastions,
+                subresources=_STATUS,
             ),
             garden.SHOOTS: Rights(
                 own=_of_kind(garden.SHOOTS), writes=_CHANGE, lists=_lists_shoots, subresources=_STATUS

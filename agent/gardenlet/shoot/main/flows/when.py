@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Collection
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from gardener.garden import shoots
+from kube.objects import spec
 
 Leaves = Callable[[ShootOperation], bool]
 Run = Callable[[ShootOperation], Awaitable[None]]
@@ -23,6 +25,10 @@ def local(operation: ShootOperation) -> bool:
 
 def workerless(operation: ShootOperation) -> bool:
     return operation.is_workerless
+
+
+def has_ssh(operation: ShootOperation) -> bool:
+    return shoots.has_ssh(spec(operation.shoot))
 
 
 def no_waiting(operation: ShootOperation) -> bool:

@@ -9,6 +9,7 @@ from agent.gardenlet.shoot.main.flows.when import (
     Run,
     asleep,
     awake,
+    has_ssh,
     local,
     no_clean_up,
     no_waiting,
@@ -67,6 +68,13 @@ AFTER_API_SERVER = [
         infrastructure.wait_for_control_plane,
         ["control-plane"],
         no_waiting,
+    ),
+    _wait(
+        "bastions",
+        "Deleting Bastions",
+        infrastructure.remove_bastions,
+        ["referenced", "infrastructure-ready", "control-plane-ready"],
+        has_ssh,
     ),
     _task(
         "scheduler",

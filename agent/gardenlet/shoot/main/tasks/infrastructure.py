@@ -8,6 +8,7 @@ from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTUR
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import RSA_PUBLIC_KEY
+from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import foundation
 from gardener import operations
@@ -88,6 +89,12 @@ def ssh_keys(operation: ShootOperation) -> list[bytes]:
         return []
     made = operation.keys.get(tables.SSH_KEY.name)
     return [each.data[RSA_PUBLIC_KEY] for each in (made.current, made.old) if each is not None]
+
+
+async def remove_bastions(operation: ShootOperation) -> None:
+    """Their controller waits for what their extension removes. Raises KubeError."""
+    garden = operation.garden.client
+    await bastions.delete(garden, await bastions.of(garden, operation.shoot))
 
 
 async def infrastructure(operation: ShootOperation) -> None:
