@@ -47,13 +47,14 @@ class Gateway:
     def in_zone(self, zone: str) -> "Gateway":
         """The one of this zone beside it."""
         name = ISTIO if ISTIO in self.labels or keys.ROLE not in self.labels else keys.ROLE
-        labels = {**self.labels, name: f"{self.labels.get(name, _USUAL)}--zone--{zone}"}
+        labels = {**self.labels, name: _of_zone(f"{self.labels.get(name, _USUAL)}--zone", zone)}
         return replace(self, namespace=_of_zone(self.namespace, zone), labels=labels, address="", zone=zone)
 
 
-def _of_zone(namespace: str, zone: str) -> str:
-    whole = f"{namespace}--{zone}"
-    return whole if len(whole) <= _LONGEST_NAME else f"{namespace}--{hashlib.sha256(zone.encode()).hexdigest()[:5]}"
+def _of_zone(name: str, zone: str) -> str:
+    """Of a namespace or a label, which are as long at most."""
+    whole = f"{name}--{zone}"
+    return whole if len(whole) <= _LONGEST_NAME else f"{name}--{hashlib.sha256(zone.encode()).hexdigest()[:5]}"
 
 
 def usual(config: GardenletConfiguration) -> Gateway:

@@ -113,8 +113,9 @@ def test_the_one_of_a_zone_has_its_own_pods(pods: dict[str, str], zone: str, exp
     assert found == gateway("istio-ingress--a", expected, zone="a")
 
 
-def test_a_namespace_is_never_too_long() -> None:
-    assert usual(config()).in_zone("z" * 60).namespace == "istio-ingress--a1d2c"
+def test_names_of_a_zone_are_never_too_long() -> None:
+    found = usual(config()).in_zone("z" * 60)
+    assert (found.namespace, found.labels["istio"]) == ("istio-ingress--a1d2c", "ingressgateway--zone--a1d2c")
 
 
 @pytest.mark.parametrize(
