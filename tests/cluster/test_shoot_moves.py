@@ -196,6 +196,20 @@ def test_it_moves_back_asleep(move: Move) -> None:
     check_data(move)
 
 
+def test_what_is_restored_already_is_restored_again_without_its_state(move: Move) -> None:
+    """As after a gardenlet that ended before it could report the first time: all is there."""
+    api, states = move.garden.api, SHOOT_STATES.path(namespace=NAMESPACE)
+    for each in api.get(states)["items"]:
+        path = f"{states}/{metadata(each)['name']}"
+        api.patch(path, {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}})
+        api.delete(path)
+    last = {**move.shoot()["status"]["lastOperation"], "type": "Migrate", "state": "Aborted"}
+    api.patch(f"{PATH}/status", {"status": {"lastOperation": last}})
+    move.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    move.wait("Restore")
+    check_data(move)
+
+
 def test_it_goes_with_what_was_saved_of_it(move: Move) -> None:
     api = move.garden.api
     move.change({"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}})
