@@ -7,6 +7,7 @@ from agent.gardenlet.shoot.main.flows.completion import LAST, WITH_BUNDLES
 from agent.gardenlet.shoot.main.flows.delete import DELETE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from kit.shoot_components import bare_operation
 
 NEEDS_TOKENS = {"connection", "controller-manager-ready", "namespaces-ready"}
 
@@ -38,6 +39,17 @@ def test_what_has_bundles_gets_smaller_ones_before_the_larger_go() -> None:
             name for name in tasks[each].after if name in WITH_BUNDLES
         }
         assert order[LAST] < order[again.id]
+
+
+@pytest.mark.parametrize(
+    ("enabled", "is_left_out"), [(None, True), (True, True), (False, False)], ids=["usual", "with SSH", "without SSH"]
+)
+def test_bastions_are_deleted_where_there_is_no_ssh(enabled: bool | None, is_left_out: bool) -> None:
+    settings = {} if enabled is None else {"workersSettings": {"sshAccess": {"enabled": enabled}}}
+    task = RECONCILE.tasks["bastions"]
+    assert task.unless is not None
+    operation = bare_operation(shoot={"spec": {"provider": {"workers": [{"name": "a"}], **settings}}})
+    assert task.unless(operation) is is_left_out
 
 
 def _all_before(its_id: str) -> set[str]:
