@@ -226,7 +226,6 @@ async def test_a_child_comes_in_by_a_token_of_an_account_or_by_a_kubeconfig_of_i
 
 
 async def test_the_token_that_a_child_gets_leads_to_its_certificate(play: ManagedSeedPlay, tmp_path: Path) -> None:
-    """Though it gives no group, as in the garden of the original."""
     play.create()
     body = signing_request(f"{SEED_USER_PREFIX}{play.name}", organizations=[SEEDS_GROUP])
     request = csr_object(body, name=play.name, signer=CLIENT, usages=sorted(USAGES))

@@ -29,7 +29,8 @@ _HASHED = re.compile(
 )
 _PULLING = re.compile(r"(chart pulling process failed: |failed pulling Helm chart from OCI repository: ).*", re.DOTALL)
 _TOKEN_NAME = re.compile(r"\b(bootstrap-token-)[0-9a-f]{6}\b")
-_OF_TOKENS = {"token-id": "<id>", "token-secret": "<secret>"}
+_OF_TOKENS = {"token-id": ("$T6", "<id>"), "token-secret": ("0123456789abcdef", "<secret>")}
+"""Of those of scenarios, and of all others."""
 _PORT = re.compile(r"port: \d+\b")
 _AGE = re.compile(r"last updated: \S+ ago")
 _HOURS, _DAYS = 72 * 3600, 3000 * 86400
@@ -96,8 +97,9 @@ class GardenletNormal(ObjectNormal):
             kept["gardener"] = {name: f"<{name}>" for name in kept["gardener"]}
         if kind == "Bastion":
             kept = {name: value for name, value in kept.items() if name not in _TIMES_OF_BASTIONS}
-        if kind == "Seed":
+        if kind in {"ManagedSeed", "Seed"}:
             kept.pop("phase", None)
+        if kind == "Seed":
             if "kubernetesVersion" in kept:
                 kept["kubernetesVersion"] = "<version>"
             if mapping(kept.get("lastOperation")).get("state") in {"Error", "Processing"}:
@@ -112,9 +114,9 @@ class GardenletNormal(ObjectNormal):
             # The flow of the Seed, which is not played, has one.
             meta["finalizers"] = [each for each in meta["finalizers"] if each != "gardener"]
         if kind == "Secret" and "data" in obj:
-            obj["data"] = {
-                name: _OF_TOKENS.get(name) or self._datum(value) for name, value in (obj["data"] or {}).items()
-            }
+            # Only our garden wants tokens of gardenlets to have a group.
+            data = {name: value for name, value in (obj["data"] or {}).items() if name != "auth-extra-groups"}
+            obj["data"] = {name: self._of_token(name, self._datum(value)) for name, value in data.items()}
         if kind == "ConfigMap" and "config.yaml" in obj.get("data", {}):
             obj["data"] = {"config.yaml": yaml.safe_load(_PORT.sub("port: <port>", obj["data"]["config.yaml"]))}
         if kind == "Bastion" and (script := obj.get("spec", {}).get("userData")):
@@ -176,6 +178,10 @@ class GardenletNormal(ObjectNormal):
             }
         )
         return found
+
+    def _of_token(self, name: str, value: Any) -> Any:
+        given, other = _OF_TOKENS.get(name, (value, value))
+        return value if value == given else other
 
     def _datum(self, encoded: str) -> Any:
         data = base64.b64decode(encoded)

@@ -1,5 +1,6 @@
 """When ManagedSeeds are looked at, what their gardenlets get, and how many of these are restarted at a time."""
 
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -273,12 +274,14 @@ def test_new_credentials_for_backups_restart_a_child() -> None:
 
 def test_a_bootstrap_token_is_known_by_whose_it_is_and_used_until_it_is_over() -> None:
     assert bootstrap.token_name(Key("garden", "foo")) == "bootstrap-token-60ec02"
-    secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, now=NOW)
+    secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="g", now=NOW)
     assert bootstrap.token_of(secret, NOW + timedelta(hours=23)) == f"60ec02.{'s' * 16}"
     assert not bootstrap.token_of(secret, NOW + timedelta(hours=24))
     assert bootstrap.secret_part(secret) == "s" * 16
     assert not bootstrap.token_of({"data": {"token-id": "\xff"}}, NOW)
-    assert "auth-extra-groups" not in secret["data"], "the original's garden refuses it"
+    assert b64decode(secret["data"]["auth-extra-groups"]) == b"g"
+    plain = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="", now=NOW)
+    assert "auth-extra-groups" not in plain["data"]
 
 
 def test_a_kubeconfig_is_made_anew_when_its_certificate_is_over_not_when_the_seed_is_behind() -> None:
