@@ -11,7 +11,7 @@ from devcluster.cluster import Cluster
 from kit.eventually import eventually
 from kit.processes.demo import RunningDemo
 
-pytestmark = pytest.mark.usefixtures("devcluster_run")
+pytestmark = [pytest.mark.usefixtures("devcluster_run"), pytest.mark.timeout(1800)]
 
 
 @pytest.fixture
