@@ -147,19 +147,7 @@ async def test_a_shoot_is_taken_from_a_seed_that_is_lost(travel: Travel, tmp_pat
             lambda: len(refused()) >= _REFUSED, "its writes to be refused", state=lambda: list(proxy.log)[since:]
         )
         assert (answers(proxy, since, 200), source.versions()) == ([], before)
-        # Nor does it have extensions see anew what it only shows them.
-        proxy.rules.clear()
-        proxy.drop_all_connections()
-        generation = metadata(source.place.get(travel.name))["generation"]
-        failed = {"type": "Reconcile", "state": "Failed"}
-        taken(target, source, lastOperation=failed, observedGeneration=generation + 1)
-        await soon(lambda: source.shown().get("state") == "Failed", "extensions to see that it has failed")
-        hears_nothing(proxy)
-        taken(source, target)
-        source.place.cluster.api.delete(CLUSTERS.path(name=source.technical_id))
-        loops[0].queue.add(key)
-        await soon(lambda: loops[0].queue.is_idle, "the gardenlet to have nothing to do")
-        assert source.shown() == {}
+    await shows_nothing_of_what_is_on_another_seed(source, target, tmp_path)
     target.goal = "Restore"
     await target.lived()
     travel.here = 1
@@ -170,6 +158,21 @@ async def test_a_shoot_is_taken_from_a_seed_that_is_lost(travel: Travel, tmp_pat
     await is_restored_in_a_new_cluster(travel, target)
 
 
+async def shows_nothing_of_what_is_on_another_seed(source: Visit, target: Visit, directory: Path) -> None:
+    """A gardenlet that only has extensions see a Shoot, and has not heard that it was taken."""
+    generation = metadata(source.place.get(source.name))["generation"]
+    taken(target, source, lastOperation={"type": "Reconcile", "state": "Failed"}, observedGeneration=generation + 1)
+    async with gardenlet_behind_proxy(source.place, directory) as (proxy, (loop, *_)):
+        await soon(lambda: source.shown().get("state") == "Failed", "extensions to see that it has failed")
+        await soon(lambda: loop.queue.is_idle, "the gardenlet to have nothing to do")
+        hears_nothing(proxy)
+        taken(source, target)
+        source.place.cluster.api.delete(CLUSTERS.path(name=source.technical_id))
+        loop.queue.add(source.place.key(source.name))
+        await soon(lambda: loop.queue.is_idle, "the gardenlet to have nothing to do")
+    assert source.shown() == {}
+
+
 async def is_restored_in_a_new_cluster(travel: Travel, visit: Visit) -> None:
     """Of the same Seed, whose gardenlet works already. Then it is deleted as any other."""
     travel.write(b"written before the cluster was lost")
@@ -178,6 +181,8 @@ async def is_restored_in_a_new_cluster(travel: Travel, visit: Visit) -> None:
     visit.ask(Step.CHANGE)
     living = asyncio.create_task(visit.lived())
     await soon(lambda: "have the Shoot restored" in str(visit.explain()), "the gardenlet to refuse to make new keys")
+    # That is made only where there is a namespace, and there was none at first.
+    visit.loses_backup_secret()
     taken(visit, visit)
     await living
     travel.check(b"written before the cluster was lost")

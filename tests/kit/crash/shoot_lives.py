@@ -334,6 +334,7 @@ _HASH = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{5})?\b")
 _REFERENCES = "reference.resources.gardener.cloud/"
 _RANDOM = (
     (r'"(Restoration|Reconciliation) of BackupEntry', '"Reconciliation of BackupEntry'),  # each process looks at it
+    (r"has been successfully restored", "has been successfully reconciled"),
     (r"\b[0-9a-f]{64}\b", "<hash>"),
     (r"\b[0-9a-f]{32}\b", "<hash>"),
     (r"-[0-9a-f]{8}(-[0-9a-f]{5})?\b", "-<hash>"),

@@ -6,11 +6,12 @@ written = await travel.to(1, leaves=moment, arrives=moment)
 """
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 from agent.gardenlet.backup_entry import controller as backups
+from agent.gardenlet.components.etcd import BACKUP_SECRET
 from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.main import controller as shoot
 from agent.gardenlet.shoot.state import controller as saver
@@ -49,9 +50,10 @@ class Visit(Play):
             return super().is_done()
         shoot = self.place.get(self.name)
         last = last_operation(shoot)
-        # Whoever comes next is asked for it by a new generation.
+        # Whoever comes next is asked for it by a new generation; who comes after it has arrived reconciles it.
         is_ended = self.goal == "Migrate" or is_current(shoot)
-        return is_ended and (last.get("type"), last.get("state")) == (self.goal, "Succeeded")
+        types = {"Restore", "Reconcile"} if self.goal == "Restore" else {self.goal}
+        return is_ended and last.get("type") in types and last.get("state") == "Succeeded"
 
     async def has_snapshot(self) -> None:
         """Of its etcd."""
@@ -79,6 +81,10 @@ class Visit(Play):
         await soon(lambda: self.versions() == {}, "its objects to go")
         api.delete(CLUSTERS.path(name=self.technical_id))
         await soon(lambda: self.state()["seed"] == {}, "its namespace to go", state=self.state)
+
+    def loses_backup_secret(self) -> None:
+        with suppress(NotFound):
+            self.place.cluster.api.delete(SECRETS.path(namespace=self.technical_id, name=BACKUP_SECRET))
 
     def versions(self) -> dict[str, str]:
         """Of all its objects there."""

@@ -69,13 +69,21 @@ async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = F
         await client.create(BACKUP_ENTRIES, wanted)
         return
     is_same = spec(live) == spec(wanted) and annotations(wanted).items() <= annotations(live).items()
-    is_there = not restores or text(at(live, "status", "seedName")) == text(spec(wanted).get("seedName"))
+    is_there = not restores or await _is_here(operation, live)
     if is_same and is_there and at(live, "status", "lastOperation", "state") == operations.SUCCEEDED:
         return
     asked = keys.OPERATION_RESTORE if restores else keys.OPERATION_RECONCILE
     notes = {**annotations(wanted), keys.OPERATION: asked}
     body = {"metadata": {"uid": uid(live), "annotations": notes}, "spec": spec(wanted)}
     await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+
+
+async def _is_here(operation: ShootOperation, live: Object) -> bool:
+    """A new cluster of the same Seed has nothing of it, or not its Secret, which needs the namespace."""
+    client, namespace = operation.seed.client, operation.technical_id
+    if text(at(live, "status", "seedName")) != _own_seed(operation):
+        return False
+    return await client.find(SECRETS, etcd.BACKUP_SECRET, namespace=namespace) is not None
 
 
 async def wait_for_entry(operation: ShootOperation) -> None:
