@@ -53,9 +53,7 @@ def patch(wanted: Object, live: Object) -> Object | None:
     gone = {_CONFIG} if is_same_kind else {*string_map(live.get("data"))}
     changes = {
         "labels": _changes(labels(live), {keys.GARDENLET_MANAGED: None, **labels(wanted)}),
-        "annotations": _changes(
-            annotations(live), {keys.GARDENLET_COMPONENT: None, keys.GARDENLET_DIGEST: None, **notes}
-        ),
+        "annotations": _changes(annotations(live), notes),
         "data": _changes(string_map(live.get("data")), {**dict.fromkeys(gone), **wanted["data"]}),
     }
     if not any(changes.values()):
