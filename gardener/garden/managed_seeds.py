@@ -1,9 +1,8 @@
 """What a ManagedSeed and its Shoot say about the Seed that the Shoot becomes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gardener.conditions import SEED_REGISTERED
 from kube.objects import Object, spec, text
 from kube.paths import at, mapping_at
 
@@ -68,12 +67,3 @@ def _property(path: tuple[str, ...], value: str, name: str, source: str) -> Iter
 
 def domain_of(shoot: Object) -> str:
     return text(at(shoot, "spec", "dns", "domain"))
-
-
-_PHASES = {"True": "Registered", "False": "NotRegistered"}
-
-
-def phase_of(having: Iterable[Object]) -> str:
-    """`Registered`, `NotRegistered` or `Unknown`, from the conditions of a ManagedSeed."""
-    status = next((text(each.get("status")) for each in having if each.get("type") == SEED_REGISTERED), "")
-    return _PHASES.get(status, "Unknown")

@@ -77,7 +77,7 @@ class GardenNormal(ObjectNormal):
         return self.text(f"{_stable_name(meta)} on {obj['spec']['seedRef']['name']}")
 
     def status(self, kind: str, status: Object, generation: int | None) -> Object:
-        left_out = {"selector", "observedOperationSequence"} | ({"phase"} if kind in {"Seed", "ManagedSeed"} else set())
+        left_out = {"selector", "observedOperationSequence"} | ({"phase"} if kind == "Seed" else set())
         shown = {name: value for name, value in status.items() if name not in left_out}
         kept = super().status(kind, shown, generation)
         if "certificate" in kept:

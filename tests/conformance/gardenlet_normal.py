@@ -97,9 +97,8 @@ class GardenletNormal(ObjectNormal):
             kept["gardener"] = {name: f"<{name}>" for name in kept["gardener"]}
         if kind == "Bastion":
             kept = {name: value for name, value in kept.items() if name not in _TIMES_OF_BASTIONS}
-        if kind in {"ManagedSeed", "Seed"}:
-            kept.pop("phase", None)
         if kind == "Seed":
+            kept.pop("phase", None)
             if "kubernetesVersion" in kept:
                 kept["kubernetesVersion"] = "<version>"
             if mapping(kept.get("lastOperation")).get("state") in {"Error", "Processing"}:

@@ -97,10 +97,6 @@ class ManagedSeedPlay(InstalledGardenlet):
     def managed_seed(self) -> Object | None:
         return self.place.find(MANAGED_SEEDS, self.name)
 
-    def phase(self) -> object:
-        """In one word, as `kubectl get` shows it."""
-        return at(self.managed_seed or {}, "status", "phase")
-
     def said(self, of_type: str = "SeedRegistered") -> tuple[str, str, str]:
         found = condition(self.managed_seed or {}, of_type) or {}
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")

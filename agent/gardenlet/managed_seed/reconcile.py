@@ -20,7 +20,6 @@ from agent.gardenlet.managed_seed.rules.timing import is_renewing
 from config.gardenlet.controllers import ManagedSeed as Settings
 from gardener import conditions, keys, operations
 from gardener.api.garden import MANAGED_SEEDS, SHOOTS
-from gardener.garden.managed_seeds import phase_of
 from gardener.garden.shoots import responsible_seed
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
@@ -173,8 +172,7 @@ class Reconciler:
 
         def compute(status: Object) -> Object:
             written = with_conditions(conditions_of({"status": status}), reported, now=now)
-            phase = {"phase": phase_of(written)} if self.context.api.has_own_fields else {}
-            return {**status, **phase, "observedGeneration": generation, "conditions": written}
+            return {**status, "observedGeneration": generation, "conditions": written}
 
         try:
             self.managed_seeds.observe(await self.statuses.update(managed_seed, compute))

@@ -149,10 +149,6 @@ MANAGED_SEED = Definition(
         "status": struct(
             "What gardenlet reports.",
             {
-                "phase": string(
-                    "The conditions in one word: Registered, NotRegistered, or Unknown while no controller has looked.",
-                    enum=["Unknown", "NotRegistered", "Registered"],
-                ),
                 "conditions": conditions("How far it is: ShootReconciled, SeedRegistered."),
                 "observedGeneration": OBSERVED_GENERATION,
             },
@@ -161,7 +157,7 @@ MANAGED_SEED = Definition(
     has_operation=True,
     selectable=("spec.shoot.name",),
     columns=(
-        Column("Status", ".status.phase"),
+        Column("Status", '.status.conditions[?(@.type=="SeedRegistered")].status'),
         Column("Shoot", ".spec.shoot.name"),
         Column("Gardenlet", ".spec.gardenlet.bootstrap"),
         AGE,
