@@ -23,8 +23,9 @@ from typing import Any, Self
 
 from config.webhooks import COMPONENT
 from devcluster.cluster import Cluster
-from localprocesses.local import HOST, LocalProcessError, free_ports, is_good, wait_until
+from localprocesses.local import HOST, LocalProcessError, is_good, wait_until
 from localprocesses.pki import serving_pair
+from localprocesses.ports import free_port, free_ports
 
 USER_AGENT = "gardener-resource-manager/"
 _START_SECONDS = 180.0
@@ -255,7 +256,7 @@ def make_certificate(directory: Path) -> None:
 
 
 def bare_server(directory: Path) -> Process:
-    (port,) = free_ports(1)
+    port = free_port()
     return Process("benchmarks.bare_webhook", str(directory), str(port), port=port, log=directory / "bare.log")
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from devcluster.cluster import Cluster
 from localprocesses import supervisor
 from localprocesses.components import Files
-from localprocesses.local import HOST, LocalProcessError, free_ports, is_good, wait_until
+from localprocesses.local import HOST, LocalProcessError, is_good, wait_until
+from localprocesses.ports import free_ports
 
 _READY_SECONDS = 180.0
 _COMMAND_SECONDS = 60.0

@@ -8,5 +8,6 @@ first build). This package knows no cluster: it provides what clusters are made 
     components                command lines and the files that they read
     supervisor                the process that holds the others, so that none of them is left behind
     state                     the directory of a set of processes, and whether they are alive
-    local                     the error of this package, free ports, and waiting for something to hold
+    local                     the error of this package, and waiting for something to hold
+    ports                     free ports
 """

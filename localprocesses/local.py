@@ -1,6 +1,5 @@
-"""Servers on this computer: free ports for them, and waiting for something to hold."""
+"""Servers on this computer: waiting for them, and for anything else to hold."""
 
-import socket
 import time
 import urllib.request
 from collections.abc import Callable
@@ -10,15 +9,6 @@ HOST = "127.0.0.1"
 
 class LocalProcessError(Exception):
     """Something a person has to know about; the message names the cause and the remedy."""
-
-
-def free_ports(count: int) -> list[int]:
-    # All are held until all are known, so that they differ.
-    held = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [int(server.getsockname()[1]) for server in held]
-    for server in held:
-        server.close()
-    return ports
 
 
 def is_good(url: str) -> bool:

@@ -11,7 +11,8 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.program import Program
 from kube.objects import Object, key
-from localprocesses.local import HOST, free_ports
+from localprocesses.local import HOST
+from localprocesses.ports import free_port
 
 BAKERY, TREASURES = (Path(__file__).parent / name for name in ("bakery.yaml", "treasures.yaml"))
 NAMESPACE = "bakery"
@@ -42,7 +43,7 @@ class Webhooks:
     """
 
     def __init__(self, cluster: Cluster, *, namespace: str) -> None:
-        (port,) = free_ports(1)
+        port = free_port()
         self._url = f"https://{HOST}:{port}"
         self._namespace = namespace
         self._certificates = cluster.state / "certificates"

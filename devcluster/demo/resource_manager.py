@@ -23,7 +23,8 @@ from gardener.managed_resource.conditions import IGNORED
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
 from localprocesses import assets
-from localprocesses.local import HOST, free_ports, is_good
+from localprocesses.local import HOST, is_good
+from localprocesses.ports import free_port
 
 _LIFETIME = "10m"
 _TOKEN_SECONDS = 600
@@ -142,7 +143,7 @@ class ResourceManagerDemo(Demo):
     def __init__(self, cluster: Cluster, screen: Screen) -> None:
         super().__init__(cluster, screen)
         self._identity = Identity(cluster, namespace=_NAMESPACE)
-        (port,) = free_ports(1)
+        port = free_port()
         self._status_page = {"bindAddress": HOST, "port": port}
 
     def show(self) -> None:

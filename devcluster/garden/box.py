@@ -26,7 +26,8 @@ from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from kube.resources import SUBJECT_ACCESS_REVIEWS
-from localprocesses.local import HOST, LocalProcessError, free_ports, wait_until
+from localprocesses.local import HOST, LocalProcessError, wait_until
+from localprocesses.ports import free_ports
 from localprovider.seeds.configuration import PATIENT
 from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
 from webhooks.garden.conversion import PATH as CONVERSION_PATH

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from localprocesses.local import free_ports
+from localprocesses.ports import free_port
 
 
 class Places:
@@ -52,7 +52,7 @@ class Places:
         """One that it has from now on."""
         taken = self.ports(namespace)
         if name not in taken:
-            self._note(namespace, taken | {name: free_ports(1)[0]})
+            self._note(namespace, taken | {name: free_port()})
         return self.ports(namespace)[name]
 
     def forget_ports(self, namespace: str, *names: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kit.processes.agent import AgentProcess, configuration, free_port
+from kit.processes.agent import AgentProcess, configuration
+from localprocesses.ports import free_port
 
 MIB = 1 << 20
 

@@ -23,8 +23,9 @@ import yaml
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
-from kit.processes.agent import HEAD, AgentProcess, free_port, sole_configuration
+from kit.processes.agent import HEAD, AgentProcess, sole_configuration
 from kit.processes.webhooks import make_certificate
+from localprocesses.ports import free_port
 
 pytestmark = [pytest.mark.usefixtures("devcluster_run"), pytest.mark.timeout(600)]
 

@@ -18,10 +18,10 @@ from kit.eventually import soon
 from kit.garden import Garden
 from kit.gardenlet_bootstrap import Entry
 from kit.gardenlet_controllers import only
-from kit.processes.agent import free_port
 from kit.processes.forked_agents import Fork, forked_agents
 from kit.seed_kinds import install_seed_kinds
 from kube.objects import Object
+from localprocesses.ports import free_port
 
 pytestmark = pytest.mark.timeout(300)
 

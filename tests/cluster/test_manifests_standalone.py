@@ -20,11 +20,11 @@ import yaml
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
 from kit.objects import config_map, deployment
-from kit.processes.agent import free_port
 from kit.processes.deployed_pods import DeployedPod
 from kit.world import Place
 from kube.errors import KubeError
 from kube.objects import Object, condition
+from localprocesses.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
 PAGE = PROJECT / "docs" / "production.md"

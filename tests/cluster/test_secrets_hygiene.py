@@ -25,12 +25,13 @@ from gardener import keys
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
 from kit.objects import managed_resource, obj, placed, pod, secret
-from kit.processes.agent import AgentProcess, configuration, free_port
+from kit.processes.agent import AgentProcess, configuration
 from kit.processes.webhooks import HOST, SECCOMP, WebhookProcess, drop, pod_review, trusting
 from kit.world import Place
 from kube.objects import Object
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.kubeconfig import ConfigurationError
+from localprocesses.ports import free_port
 
 PATIENCE = 300.0
 MARK = "hushK7wq2Zx9"

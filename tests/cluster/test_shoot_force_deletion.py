@@ -21,10 +21,10 @@ from gardener.api.kinds import MACHINES, MANAGED_RESOURCES
 from kit.eventually import soon
 from kit.garden_objects import garden_object
 from kit.played_shoots import NAMESPACE, SEED, LeftShoot, PlayedPlace
-from kit.processes.agent import free_port
 from kube.objects import Object, annotations
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES
 from kube.runtime.connection import load_kubeconfig
+from localprocesses.ports import free_port
 
 pytestmark = [pytest.mark.timeout(600)]
 

@@ -10,8 +10,8 @@ import pytest
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
-from kit.processes.agent import free_port
 from kit.status_page import MARKER, SCRIPT, PageWorld, filled
+from localprocesses.ports import free_port
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,11 @@ import pytest
 from devcluster.cluster import Cluster
 from kit.managed_resources import install_crd
 from kit.objects import config_map
-from kit.processes.agent import AgentProcess, configuration, free_port
+from kit.processes.agent import AgentProcess, configuration
 from kit.processes.span_collector import Collected, Condition, SpanCollector
 from kit.processes.webhooks import SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client
 from kit.rig import Agent, Rig
+from localprocesses.ports import free_port
 
 TRACE, NOT_RECORDED = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SECRET = "hunter2-is-the-password"

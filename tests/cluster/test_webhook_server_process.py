@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from kit.processes.agent import PROJECT, free_port
+from kit.processes.agent import PROJECT
 from kit.processes.webhooks import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client, make_certificate
+from localprocesses.ports import free_port
 
 
 @pytest.fixture

@@ -39,6 +39,8 @@ _STABLE = 5.0
 _PATIENCE = 90.0
 """Seconds at least for what becomes so: the bounds of steps are those of a machine that is not busy."""
 _LOOK = 1.0
+_AFTER_WAIT = 3.0
+"""Seconds after something has come."""
 
 
 @dataclass(slots=True)
@@ -272,6 +274,9 @@ class Play:
         # The original went on after its time; what is to be seen is seen by the next observation.
         with contextlib.suppress(AssertionError):
             await soon(is_so, f"{text} to be {wanted}", seconds=_PATIENCE, passing=(KindBusy,))
+        # What has led to it may lead to one more pass, which is not to see what follows.
+        if wanted == "present":
+            await asyncio.sleep(_AFTER_WAIT)
 
     async def _observe(self, step: Object) -> dict[str, Any]:
         """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""

@@ -14,9 +14,9 @@ import yaml
 
 from conformance.gardenlet_scenarios import configuration
 from conformance.gardenlet_sites import Sites
-from kit.processes.agent import free_port
 from kit.processes.forked_agents import Fork, Forked
 from kube.objects import Object
+from localprocesses.ports import free_port
 
 _END_SECONDS = 30.0
 

@@ -38,7 +38,7 @@ _REACTION = 2.0
 """Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
 _LOOK = 2.0
 """Seconds between looks: hundreds of scenarios are played at once."""
-_DELIVERY = 1.0
+_DELIVERY = 3.0
 """Seconds within which an API server has sent changes to those who watch, also on a busy machine."""
 
 

@@ -19,11 +19,12 @@ from kit import objects
 from kit.eventually import PATIENCE, eventually
 from kit.managed_resources import install_crd
 from kit.objects import placed
-from kit.processes.agent import HEAD, AgentProcess, free_port
+from kit.processes.agent import HEAD, AgentProcess
 from kit.world import Place
 from kube.errors import NotFound
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES
+from localprocesses.ports import free_port
 
 MARKER = "pearl-diver-7Yq2"
 """Is in every Secret and in values of objects, and on no page."""

@@ -12,9 +12,7 @@ SIGTERM, and killed if that does not help.
 import http.client
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from kit.eventually import PATIENCE, eventually
+from localprocesses.ports import free_port
 
 T = TypeVar("T")
 
@@ -275,34 +274,6 @@ class AgentWithOtherClock(AgentProcess):
     """Its environment has CLOCK_AHEAD_SECONDS."""
 
     program = "tests.kit.processes.agent_with_other_clock"
-
-
-def _own_ports() -> range:
-    """Below those that the kernel gives to clients: tests beside this one open many connections at any moment.
-
-    Each process of pytest-xdist has its own: the others' do not listen yet when they are given, and at times no more.
-    """
-    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % processes
-    return range(20_000 + number, 32_000, processes)
-
-
-_PORTS = _own_ports()
-_given: set[int] = set()
-
-
-def free_port() -> int:
-    """None is given twice: who got it may not listen yet."""
-    for port in random.sample(_PORTS, 100):
-        if port in _given:
-            continue
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                _given.add(port)
-                return port
-        except OSError:
-            continue
-    raise OSError("no port is free")
 
 
 def _get(url: str) -> tuple[int, str]:

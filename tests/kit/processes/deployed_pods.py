@@ -23,8 +23,9 @@ import yaml
 
 from devcluster.cluster import Cluster
 from kit.kubeconfigs import with_token_file, written
-from kit.processes.agent import AgentProcess, free_port
+from kit.processes.agent import AgentProcess
 from kube.objects import Object, key, metadata
+from localprocesses.ports import free_port
 
 DOCKERFILE = Path(__file__).resolve().parents[3] / "Dockerfile"
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kit.eventually import eventually
-from kit.processes.agent import free_port
+from localprocesses.ports import free_port
 
 
 class Prometheus:

@@ -22,8 +22,9 @@ from typing import Any, Self
 import aiohttp
 
 from kit.eventually import PATIENCE, soon
-from kit.processes.agent import HEAD, AgentProcess, free_port
+from kit.processes.agent import HEAD, AgentProcess
 from localprocesses.pki import serving_pair
+from localprocesses.ports import free_port
 
 HOST = "127.0.0.1"
 SECCOMP = "/webhooks/seccomp-profile"

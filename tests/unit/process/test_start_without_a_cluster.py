@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from kit.eventually import eventually
-from kit.processes.agent import free_port
 from kube.errors import Conflict, Forbidden, NotFound, Unauthorized, Unreachable, remedy
+from localprocesses.ports import free_port
 
 KUBECONFIG = {
     "apiVersion": "v1",
