@@ -187,3 +187,8 @@ def test_each_further_runtime_of_a_pool_is_asked_for() -> None:
     assert [key(each).name for each in found] == ["gvisor-a", "kata-a"]
     assert found[1]["spec"]["providerConfig"] == {"a": 1}
     assert at(found[0], "spec", "workerPool", "selector", "matchLabels") == {"worker.gardener.cloud/pool": "a"}
+
+
+def test_secrets_of_former_keys_are_as_many_as_pools_can_have_left() -> None:
+    assert node_agent.former(["b", "a", "own", "a"], {"own"}) == ["a", "b"]
+    assert len(node_agent.former(map(str, range(10_000)), {"own"})) == 12

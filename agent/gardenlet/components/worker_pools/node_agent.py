@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import yaml
 
@@ -29,6 +29,7 @@ _RIGHTS = "rbac"
 _BOOTSTRAPPERS, _NODES = "system:bootstrappers", "system:nodes"
 _SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
 _TOKEN_LIFE = "720h"
+_OF_GONE_POOLS = 10
 
 
 def objects(
@@ -48,6 +49,14 @@ def objects(
     target = {keys.TARGET_SECRET_NAME: NODE_AGENT, keys.TARGET_SECRET_NAMESPACE: KUBE_SYSTEM}
     access["metadata"]["annotations"] |= target
     return [access, *in_shoot_by_parts(NAME, parts, namespace=namespace)]
+
+
+def former(named: Iterable[str], present: Collection[str]) -> list[str]:
+    """Names of Secrets that nodes have, by other keys of pools than the present ones; so many that pools can have left.
+
+    Who uses the Shoot can label its nodes with any number of names.
+    """
+    return sorted({*named} - {*present})[: 2 * len(present) + _OF_GONE_POOLS]
 
 
 def is_secret(obj: Object) -> bool:

@@ -146,8 +146,10 @@ async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
     """Secrets of agents on nodes that are about to be replaced, or whose pool goes. Raises KubeError."""
     async with operation.cluster() as cluster:
         nodes = await cluster.client.list(NODES, Selection(label_selector=SECRET_NAME), form=Form.METADATA)
-        names = {labels(each)[SECRET_NAME] for each in nodes} - {each.key for each in pools(operation)}
-        found = [await cluster.client.find(SECRETS, each, namespace=KUBE_SYSTEM) for each in sorted(names)]
+        names = node_agent.former(
+            (labels(each)[SECRET_NAME] for each in nodes), {each.key for each in pools(operation)}
+        )
+        found = [await cluster.client.find(SECRETS, each, namespace=KUBE_SYSTEM) for each in names]
     return [each for each in found if each is not None and node_agent.is_secret(each)]
 
 
