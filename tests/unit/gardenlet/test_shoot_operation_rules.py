@@ -315,6 +315,15 @@ def test_what_waits_for_the_seed_comes_when_that_is_ready(name: str, found: Obje
     assert (queue, held) == ((dict.fromkeys(waiting, LAST), set()) if released else ({}, waiting))
 
 
+async def _after_many_failures(name: Key, clock: FakeClock) -> WorkQueue[Key]:
+    queue: WorkQueue[Key] = WorkQueue("failures", now=clock, call_later=clock.call_later)
+    for _ in range(20):
+        queue.add_rate_limited(name)
+        clock.advance(1000.0)
+        queue.done(await queue.get())
+    return queue
+
+
 @pytest.mark.parametrize(
     ("changed", "is_forgotten"),
     [
@@ -325,11 +334,7 @@ def test_what_waits_for_the_seed_comes_when_that_is_ready(name: str, found: Obje
 )
 async def test_pauses_after_failures_begin_anew_with_what_is_asked(changed: Object, is_forgotten: bool) -> None:
     name, clock = Key("garden-dev", "s"), FakeClock()
-    queue: WorkQueue[Key] = WorkQueue("asked", now=clock, call_later=clock.call_later)
-    for _ in range(20):
-        queue.add_rate_limited(name)
-        clock.advance(1000.0)
-        queue.done(await queue.get())
+    queue = await _after_many_failures(name, clock)
     handle = controller.spread(_timing(), lambda: NOW)
     handle(queue, Change(key=name, old=_shoot(), new=changed, initial=False))
     if is_forgotten:
@@ -356,11 +361,7 @@ async def test_pauses_after_failures_begin_anew_with_what_is_asked(changed: Obje
 async def test_what_is_given_to_the_seed_comes_in_a_moment(before: Object, after: Object, comes: bool) -> None:
     """However often it has failed."""
     name, clock = Key("garden-dev", "s"), FakeClock()
-    queue: WorkQueue[Key] = WorkQueue("given", now=clock, call_later=clock.call_later)
-    for _ in range(20):
-        queue.add_rate_limited(name)
-        clock.advance(1000.0)
-        queue.done(await queue.get())
+    queue = await _after_many_failures(name, clock)
     queue.add_rate_limited(name)
     handle = controller.spread(_timing(), lambda: NOW)
     handle(queue, Change(key=name, old=_shoot(status=before), new=_shoot(status=after), initial=False))
