@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: crds manifests help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release publish clean
+.PHONY: docs crds manifests help setup runtime demo demo-garden check test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release publish clean
 
 # The processes of a test run would else compile all tests each for itself.
 export PYTHONDONTWRITEBYTECODE :=
@@ -42,10 +42,13 @@ check: setup ## Run all checks, and the tests that need no control plane; four m
 test: setup ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
-	$(BIN)/python -m pytest -n 6
+	$(BIN)/python -m pytest -n 4
 
 compiled: setup # Errors are shown by the run itself.
 	-@$(BIN)/python -m pytest --collect-only --quiet > /dev/null
+
+docs: setup ## Build the documentation as a site: build/site.
+	.venv/bin/python -m release.site build/site
 
 coverage: setup ## Run all tests and show which branches of each package they take; takes longer than `make test`.
 	$(BIN)/python -m devcluster build

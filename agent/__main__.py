@@ -1,17 +1,16 @@
 """The agent: `python -m agent --config FILE`. See `agent.programs`."""
 
-from typing import Never
-
 from process.lifetime import begin
 
 
-def main() -> Never:
+def main() -> None:
     begin()
     # Not before: this takes most of the time of a start.
     from agent.programs import PROGRAMS
+    from gardener.distribution import version
     from process.program import run
 
-    run(PROGRAMS)
+    run(PROGRAMS, version=version())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, install_crd, managed_resource
 from devcluster.cluster import Cluster
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.runtime.client import Client
 
 _NAMESPACE = "benchmark"
@@ -94,7 +94,7 @@ async def _create(client: Client, numbers: range) -> None:
         managed = managed_resource(_name(number_), _NAMESPACE, resource_class=_UNUSED)
         await client.create(MANAGED_RESOURCES, managed)
         body = {"status": _status(number_)}
-        await client.patch(MANAGED_RESOURCES, _name(number_), body, namespace=_NAMESPACE, subresource="status")
+        await client.patch(MANAGED_RESOURCES, Key(_NAMESPACE, _name(number_)), body, subresource="status")
 
     await each_of(numbers, one)
 

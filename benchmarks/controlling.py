@@ -165,7 +165,7 @@ class _Gardenlets:
             }
             await self._client.create(LEASES, lease)
         else:
-            await self._client.patch(LEASES, seed, {"spec": spec}, namespace=_LEASES)
+            await self._client.patch(LEASES, Key(_LEASES, seed), {"spec": spec})
 
 
 async def _fill(client: Client, watched: _Watched, *, projects: int, shoots: int, seeds: int) -> None:
@@ -180,7 +180,7 @@ async def _fill(client: Client, watched: _Watched, *, projects: int, shoots: int
         )
 
     async def binding(index: int) -> None:
-        local = await client.get(CREDENTIALS_BINDINGS, "local", namespace="garden-dev")
+        local = await client.get(CREDENTIALS_BINDINGS, Key("garden-dev", "local"))
         copied = {name: local[name] for name in ("apiVersion", "kind", "provider", "credentialsRef")}
         meta = {"name": "local", "namespace": f"garden-p-{index}"}
         await client.create(CREDENTIALS_BINDINGS, {**copied, "metadata": meta})

@@ -18,7 +18,7 @@ from benchmarks.observer import Observer, observing
 from benchmarks.program import Agent
 from benchmarks.report import Table, number
 from benchmarks.workload import CONFIG_MAP, Workload, create_namespace
-from kube.objects import Object, key
+from kube.objects import Key, Object, key
 from kube.resources import CONFIG_MAPS
 
 _DELETED, _DRIFTED = "benchmark", "benchmark-other"
@@ -94,7 +94,7 @@ async def _drifting(
             while True:
                 for seconds, what in (
                     (phase.drifts, _repair(observer, work, next(numbers) % work.count)),
-                    (phase.reads, observer.client.get(CONFIG_MAPS, _UNMANAGED, namespace=work.namespace)),
+                    (phase.reads, observer.client.get(CONFIG_MAPS, Key(work.namespace, _UNMANAGED))),
                     (phase.patches, _patch(observer, work.namespace)),
                     (phase.answers, asyncio.to_thread(agent.is_ready)),
                 ):
@@ -119,7 +119,7 @@ async def _repair(observer: Observer, work: Workload, number: int) -> None:
 
 async def _patch(observer: Observer, namespace: str) -> None:
     change = {"data": {"at": str(time.monotonic())}}
-    await observer.client.patch(CONFIG_MAPS, _UNMANAGED, change, namespace=namespace)
+    await observer.client.patch(CONFIG_MAPS, Key(namespace, _UNMANAGED), change)
 
 
 def _row(phase: Phase, seconds: float) -> tuple[str, ...]:

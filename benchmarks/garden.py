@@ -32,7 +32,7 @@ from config.webhooks.schema import Webhooks
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from gardener.api.garden import SEEDS, SHOOTS
-from kube.objects import Object, condition
+from kube.objects import Key, Object, condition
 from kube.runtime.client import Client
 from localprocesses.local import HOST, LocalProcessError, wait_until
 from webhooks.configurations.objects import CaBundle, Url
@@ -210,7 +210,7 @@ def shoot_in(namespace: str, name: str, **spec: Any) -> Object:
 
 async def _fill(client: Client, *, shoots: int, seeds: int) -> None:
     """Objects that look as if the webhooks had seen them, without asking these."""
-    first = await client.get(SHOOTS, _FIRST, namespace=_ASKED)
+    first = await client.get(SHOOTS, Key(_ASKED, _FIRST))
 
     async def seed(index: int) -> None:
         meta = {"name": f"seed-{index}"}
@@ -219,7 +219,7 @@ async def _fill(client: Client, *, shoots: int, seeds: int) -> None:
     async def shoot(index: int) -> None:
         obj = shoot_in(_NOT_ASKED, f"s-{index}") | {"spec": {**first["spec"], "seedName": f"seed-{index % seeds}"}}
         await client.create(SHOOTS, obj)
-        await client.patch(SHOOTS, f"s-{index}", {"status": _STATUS}, namespace=_NOT_ASKED, subresource="status")
+        await client.patch(SHOOTS, Key(_NOT_ASKED, f"s-{index}"), {"status": _STATUS}, subresource="status")
 
     await each_of(range(seeds), seed)
     await each_of(range(shoots), shoot)

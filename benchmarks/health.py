@@ -1,7 +1,6 @@
 """Conditions follow what happens to workloads: how fast, with how many calls, and idle with none."""
 
 import asyncio
-import contextlib
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -21,7 +20,6 @@ from devcluster.cluster import Cluster
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.health.checks.workload_pods import PodsWanted
 from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
-from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, NODES, PODS, SECRETS, STATEFUL_SETS, Resource
 from kube.runtime.cache import Caches, Change, Store, View
@@ -293,8 +291,7 @@ class _Phases:
         movable = [metadata(pod)["name"] for pod in pods if not _is_of(pod, "DaemonSet")]
 
         async def delete(name: str) -> None:
-            with contextlib.suppress(NotFound):
-                await self._client.delete(PODS, name, namespace=_NAMESPACE)
+            await self._client.delete_if_exists(PODS, Key(_NAMESPACE, name))
 
         await each_of(movable, delete, at_once=_AT_ONCE)
 

@@ -5,7 +5,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from process.version import version
+from gardener.distribution import version
 
 
 def description() -> dict[str, str]:

@@ -91,7 +91,7 @@ class _Phases:
         yield await self._row("a namespace relabelled", lambda: client.patch(NAMESPACES, "bench-1", label), grown)
         yield await self._row(
             "a Service's port changed",
-            lambda: client.patch(SERVICES, name, ports, namespace=of),
+            lambda: client.patch(SERVICES, Key(of, name), ports),
             grown,
             among_them=Key(of, f"ingress-to-{name}-tcp-9"),
         )

@@ -21,7 +21,7 @@ from benchmarks.workload import Workload, create_namespace, managed_resource, ob
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import GARBAGE_COLLECTABLE, TOKEN_EXPIRATION_DURATION
 from kube.errors import KubeError
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICE_ACCOUNTS, SERVICES, Resource
 from kube.runtime.client import Client
 
@@ -140,11 +140,11 @@ class Load:
 
         def patch_service(name: str) -> Awaitable[object]:
             ports = {"spec": {"ports": [{"port": 80, "targetPort": next(self._revisions) % 60_000 + 1}]}}
-            return client.patch(SERVICES, name, ports, namespace=NAMESPACE)
+            return client.patch(SERVICES, Key(NAMESPACE, name), ports)
 
         def patch_token(name: str) -> Awaitable[object]:
             wanted = {TOKEN_EXPIRATION_DURATION: f"{next(self._revisions) % 600 + 600}s"}
-            return client.patch(SECRETS, f"token-{name}", {"metadata": {"annotations": wanted}}, namespace=NAMESPACE)
+            return client.patch(SECRETS, Key(NAMESPACE, f"token-{name}"), {"metadata": {"annotations": wanted}})
 
         def relabel(resource: Resource, name: str) -> Awaitable[object]:
             labels = {"metadata": {"labels": {"revision": str(next(self._revisions))}}}
@@ -165,7 +165,7 @@ class Load:
                 most=15,
                 create=lambda name: client.create(SERVICES, service(name, NAMESPACE)),
                 change=patch_service,
-                delete=lambda name: client.delete(SERVICES, name, namespace=NAMESPACE),
+                delete=lambda name: client.delete(SERVICES, Key(NAMESPACE, name)),
             ),
             Stream(
                 "tokens",
@@ -203,15 +203,15 @@ class Load:
         await self._client.create(MANAGED_RESOURCES, managed_resource(name, NAMESPACE))
 
     async def _delete_managed(self, name: str) -> None:
-        await self._client.delete(MANAGED_RESOURCES, name, namespace=NAMESPACE)
-        await self._client.delete(SECRETS, name, namespace=NAMESPACE)
+        await self._client.delete(MANAGED_RESOURCES, Key(NAMESPACE, name))
+        await self._client.delete(SECRETS, Key(NAMESPACE, name))
 
     async def _create_token(self, name: str) -> None:
         await self._client.create(SECRETS, tokens.secret(name, NAMESPACE, _LIFETIME))
 
     async def _delete_token(self, name: str) -> None:
-        await self._client.delete(SECRETS, f"token-{name}", namespace=NAMESPACE)
-        await self._client.delete(SERVICE_ACCOUNTS, name, namespace=NAMESPACE)
+        await self._client.delete(SECRETS, Key(NAMESPACE, f"token-{name}"))
+        await self._client.delete(SERVICE_ACCOUNTS, Key(NAMESPACE, name))
 
     async def _drift(self) -> None:
         await self._standing.drift(next(self._drifts) % (_STANDING * (_OBJECTS - 3)))

@@ -15,7 +15,7 @@ import yaml
 
 from devcluster.cluster import Cluster
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
 from kube.runtime.client import Client
 from localprocesses.local import wait_until
@@ -123,12 +123,12 @@ class Workload:
         await self._each(lambda i: self._client.replace(SECRETS, self._secret(i, "2")))
 
     async def delete(self) -> None:
-        await self._each(lambda i: self._client.delete(MANAGED_RESOURCES, self.name(i), namespace=self.namespace))
+        await self._each(lambda i: self._client.delete(MANAGED_RESOURCES, Key(self.namespace, self.name(i))))
 
     async def drift(self, number: int) -> Object:
         """Change an object of a ManagedResource by hand; returns it."""
         name = f"o-{number % self.count}-{self._first + self.size - 1 - number // self.count}"
-        return await self._client.patch(CONFIG_MAPS, name, {"data": {"version": "drift"}}, namespace=self.namespace)
+        return await self._client.patch(CONFIG_MAPS, Key(self.namespace, name), {"data": {"version": "drift"}})
 
     def _secret(self, number: int, version: str) -> Object:
         manifests = objects_of(number, self.size, namespace=self.namespace, version=version, first=self._first)

@@ -14,8 +14,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
 
-from config.fields import Both, Duration, Member, is_block, is_list, is_map, join, members, without_none
 from kube.clock import format_duration
+from process.configuration.fields import Both, Duration, Member, is_block, is_list, is_map, join, members, without_none
 
 BEGIN = "<!-- reference: begin (written by `python -m config.reference`) -->"
 END = "<!-- reference: end -->"

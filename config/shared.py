@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from config.blocks import Enabled
-from config.checks import (
+from gardener import keys
+from kube.objects import Object
+from process.configuration.blocks import Enabled
+from process.configuration.checks import (
     at_least,
     each,
     label_selector,
@@ -14,9 +16,7 @@ from config.checks import (
     one_of,
     required_value,
 )
-from config.fields import Duration, Setting, setting
-from gardener import keys
-from kube.objects import Object
+from process.configuration.fields import Duration, Setting, setting
 
 
 def workers() -> Setting:

@@ -197,7 +197,7 @@ class FaultProxy:
         if self._listener is None:
             self._socket = socket.create_server((_HOST, self._port))
             self._port = self._socket.getsockname()[1]
-            self._listener = Listener(self._socket, self._server, self._tls)
+            self._listener = Listener(self._socket, self._server, self._tls, make_room=lambda: False)
 
     async def serve_as(self, authority: Authority) -> None:
         """From now on with a new certificate, of this authority; connections are made anew."""

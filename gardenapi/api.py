@@ -77,7 +77,7 @@ class GardenApi(ABC):
         """
         meta: Object = {"annotations": {keys.OPERATION: operation}}
         patch = {"metadata": meta | ({"resourceVersion": version} if version else {})}
-        return await self._client.patch(resource, name, patch, namespace=namespace)
+        return await self._client.patch(resource, Key(namespace, name), patch)
 
     def needs_work(self, obj: Object) -> bool:
         """Whether something has been asked for that has not been begun."""
@@ -168,7 +168,7 @@ class PlainApi(GardenApi):
     async def bind(self, shoot: Object, seed: str) -> Object:
         where, version = key(shoot), metadata(shoot).get("resourceVersion")
         patch: Object = {"metadata": {"resourceVersion": version}, "spec": {"seedName": seed}}
-        return await self._client.patch(SHOOTS, where.name, patch, namespace=where.namespace)
+        return await self._client.patch(SHOOTS, where, patch)
 
     async def migrated(self, shoot: Object) -> None:
         """A status write can't raise the generation here."""

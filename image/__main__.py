@@ -1,17 +1,16 @@
 """The entry point of the image: `python -m image --config FILE`. See `image.programs`."""
 
-from typing import Never
-
 from process.lifetime import begin
 
 
-def main() -> Never:
+def main() -> None:
     begin()
     # Not before: this takes most of the time of a start.
+    from gardener.distribution import version
     from image.programs import PROGRAMS
     from process.program import run
 
-    run(PROGRAMS)
+    run(PROGRAMS, version=version())
 
 
 if __name__ == "__main__":

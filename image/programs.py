@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.programs import PROGRAMS as OF_THE_AGENT
 from config import resource_manager
-from config.fields import members
+from process.configuration.fields import members
 from process.program import Program
 from webhooks.program import PROGRAMS as OF_THE_WEBHOOKS
 

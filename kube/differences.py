@@ -30,6 +30,8 @@ from kube.resources import BUILT_IN_GROUPS
 
 _STATUS = "status"
 _MISSING: Any = object()
+_MOST_LOOKED_AT = 100_000
+"""Items of a list that are looked at for those that lack a part of their key in the manifest; beyond, it is drift."""
 
 
 # --- plain comparison
@@ -323,33 +325,65 @@ def _of_keyed_lists(
     """Items are matched by the fields that the API server knows them by, such as port and protocol."""
     if not all(isinstance(item, dict) for item in [*wanted, *present]):
         return _differs(True)
-    names = {name for key in steps.values() for name in key}
-    rest = list(enumerate(present))
+    names = tuple(sorted({name for key in steps.values() for name in key}))
+    steps_of, looked = _Steps.of(steps), iter(range(_MOST_LOOKED_AT))
+    rest = dict(enumerate(present))
+    by_values: dict[object, list[int]] = {}
+    for position in reversed(rest):
+        by_values.setdefault(_values(present[position], names), []).append(position)
     positions: list[int] = []
     found: list[Difference] = []
     for index, item in enumerate(wanted):
-        # A field of the key that the manifest lacks has got its default.
-        match = next(
-            (
-                (position, other)
-                for position, other in rest
-                if all(_equal(item[name], other.get(name, _MISSING)) for name in names if name in item)
-            ),
-            None,
-        )
+        if all(name in item for name in names):
+            alike = by_values.get(_values(item, names), [])
+            while alike and alike[-1] not in rest:
+                alike.pop()
+            match = alike[-1] if alike else None
+        else:
+            # A field of the key that the manifest lacks has got its default.
+            match = next(
+                (
+                    position
+                    for (position, other), _ in zip(rest.items(), looked, strict=False)
+                    if all(_equal(item[name], other.get(name, _MISSING)) for name in names if name in item)
+                ),
+                None,
+            )
         if match is None:
             return _differs(True)
-        rest.remove(match)
-        positions.append(match[0])
-        of_item = _of_mappings(item, match[1], _at_item(match[1], fields, steps))
+        positions.append(match)
+        other = rest.pop(match)
+        of_item = _of_mappings(item, other, fields.below(steps_of.step(other)))
         found += [each.below(index) for each in of_item]
-    if positions != sorted(positions) or any(_at_item(other, fields, steps).foreign for _, other in rest):
+    if positions != sorted(positions) or any(fields.below(steps_of.step(other)).foreign for other in rest.values()):
         return _differs(True)
     return found
 
 
-def _at_item(item: Object, fields: _Fields, steps: dict[str, dict[str, Any]]) -> _Fields:
-    step = next(
-        (step for step, key in steps.items() if all(_equal(item.get(n, _MISSING), v) for n, v in key.items())), ""
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """To find the step to an item among thousands."""
+
+    by_names: Mapping[tuple[str, ...], Mapping[object, str]]
+    """By the names of the fields that items are known by, and by their values."""
+
+    @classmethod
+    def of(cls, steps: Mapping[str, dict[str, Any]]) -> Self:
+        found: dict[tuple[str, ...], dict[object, str]] = {}
+        for step, key in steps.items():
+            found.setdefault(tuple(key), {}).setdefault(_values(key, tuple(key)), step)
+        return cls(found)
+
+    def step(self, item: Object) -> str:
+        """Empty: there is none."""
+        found = (steps.get(_values(item, names)) for names, steps in self.by_names.items())
+        return next(filter(None, found), "")
+
+
+def _values(item: Object, names: tuple[str, ...]) -> object:
+    """Equal if these fields of two items are, as by `_equal`."""
+    values = [item.get(name, _MISSING) for name in names]
+    return tuple(
+        json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (isinstance(value, bool), value)
+        for value in values
     )
-    return fields.below(step)

@@ -87,8 +87,10 @@ class Unreachable(KubeError):
 class KindBusy(Unreachable):
     """Too many requests for a kind wait for an answer; this one may have been ended for that, see `kind_shares`."""
 
-    def __init__(self, group: str, kind: str, *, seconds: float) -> None:
+    def __init__(self, group: str, kind: str, *, namespace: str, seconds: float) -> None:
         name = f"{kind} ({group})" if group else kind
+        if namespace:
+            name = f"{name} in namespace {namespace}"
         super().__init__(
             f"requests for {name} are not answered within {seconds:g} s, so that only few are sent: see to its"
             " conversion and admission webhooks, or to its API server"

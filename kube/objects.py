@@ -28,6 +28,11 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+def key_of(name: Key | str) -> Key:
+    """The key of an object, also of a cluster-scoped one that is named by its name alone."""
+    return Key("", name) if isinstance(name, str) else name
+
+
 def mapping(value: Any) -> Object:
     return value if isinstance(value, dict) else {}
 

@@ -154,6 +154,11 @@ def _digest_of_deep(content: Any) -> bytes:
     return hashed.digest()
 
 
+def compressed(body: bytes) -> bytes:
+    """JSON of any size as it is kept, for a thread: compressed, unless there is little to win."""
+    return zlib.compress(body, 1) if len(body) >= _COMPRESS_FROM else body
+
+
 def packed(body: bytes) -> bytes:
     """JSON as it is kept: compressed, unless there is little to win or it would take too long."""
     return zlib.compress(body, 1) if _COMPRESS_FROM <= len(body) < _COMPRESS_BELOW else body

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
 _USUAL_LENGTH = 16
 """Up to it values are remembered: most objects have the same few."""
 _SUFFIX = {

@@ -26,6 +26,8 @@ class Resource:
     namespaced: bool
     short_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """As kubectl takes them."""
+    any_size: bool = field(default=False, compare=False, repr=False)
+    """Whether a list may be of any size, as lists of built-in kinds: its API server is trusted."""
 
     def __hash__(self) -> int:
         """The hash of the fields that identify a kind: lookups by kind are on the hot path."""
@@ -77,6 +79,8 @@ def _segment(what: str, text: str) -> str:
 
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
+NEW_EVENTS = Resource("events.k8s.io", "v1", "Event", "events", namespaced=True)
+"""The same objects by their newer API."""
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 RESOURCE_QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
@@ -121,6 +125,9 @@ SUBJECT_ACCESS_REVIEWS = Resource(
 )
 SELF_SUBJECT_ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+SELF_SUBJECT_RULES_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False
 )
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
 POD_DISRUPTION_BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)

@@ -40,6 +40,8 @@ _BLOCK = re.compile(
 _EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
 _MICROSOFT_EXTENSIONS = x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14")
 _KNOWN_ATTRIBUTES = {NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME}
+_TEXT_TYPES = {"UTF8String", "PrintableString", "IA5String", "NumericString", "BMPString", "T61String"}
+"""Signers leave out text of other types, so the certificate would lack the name or the group."""
 _OTHER_NAMES: dict[type, str] = {x509.RFC822Name: "email", x509.UniformResourceIdentifier: "URI"}
 _UNREADABLE = (
     ValueError,
@@ -87,6 +89,12 @@ def is_pending(csr: Mapping[str, Any]) -> bool:
     status = mapping(csr.get("status"))
     conditions = mappings(status.get("conditions"))
     return not status.get("certificate") and all(c.get("type") not in (APPROVED, DENIED) for c in conditions)
+
+
+def is_approved(csr: Mapping[str, Any]) -> bool:
+    """The signer issues its certificate, or has issued it."""
+    conditions = mappings(mapping(csr.get("status")).get("conditions"))
+    return [each.get("type") for each in conditions if each.get("status") == "True"] == [APPROVED]
 
 
 def with_decision(csr: Object, condition_type: str, reason: str, message: str) -> Object:
@@ -151,10 +159,14 @@ def _asked(csr: x509.CertificateSigningRequest) -> Asked:
 
 
 def _values(name: x509.Name, oid: x509.ObjectIdentifier) -> tuple[str, ...]:
-    values = [attribute.value for attribute in name.get_attributes_for_oid(oid)]
-    if not all(isinstance(value, str) for value in values):
-        raise MalformedRequestError("its subject holds what is not text")
-    return tuple(str(value) for value in values)
+    found = name.get_attributes_for_oid(oid)
+    if not all(isinstance(each.value, str) and _type_of(each) in _TEXT_TYPES for each in found):
+        raise MalformedRequestError("its subject holds text of a type that signers leave out")
+    return tuple(str(each.value) for each in found)
+
+
+def _type_of(attribute: x509.NameAttribute[str | bytes]) -> str:
+    return attribute._type.name  # noqa: SLF001 - there is no public way to it
 
 
 def _others(csr: x509.CertificateSigningRequest, names: x509.SubjectAlternativeName | None) -> Iterator[str]:

@@ -213,7 +213,7 @@ def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:
 
 
 def rsa_key_pem(key: PrivateKey) -> bytes:
-    """As PKCS #1: Gardener's own programs read no other form."""
+    """As PKCS #1, which older programs read, too."""
     return key_pem(key, serialization.PrivateFormat.TraditionalOpenSSL)
 
 

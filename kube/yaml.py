@@ -33,6 +33,11 @@ MAX_NODES = 150_000
 """The most values of one document: what is freed when it was read is freed in one go, while the whole process waits."""
 
 
+MOST_EXPANDED = 50_000
+"""Values that anchors and merge keys add to what stands in the text, of all that is decoded together: a few hundred
+bytes unfold to any number, and each takes time and memory like one that stands there."""
+
+
 class DialectError(ValueError):
     """The text is no YAML, or holds what JSON can't; the message fits into one line."""
 
@@ -44,18 +49,18 @@ class Budget:
     values: int
     characters: int = sys.maxsize
     """Characters of strings and keys. One behind an anchor is in memory once, and written as JSON many times."""
+    expanded: int = MOST_EXPANDED
+    """Values that anchors may still add."""
+    unique_keys: bool = False
+    """Refuse duplicate keys in a mapping: readers differ in which one counts, or merge both."""
 
     def take(self, count: int = 1, *, characters: int = 0) -> None:
         self.values -= count
         self.characters -= characters
         if self.values < 0:
-            raise DialectError(
-                "too many values, counting what anchors expand to; split the content between ManagedResources"
-            )
+            raise DialectError("too many values, counting what anchors expand to; split the content")
         if self.characters < 0:
-            raise DialectError(
-                "too much text, counting what anchors expand to; split the content between ManagedResources"
-            )
+            raise DialectError("too much text, counting what anchors expand to; split the content")
 
     @property
     def is_spent(self) -> bool:
@@ -71,19 +76,34 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
     Raises: DialectError: with the line, counted from `first_line`.
     """
     try:
+        composer = _Composer(text, budget=budget)
         try:
-            root = _compose(_Composer(text, budget=budget), text, first_line)
+            root = _compose(composer, text, first_line)
         except ComposerError as error:
             if error.problem != "second occurrence":
                 raise
-            root = _compose(_RenamingComposer(text, budget=budget), text, first_line)
+            composer = _RenamingComposer(text, budget=budget)
+            root = _compose(composer, text, first_line)
+        nodes = composer.nodes
     except yaml.reader.ReaderError as error:
         raise DialectError(f"{error.reason} at position {error.position}") from error
     except yaml.MarkedYAMLError as error:
         raise DialectError(_located(error, first_line)) from error
     except (yaml.YAMLError, UnicodeError) as error:
         raise DialectError(" ".join(str(error).split())) from error
-    return None if root is None else _value(root, budget, MAX_DEPTH)
+    return None if root is None else _expanded(root, budget, nodes)
+
+
+def _expanded(root: Node, budget: Budget, nodes: int) -> Any:
+    """The value of a document of so many nodes."""
+    before = budget.values
+    budget.values = limit = min(before, nodes + budget.expanded)
+    try:
+        return _value(root, budget, MAX_DEPTH)
+    finally:
+        used = limit - budget.values
+        budget.values = before - used
+        budget.expanded = max(budget.expanded - max(used - nodes, 0), 0)
 
 
 def _compose(composer: "_Composer", text: bytes | str, first_line: int) -> Node | None:
@@ -143,7 +163,7 @@ class _Composer(CParser):
     def __init__(self, text: bytes | str, *, budget: Budget) -> None:
         super().__init__(text)
         self._budget = budget
-        self._nodes = 0
+        self.nodes = 0
         self._depth = 0
 
     def resolve(self, kind: type[Node], _value: str | None, implicit: tuple[bool, bool] | bool) -> str:
@@ -155,10 +175,10 @@ class _Composer(CParser):
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise DialectError(f"nested deeper than {MAX_DEPTH} levels")
-        self._nodes += 1
-        if self._nodes > self._budget.values:
-            self._budget.take(self._nodes)
-        if self._nodes > MAX_NODES:
+        self.nodes += 1
+        if self.nodes > self._budget.values:
+            self._budget.take(self.nodes)
+        if self.nodes > MAX_NODES:
             raise DialectError(f"more than {MAX_NODES} values in one document; divide the object")
 
     def ascend_resolver(self) -> None:
@@ -197,12 +217,17 @@ def _value(node: Node, budget: Budget, depth: int) -> Any:
 def _mapping(node: MappingNode, budget: Budget, depth: int) -> dict[str, Any]:
     # In order, the last one wins: so go-yaml treats equal keys, and merged ones too.
     result: dict[str, Any] = {}
+    seen: set[str] = set()
     for key, value in node.value:
         if isinstance(key, ScalarNode) and key.value == "<<" and key.tag in (_PLAIN, _MERGE):
             _merge(result, value, budget, depth)
         else:
             name = _key(key)
             budget.take(0, characters=len(name))
+            if budget.unique_keys:
+                if name in seen:
+                    raise DialectError(f"line {key.start_mark.line + 1}: a key stands twice in a mapping; remove one")
+                seen.add(name)
             result[name] = _value(value, budget, depth - 1)
     return result
 

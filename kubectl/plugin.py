@@ -122,7 +122,7 @@ class _Commands(click.Group):
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from process.version import version
+        from gardener.distribution import version
 
         click.echo(f"{plugin_of(ctx).words} {version()}")
         ctx.exit()

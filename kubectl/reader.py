@@ -23,7 +23,7 @@ class Reader:
     async def demand(self, resource: Resource, own: Key) -> Object:
         """Raises UserError: there is no such object, or no such kind."""
         try:
-            found = await self._client.find(resource, own.name, namespace=own.namespace)
+            found = await self._client.find(resource, own)
             return found or await self._missing(resource, own)
         except KindNotServed:
             raise UserError(
@@ -39,7 +39,7 @@ class Reader:
     async def look(self, resource: Resource, own: Key) -> tuple[Object | None, bool]:
         """The object, if it exists; and whether that is known."""
         try:
-            return await self._client.find(resource, own.name, namespace=own.namespace), True
+            return await self._client.find(resource, own), True
         except Forbidden:
             self.unread.append(f"{resource.kind} {own}")
         except KindNotServed:
@@ -52,7 +52,7 @@ class Reader:
     async def glance(self, resource: Resource, own: Key) -> Object | None:
         """The object, if it exists and may be read; that it may not is no loss, since something else says the same."""
         try:
-            return await self._client.find(resource, own.name, namespace=own.namespace)
+            return await self._client.find(resource, own)
         except (Forbidden, KindNotServed):
             return None
 

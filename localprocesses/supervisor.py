@@ -6,7 +6,9 @@ kernel then kills the components). It knows nothing of Kubernetes: it starts and
 
 Requests come over a Unix socket in the state directory, one JSON object a connection:
 
-    {"op": "start", "name": N, "command": [...]}     run it; its output goes to logs/N.log
+    {"op": "start", "name": N, "command": [...]}     run it; its output goes to logs/N.log, of which the end is kept;
+                                                     "environment": {...} is all that it has, else that of this process;
+                                                     "confinement": {...}: the only files that it may use
     {"op": "stop", "name": N, "kill": bool}          SIGTERM, after two seconds or with `kill` SIGKILL; forget it
     {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code}}, "port": P}
     {"op": "own", "owner": P}                        from now on end with process P; 0: with none
@@ -27,9 +29,11 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from localprocesses import landlock
 from localprocesses.local import LocalProcessError
 from localprocesses.state import alive_lock, is_at, root
 
@@ -40,6 +44,10 @@ _LONGEST_PATH = 100
 _TERMINATION_SECONDS = 2.0
 _OWNER_SECONDS = 1.0
 """Between looks whether the owner lives."""
+LARGEST_LOG = 16 << 20
+"""Bytes of a log; then it becomes the old one, of which there is one."""
+_LOGS_SECONDS = 2.0
+"""Between looks at the sizes of logs."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -72,6 +80,7 @@ class Supervisor:
             loop.add_signal_handler(signum, self._ended.set)
         server = await asyncio.start_unix_server(self._serve, _socket(self._state))
         self._watch_owner()
+        self._cut_logs()
         await self._ended.wait()
         server.close()
         for process in self._components.values():
@@ -104,6 +113,16 @@ class Supervisor:
         else:
             asyncio.get_running_loop().call_later(_OWNER_SECONDS, self._watch_owner)
 
+    def _cut_logs(self) -> None:
+        """Components append: after this, their next output is the first line of the log."""
+        for name in self._components:
+            with contextlib.suppress(OSError):
+                _cut(self._log(name))
+        asyncio.get_running_loop().call_later(_LOGS_SECONDS, self._cut_logs)
+
+    def _log(self, name: str) -> Path:
+        return self._state / "logs" / f"{name}.log"
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             request = json.loads(await reader.readline())
@@ -118,7 +137,7 @@ class Supervisor:
     async def _handle(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["op"]:
             case "start":
-                await self._start(request["name"], request["command"])
+                await self._start(**{name: value for name, value in request.items() if name != "op"})
             case "stop":
                 await self._stop(request["name"], kill=request["kill"])
             case "status":
@@ -132,19 +151,31 @@ class Supervisor:
                 raise ValueError(f"unknown operation {other!r}")
         return {}
 
-    async def _start(self, name: str, command: list[str]) -> None:
+    async def _start(
+        self,
+        name: str,
+        command: list[str],
+        environment: dict[str, str] | None = None,
+        confinement: dict[str, tuple[str, ...]] | None = None,
+    ) -> None:
         running = self._components.get(name)
         if running and running.returncode is None:
             raise ValueError(f"{name} runs already")
-        with (self._state / "logs" / f"{name}.log").open("ab") as log:
-            self._components[name] = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._state,
-                preexec_fn=_die_with_parent,
-            )
+        rules = landlock.rules_of(landlock.Confinement(**confinement)) if confinement else -1
+        try:
+            with self._log(name).open("ab") as log:
+                self._components[name] = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._state,
+                    env=environment,
+                    preexec_fn=partial(_begin, rules),
+                )
+        finally:
+            if rules >= 0:
+                os.close(rules)
 
     async def _stop(self, name: str, *, kill: bool) -> None:
         process = self._components[name]
@@ -157,6 +188,18 @@ class Supervisor:
                 process.kill()
         await process.wait()
         del self._components[name]
+
+
+def _cut(log: Path) -> None:
+    """Raises OSError."""
+    if log.stat().st_size <= LARGEST_LOG:
+        return
+    old = log.with_suffix(".old.log")
+    try:
+        shutil.copyfile(log, old)
+    except OSError:  # on a full disk, it makes room
+        old.unlink(missing_ok=True)
+    os.truncate(log, 0)
 
 
 def _note_cpu() -> None:
@@ -185,9 +228,11 @@ def _is_zombie(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] == "Z"
 
 
-def _die_with_parent() -> None:
+def _begin(rules: int) -> None:
+    """In the new process, before its program."""
     if sys.platform == "linux":
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    landlock.enter(rules)
 
 
 # --- the side of those who use it

@@ -25,6 +25,8 @@ PATCHES = {
     "1.36": NEWEST,
 }
 """By minor version, oldest first: the release that stands for it. Of some releases, staging modules are missing."""
+OFFERED = ("1.29.9", "1.30.5", "1.31.1", *PATCHES.values())
+"""What may be built because the owner of a Shoot chose it: what the CloudProfile `local` has, and `PATCHES`."""
 _VERSION = re.compile(r"v?(\d+\.\d+)(\.\d+)?")
 _WITHOUT_VERSION = "v0.0.0"
 """Kubernetes requires its staging modules so, which are published as v0.MINOR.PATCH."""
@@ -40,6 +42,17 @@ def release(text: str) -> str:
         oldest, *_, newest = PATCHES
         raise LocalProcessError(f"{text!r} is none of the Kubernetes versions {oldest} to {newest}, such as {oldest}")
     return f"{found[1]}{found[2]}" if found[2] else PATCHES[found[1]]
+
+
+def known(text: str) -> str:
+    """The release, if it is one of `OFFERED`.
+
+    Raises: LocalProcessError: it is another one.
+    """
+    found = release(text)
+    if found not in OFFERED:
+        raise LocalProcessError(f"{text!r} is not built here; use one of {', '.join(OFFERED)}")
+    return found
 
 
 def go_mod(release: str, own: Mapping[str, Any]) -> str:

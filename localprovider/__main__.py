@@ -1,6 +1,6 @@
 """The local provider: `python -m localprovider --config FILE`."""
 
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from process.lifetime import begin
 
@@ -15,10 +15,11 @@ def _compose() -> "Compose[LocalProviderConfiguration]":
     return compose
 
 
-def main() -> Never:
+def main() -> None:
     begin()
     # Not before: this takes most of the time of a start.
     from config import local_provider
+    from gardener.distribution import version
     from process.program import Program, run
 
     program = Program(
@@ -27,7 +28,7 @@ def main() -> Never:
         component=local_provider.COMPONENT,
         compose=_compose,
     )
-    run((program,))
+    run((program,), version=version())
 
 
 if __name__ == "__main__":

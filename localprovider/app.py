@@ -16,13 +16,15 @@ from process.controllers import Controllers
 
 def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
     config, seed = base.config, base.clusters["seed"]
-    buckets = Path(config.buckets_dir) if config.buckets_dir else None
-    world = World(client=seed.client, state=State(Path(config.state_dir), buckets=buckets))
+    directory = Path(config.state_dir).absolute()
+    buckets = Path(config.buckets_dir).absolute() if config.buckets_dir else None
+    world = World(client=seed.client, state=State(directory, buckets=buckets))
 
     runner = Runner(
         seed,
-        Path(config.state_dir),
+        directory,
         seed_kubeconfig=Path(config.seed_client_connection.kubeconfig),
+        buckets=world.state.buckets,
         recorder=base.clusters.recorder("seed"),
         is_shoot=config.seed_is_shoot,
     )
@@ -32,7 +34,8 @@ def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
         return [
             *(declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS),
             *runner.control_loops(),
-            declare_seeds(seed, runner.pods(), workers=workers),
+            # A Shoot on a seed that is one itself becomes none: whoever owns that could make it so.
+            *([] if config.seed_is_shoot else [declare_seeds(seed, runner.pods(), workers=workers)]),
         ]
 
     controllers = Controllers(base.clusters, config=config, kinds_of=("seed",), compose=control_loops)

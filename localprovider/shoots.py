@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gardener.api.extensions import CLUSTERS
-from kube.objects import Object, integer, is_deleting, string_map, text
+from kube.objects import Key, Object, integer, is_deleting, string_map, text
 from kube.paths import at, mapping_at
 from kube.resources import DEPLOYMENTS, SECRETS
 from kube.runtime.client import Client
@@ -21,7 +21,7 @@ _USER_AGENT = "local-provider"
 
 async def runs(seed: Client, namespace: str) -> bool:
     """Whether there is to be an API server, and so may be Nodes. Raises KubeError."""
-    found = await seed.find(DEPLOYMENTS, APISERVER, namespace=namespace)
+    found = await seed.find(DEPLOYMENTS, Key(namespace, APISERVER))
     return found is not None and not is_deleting(found) and integer(at(found, "spec", "replicas")) > 0
 
 
@@ -43,7 +43,7 @@ async def _spec(seed: Client, namespace: str) -> Object:
 
 async def kubeconfig(seed: Client, namespace: str) -> bytes:
     """With a token, which is renewed; empty: there is none yet. Raises KubeError."""
-    secret = await seed.find(SECRETS, _KUBECONFIG, namespace=namespace) or {}
+    secret = await seed.find(SECRETS, Key(namespace, _KUBECONFIG)) or {}
     return base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
 
 

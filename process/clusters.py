@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from config.blocks import ClientConnection
 from kube.clock import utc_now
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client, RoundTripper
@@ -26,6 +25,7 @@ from kube.runtime.limiter import TokenBucket
 from kube.runtime.metrics import forget_host, rest_client_rate_limiter_duration_seconds
 from kube.runtime.transport import Transport
 from kube.runtime.watch import Timings
+from process.configuration.blocks import ClientConnection
 
 _DRAIN_SECONDS = 1.0
 
@@ -44,6 +44,8 @@ class Cluster:
     """What the caches are restricted to; empty: all."""
     clock: Callable[[], datetime] = utc_now
     """The time of its API server."""
+    deletion_clock: Callable[[], datetime] = utc_now
+    """The earliest time of all clocks: a deletion that depends on time waits for it."""
 
     @property
     def authority(self) -> bytes:
@@ -130,6 +132,7 @@ class _Session:
         self.cluster = Cluster(
             transport=self.transport,
             clock=self.transport.clock,
+            deletion_clock=self.transport.clock.earliest,
             client=client,
             caches=caches,
             discovery=Discovery(client),

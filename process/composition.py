@@ -18,13 +18,13 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
-from config.blocks import Configuration, ElectingConfiguration, LeaderElection
-from config.component import Component as ProgramComponent
 from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
 from process import tracing
 from process.caches import CacheCollector, SyncChecks, fill
 from process.clusters import Clusters, distinct, endpoints
+from process.configuration.blocks import Configuration, ElectingConfiguration, LeaderElection
+from process.configuration.component import Component as ProgramComponent
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
 from process.probes import HealthCheck, probe_server
@@ -137,7 +137,7 @@ class Composition(Generic[C]):
             server.bind()
         return [
             [
-                *tracing.parts(config.tracing, service=self._service, grace_period=grace_period),
+                *tracing.parts(config.tracing, service=self._service, version=self.version, grace_period=grace_period),
                 AtStop("sessions", self.clusters.close_all),
             ],
             [Metrics([caches_behind, *parts.metrics]), *servers, MemoryReturn()],

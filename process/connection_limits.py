@@ -51,6 +51,11 @@ class ConnectionLimits(Generic[C]):
         others = (each for each in self._all if each is not new and not each.complete)
         return self._left(min(others, key=_since, default=new))
 
+    def longest(self) -> C | None:
+        """Which to close if the process has no more file descriptors; None if all are being answered."""
+        found = min((each for each in self._all if not each.complete), key=_since, default=None)
+        return None if found is None else self._left(found)
+
     def too_much(self, sender: C) -> Iterator[C]:
         """Too much is held now that one has sent something; yields which to close for that."""
         while self.held > self.most_held:

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
-from config.blocks import Configuration
 from kube.objects import resource_version
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from kube.runtime.cache import Change, View
@@ -13,6 +12,7 @@ from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop
 from process.caches import fill
 from process.clusters import Cluster, Clusters, distinct
+from process.configuration.blocks import Configuration
 from process.runner import cancelled
 
 CRDS_VIEW = View(CUSTOM_RESOURCE_DEFINITIONS, resource_version, form=Form.METADATA)

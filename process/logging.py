@@ -1,4 +1,4 @@
-"""Log entries to standard error, one line each, with the keys that log shippers of Gardener parse.
+"""Log entries to standard error, one line each, with the keys of zap, which log shippers of Kubernetes programs parse.
 
 As JSON:  {"level":"info","ts":"2024-09-19T14:56:41.123Z","logger":"webhook.x","msg":"…","field":"value"}
 As text:  2024-09-19T14:56:41.123Z<TAB>INFO<TAB>webhook.x<TAB>…<TAB>{"field":"value"}

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
 import orjson
 
-from config.blocks import Configuration
-from config.component import Component, LoadedConfig, load
-from config.errors import ConfigError
-from config.fields import camel_case
-from config.overrides import ClusterConnection, Overrides, namespaces_flag
 from kube.visible_text import LINES, printable
+from process.configuration.blocks import Configuration
+from process.configuration.component import Component, LoadedConfig, load
+from process.configuration.errors import ConfigError
+from process.configuration.fields import camel_case
+from process.configuration.overrides import ClusterConnection, Overrides, namespaces_flag
+from process.lifetime import may_have_lost_a_signal
 from process.logging import configure_logging, get_logger
 from process.tracing import check_installed
-from process.version import version
 
 C = TypeVar("C", bound=Configuration)
 
@@ -93,7 +93,7 @@ class Exit(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What was given; empty where a flag was not. `config.overrides` reads the addresses."""
+    """What was given; empty where a flag was not. `process.configuration.overrides` reads the addresses."""
 
     config: str
     extra_namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,19 +121,22 @@ class Flags:
         return [f"FLAG: --{name}={values[name]}" for name in sorted(values)]
 
 
-def run(programs: Sequence[Program[Any]], *, commands: Mapping[str, str] = _NO_COMMANDS) -> Never:
+def run(programs: Sequence[Program[Any]], *, version: str, commands: Mapping[str, str] = _NO_COMMANDS) -> Never:
     """Runs the program that the configuration file is for; the first one, if the file has no kind.
 
-    Args: commands: what else the executable does, for `--help`: summaries by name.
+    Args:
+        programs: of the executable.
+        version: that the executable reports, such as `v1.2.3`.
+        commands: what else the executable does, for `--help`: summaries by name.
     """
     try:
-        flags = parse(sys.argv[1:], programs, commands=commands)
+        flags = parse(sys.argv[1:], programs, version=version, commands=commands)
         program, loaded = _configured(flags, programs)
         if flags.check:
             raise Exit(0, stdout="\n".join([*loaded.warnings, f"{flags.config} is a valid {program.component.kind}"]))
     except Exit as end:
         sys.exit(end.show())
-    _run(program, flags, loaded)
+    _run(program, flags, loaded, version=flags.version_override or version)
 
 
 def _configured(flags: Flags, programs: Sequence[Program[Any]]) -> tuple[Program[Any], LoadedConfig[Any]]:
@@ -152,7 +155,7 @@ def _configured(flags: Flags, programs: Sequence[Program[Any]]) -> tuple[Program
     return programs[components.index(component)], loaded
 
 
-def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Never:
+def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any], *, version: str) -> Never:
     # Not before: this takes most of the time of a start.
     from process.composition import Composition
     from process.metrics import describe_process
@@ -160,13 +163,14 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
 
     config, component = loaded.config, program.component
     configure_logging(level=cast("Any", config.log_level), log_format=cast("Any", config.log_format))
-    reported = version(flags.version_override)
     log = get_logger()
-    log.info(f"Starting {component.name}", version=reported)
+    log.info(f"Starting {component.name}", version=version)
     for line in (*flags.flag_lines(), *loaded.warnings):
         log.info(line)
+    if may_have_lost_a_signal():
+        log.warning("A SIGTERM in the first moment of process 1 is lost: start it by env --block-signal=TERM")
     configuration = orjson.dumps(config, option=orjson.OPT_SORT_KEYS)
-    describe_process(version=reported, configuration=configuration, prefix=component.metrics_prefix)
+    describe_process(version=version, configuration=configuration, prefix=component.metrics_prefix)
     compose = program.compose()
 
     async def composed() -> "Groups":
@@ -175,7 +179,7 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
             component=component,
             service=program.name,
             elects=program.elects,
-            version=reported,
+            version=version,
             environment=os.environ,
         )
         return base.groups(compose(base))
@@ -187,7 +191,11 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any]) -> Neve
 
 
 def parse(
-    arguments: Sequence[str], programs: Sequence[Program[Any]], *, commands: Mapping[str, str] = _NO_COMMANDS
+    arguments: Sequence[str],
+    programs: Sequence[Program[Any]],
+    *,
+    version: str,
+    commands: Mapping[str, str] = _NO_COMMANDS,
 ) -> Flags:
     """Reads the command line of an executable; its first program is what it calls itself.
 
@@ -208,10 +216,10 @@ def parse(
     if values.help:
         raise Exit(0, stdout=parser.format_help())
     if values.version == "true":
-        raise Exit(0, stdout=f"{component} {version()}")
+        raise Exit(0, stdout=f"{component} {version}")
     if values.version == "raw":
         system = f"{sys.implementation.name} {sys.version.split()[0]}, {sys.platform}"
-        raise Exit(0, stdout=f"{component} {version()} ({system})")
+        raise Exit(0, stdout=f"{component} {version} ({system})")
     if not values.config:
         raise start_failure("missing config file", program=program)
     return Flags(

@@ -26,6 +26,7 @@ from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
 from process.lifetime import exit_now
 from process.logging import get_logger
+from process.open_files import raise_limit
 from process.redaction import error_text
 
 _LAST_CHANCE = 1.0
@@ -254,6 +255,7 @@ def run_process(
 
     switch_threads_often()
     collect_seldom()
+    raise_limit()
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))

@@ -3,7 +3,7 @@
 It is aiohttp's low-level server: one handler for all paths, no router. Added is what aiohttp leaves open: a client that
 never completes a request, or does not take its answer, is cut off; connections, and the bytes that all of them together
 have sent, are limited (`process.connection_limits`), so that no client can fill this process's memory or use up its
-file descriptors.
+file descriptors (`process.open_files`).
 
 Each connection is a protocol of ours around the one that aiohttp makes for it: it sees what comes before aiohttp does,
 and writes the answer itself, so that the time limit of a request ends only when its answer has been taken. All that is
@@ -27,6 +27,7 @@ from aiohttp import StreamReader, web
 from process.connection_limits import ConnectionLimits
 from process.listener import Listener
 from process.logging import get_logger
+from process.open_files import most_connections
 from process.runner import StartError
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -79,7 +80,9 @@ class HttpServer:
         self._host, self._port, self._tls = host, port, tls
         self._idle_timeout, self._header_timeout, self._request_timeout = idle_timeout, header_timeout, request_timeout
         self._linger, self._drain_timeout = linger, drain_timeout
-        self._limits: ConnectionLimits[_Connection] = ConnectionLimits(most=max_connections, most_held=max_buffered)
+        self._limits: ConnectionLimits[_Connection] = ConnectionLimits(
+            most=most_connections(max_connections), most_held=max_buffered
+        )
         self._socket: socket.socket | None = None
         self._listener: Listener | None = None
         self._closing = False
@@ -126,7 +129,9 @@ class HttpServer:
         )
         self._runner = web.ServerRunner(new_protocol, shutdown_timeout=self._drain_timeout)
         await self._runner.setup()
-        self._listener = Listener(self._socket, lambda: _Connection(self, new_protocol()), self._tls)
+        self._listener = Listener(
+            self._socket, lambda: _Connection(self, new_protocol()), self._tls, make_room=self._make_room
+        )
 
     async def wait(self) -> None:
         """Returns at once: a server has no work of its own that could fail."""
@@ -207,6 +212,12 @@ class HttpServer:
             self._log.error("Cannot answer a request", server=self.name, error=error)
             return _last(500, "internal server error\n")
 
+    def _make_room(self) -> bool:
+        longest = self._limits.longest()
+        if longest is not None:
+            self._close_for_others([longest])
+        return longest is not None
+
     def _close_for_others(self, connections: Iterable["_Connection"]) -> None:
         for connection in connections:
             if connection.transport is not None:
@@ -280,12 +291,13 @@ async def read_body(request: web.BaseRequest, *, most: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     try:
-        while part := await content.readany():
-            size += len(part)
+        while True:
+            parts.append(await content.readany())
+            if not parts[-1]:
+                return b"".join(parts)
+            size += len(parts[-1])
             if size > most:
                 raise web.HTTPRequestEntityTooLarge(most, size)
-            parts.append(part)
-        return b"".join(parts)
     finally:
         # The error of a connection that breaks off remembers this frame, and with it all that had come.
         parts.clear()

@@ -18,12 +18,11 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from config.blocks import Tracing
-from config.errors import ConfigError
 from kube.runtime import tracing
 from kube.validation import forbidden
+from process.configuration.blocks import Tracing
+from process.configuration.errors import ConfigError
 from process.logging import get_logger
-from process.version import version
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
@@ -59,24 +58,26 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def parts(settings: Tracing, *, service: str, grace_period: float) -> list["SpanExport"]:
+def parts(settings: Tracing, *, service: str, version: str, grace_period: float) -> list["SpanExport"]:
     """What a process needs for it, to be started first and stopped last: nothing if it is off."""
-    return [SpanExport(settings, service=service, flush_within=_FLUSH_SHARE * grace_period)] if settings.enabled else []
+    if not settings.enabled:
+        return []
+    return [SpanExport(settings, service=service, version=version, flush_within=_FLUSH_SHARE * grace_period)]
 
 
 class SpanExport:
     """Collects spans and sends them while it runs; a component in the sense of `process.runner`.
 
     Args:
-        service: what traces call this program.
+        service, version: of this program, in traces.
         flush_within: seconds that `stop` waits for the last spans to be sent.
     """
 
     name = "tracing"
 
-    def __init__(self, settings: Tracing, *, service: str, flush_within: float) -> None:
+    def __init__(self, settings: Tracing, *, service: str, version: str, flush_within: float) -> None:
         self._settings = settings
-        self._service = service
+        self._service, self._version = service, version
         self._flush_within = flush_within
         self._exporter: SpanExporter | None = None
         self._provider: TracerProvider | None = None
@@ -94,7 +95,7 @@ class SpanExport:
             max_export_batch_size=_BATCH,
             schedule_delay_millis=_SEND_EVERY_SECONDS * 1000,
         )
-        self._provider = provider(self._settings, processor, service=self._service)
+        self._provider = provider(self._settings, processor, service=self._service, version=self._version)
         tracing.collect(self._provider.get_tracer(self._service))
 
     async def wait(self) -> None:
@@ -129,7 +130,7 @@ def traces_url(endpoint: str) -> str:
     return f"{scheme}://{host}/{path or 'v1/traces'}"
 
 
-def provider(settings: Tracing, processor: "SpanProcessor", *, service: str) -> "TracerProvider":
+def provider(settings: Tracing, processor: "SpanProcessor", *, service: str, version: str) -> "TracerProvider":
     """What makes spans and hands those that are to be recorded to the processor."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider
@@ -140,7 +141,7 @@ def provider(settings: Tracing, processor: "SpanProcessor", *, service: str) -> 
         resource=Resource.create(
             {
                 "service.name": service,
-                "service.version": version(),
+                "service.version": version,
                 "service.instance.id": f"{socket.gethostname()}/{os.getpid()}",
             }
         ),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from release import bundle, oci, plan, plugins
+from release import bundle, oci, plan, plugins, site
 from release.chart import NAME as CHART
 from release.chart import ChartError, chart
 from release.notes import notes
@@ -75,6 +75,11 @@ def run(options: argparse.Namespace) -> None:
         source = Path(scratch) / "source"
         _check_out(source)
         python_packages(source, output)
+        library(source, output)
+        _say("building the site of the documentation")
+        with tarfile.open(output / f"documentation-{release.tag}.tar.gz", "w:gz") as tar:
+            site.write(source, source / "site", version=release.tag)
+            tar.add(source / "site", "documentation")
         bill_of_materials(source, output, tool=options.bill_tool)
         _say("packing the plugins of kubectl")
         plugins.pack(source, output, release=release.tag, download=options.download, homepage=options.homepage)
@@ -157,19 +162,35 @@ def _check_out(directory: Path) -> None:
 def python_packages(source: Path, output: Path) -> None:
     """Leaves the metadata of the wheel in the source, where the plugins find their version."""
     _say("building wheel and source distribution")
-    build = "from setuptools.build_meta import build_wheel as w, build_sdist as s; import sys; o = sys.argv[1]"
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(source, copy, dirs_exist_ok=True)  # the backend leaves files of its own
-        _run(
-            (sys.executable, "-c", f"{build}; s(o); w(o)", str(output)),
-            cwd=Path(copy),
-            environment={"SOURCE_DATE_EPOCH": "315532800"},  # the first day that a zip file can have
-        )
+        _build(Path(copy), output, "sdist", "wheel")
     (wheel,) = output.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if ".dist-info/" in name:
                 archive.extract(name, source)
+
+
+def library(source: Path, output: Path) -> None:
+    """The wheel of `kube` and `process`, for other programs."""
+    _say("building the wheel of the library")
+    with tempfile.TemporaryDirectory() as copy:
+        for package in ("kube", "process"):
+            shutil.copytree(source / package, Path(copy, package))
+        for file in ("LICENSE", "docs/controller-kit.md", "release/library/pyproject.toml"):
+            shutil.copy(source / file, copy)
+        _build(Path(copy), output, "wheel")
+
+
+def _build(source: Path, output: Path, *kinds: str) -> None:
+    # A step changes the arguments.
+    steps = "; ".join(f"b.build_{kind}(o)" for kind in kinds)
+    _run(
+        (sys.executable, "-c", f"import sys, setuptools.build_meta as b; o = sys.argv[1]; {steps}", str(output)),
+        cwd=source,
+        environment={"SOURCE_DATE_EPOCH": "315532800"},  # the first day that a zip file can have
+    )
 
 
 def bill_of_materials(source: Path, output: Path, *, tool: str) -> None:

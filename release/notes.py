@@ -13,7 +13,9 @@ _KINDS = {  # the first pattern that fits
     r"kubectl-plugins-.*\.tar\.gz": "the plugins of kubectl for krew",
     r".*\.yaml": "a manifest for krew",
     r"kubectl-.*": "a plugin of kubectl, one file with Python in it",
-    r".*\.whl": "all programs as a Python package",
+    r"gardener_.*\.whl": "all programs as a Python package",
+    r"kubernetes_controller_kit-.*\.whl": "the library that they are built on, for controllers of your own",
+    r"documentation-.*\.tar\.gz": "the documentation as a site",
     r".*\.tar\.gz": "its source",
     r".*\.cdx\.json": "bill of materials of image and Python package, in CycloneDX",
 }

@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from process.version import DISTRIBUTION
+from gardener.distribution import DISTRIBUTION
 from release.oci import compressed
 
 PROJECT = Path(__file__).resolve().parents[1]

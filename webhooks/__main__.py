@@ -1,11 +1,9 @@
 """The admission server, `python -m webhooks --config FILE`, and what is done around it: see `webhooks.program`."""
 
-from typing import Never
-
 from process.lifetime import begin
 
 
-def main() -> Never:
+def main() -> None:
     begin()
     # Not before: this takes most of the time of a start.
     from webhooks.program import start

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from config.fields import members
+from process.configuration.fields import members
 from webhooks.admission import Handler, Mutation
 from webhooks.generic import defaulter
 from webhooks.review import Endpoint, Reviewer
@@ -97,6 +97,7 @@ class Webhook(ABC, Generic[S]):
             timeout_seconds=entry.timeout_seconds,
             reinvocation_policy=entry.reinvocation_policy,
             only_for_group=entry.only_for_group,
+            condition=entry.condition,
         )
 
 

@@ -101,7 +101,15 @@ class _Step(Generic[T]):
                 self._end()
                 await asyncio.sleep(_LOOK_EVERY_SECONDS)
             sys.setswitchinterval(before)
-        return self._outcome()
+        return self._taken()
+
+    def _taken(self) -> T:
+        """The outcome, of which nothing is kept: an error and its frames would keep the body of the review."""
+        outcome, self._outcome = self._outcome, _took_too_long
+        try:
+            return outcome()
+        finally:
+            del outcome
 
     def _is_at_work(self) -> bool:
         return not self._over.done() and self._thread.is_alive()
@@ -140,4 +148,7 @@ def _took_too_long() -> Never:
 
 
 def _raised(error: BaseException) -> Never:
-    raise error
+    try:
+        raise error
+    finally:
+        del error

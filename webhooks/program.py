@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from config import resource_manager, webhooks
+from gardener.distribution import version
 from process.program import Program, run
 
 if TYPE_CHECKING:
@@ -89,4 +90,4 @@ def start() -> Never:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
         sys.exit(COMMANDS[arguments[0]].main(arguments[1:]))
-    run(PROGRAMS, commands={name: command.summary for name, command in COMMANDS.items()})
+    run(PROGRAMS, version=version(), commands={name: command.summary for name, command in COMMANDS.items()})

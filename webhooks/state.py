@@ -14,11 +14,12 @@ from kube.objects import Key, Object, annotations, labels
 from kube.resources import NAMESPACES, Resource
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Form
+from kube.runtime.presence import present
 from process.clusters import Cluster
 
 T = TypeVar("T")
 
-_ARRIVAL_SECONDS = 2.0
+_LISTED_SECONDS = 2.0
 _OPTIONAL_SECONDS = 10.0
 
 
@@ -117,12 +118,13 @@ class SharedListers:
     # --- namespaces
 
     async def namespace(self, name: str) -> Namespace:
-        """One that the watch has not seen yet is waited for: workloads follow their namespace at once.
+        """One that the watch has not seen yet is read: workloads follow their namespace at once.
 
-        Raises: NotFound: there is none.
+        Raises:
+            NotFound: there is none.
+            KubeError: the API server does not say it.
         """
-        store, wanted = self._namespace_store(), Key("", name)
-        found = store.get(wanted) or await _arrival(store, wanted)
+        found = await present(self.target.client, self._namespace_store(), Key("", name))
         if found is None:
             raise not_found(NAMESPACES, name)
         return found
@@ -137,7 +139,7 @@ class SharedListers:
         synced = self._namespace_store().synced
         if not synced.is_set():
             try:
-                async with asyncio.timeout(_ARRIVAL_SECONDS):
+                async with asyncio.timeout(_LISTED_SECONDS):
                     await synced.wait()
             except TimeoutError:
                 raise Unreachable("the namespaces are not known yet") from None
@@ -147,24 +149,6 @@ class SharedListers:
         if self._namespaces is None:
             self._namespaces = self.lister(NAMESPACES_VIEW, needed=False)
         return self._namespaces.store
-
-
-async def _arrival(store: Store[Namespace], wanted: Key) -> Namespace | None:
-    arrived = asyncio.Event()
-
-    def changed(change: Change[Namespace]) -> None:
-        if change.key == wanted:
-            arrived.set()
-
-    unsubscribe = store.subscribe(changed)
-    try:
-        async with asyncio.timeout(_ARRIVAL_SECONDS):
-            await arrived.wait()
-    except TimeoutError:
-        return None
-    finally:
-        unsubscribe()
-    return store.get(wanted)
 
 
 def not_found(resource: Resource, name: str) -> NotFound:

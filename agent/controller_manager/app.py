@@ -26,6 +26,7 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Parts:
             api=api,
             recorder=base.clusters.recorder("garden"),
             clock=garden.clock,
+            deletion_clock=garden.deletion_clock,
         )
         return [declare(context) for declare in declared]
 

@@ -25,9 +25,9 @@ from kube.paths import at
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
-from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, Queue, enqueue_users
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, updated, went
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.priorities import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
 TIME_TO_LIVE = timedelta(hours=1)
@@ -102,7 +102,7 @@ def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.bastion, context.garden
     loop = ControlLoop("bastion", kind=BASTIONS, workers=settings.concurrent_syncs)
     bastions = loop.watch(garden.caches, _BASTIONS_VIEW, _enqueue_changed)
-    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_bastions_of, bastions), when=moves_or_goes))
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue_users(partial(_bastions_of, bastions), when=moves_or_goes))
     return loop.reconciled_by(
         Reconciler(
             client=garden.client,
@@ -110,7 +110,7 @@ def declare(context: Context) -> ControlLoop:
             bastions=bastions,
             shoots=shoots,
             max_lifetime=timedelta(seconds=settings.max_lifetime),
-            clock=context.clock,
+            clock=context.deletion_clock,
         )
     )
 
@@ -128,8 +128,8 @@ def _enqueue_changed(queue: Queue, change: Change[Bastion]) -> None:
         queue.add(change.key, CHANGE)
 
 
-def _bastions_of(bastions: Store[Bastion], change: Change[Object]) -> list[Key]:
-    return bastions.keys_by_index(_BY_SHOOT, change.key)
+def _bastions_of(bastions: Store[Bastion], shoot: Key) -> list[Key]:
+    return bastions.keys_by_index(_BY_SHOOT, shoot)
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -162,7 +162,7 @@ class Reconciler:
         if not why_useless(bastion, self.shoots.get(bastion.shoot)):
             return ""
         try:
-            live = await self.client.find(SHOOTS, bastion.shoot.name, namespace=bastion.shoot.namespace)
+            live = await self.client.find(SHOOTS, bastion.shoot)
         except KubeError as error:
             raise ReconcileError(f"could not get shoot {bastion.shoot}: {error}") from error
         return why_useless(bastion, live)
@@ -170,9 +170,7 @@ class Reconciler:
     async def _delete(self, key: Key, bastion: Bastion, reason: str) -> Result:
         """As it was seen: one that has just got a heartbeat is looked at again."""
         try:
-            await self.client.delete(
-                BASTIONS, key.name, namespace=key.namespace, uid=bastion.uid, resource_version=bastion.version
-            )
+            await self.client.delete(BASTIONS, key, uid=bastion.uid, resource_version=bastion.version)
         except NotFound:
             return Done()
         log.info("Deleted a Bastion", reason=reason)
@@ -189,4 +187,4 @@ class Reconciler:
         if bastion.is_kept_alive:
             version = written["metadata"]["resourceVersion"]
             body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-            self.bastions.observe(await self.client.patch(BASTIONS, key.name, body, namespace=key.namespace))
+            self.bastions.observe(await self.client.patch(BASTIONS, key, body))

@@ -17,7 +17,7 @@ from gardener import keys
 from gardener.basic_auth import PASSWORD_LENGTH, line_of, new_password
 from gardener.garden.domains import NAMESPACE
 from kube.errors import AlreadyExists, KubeError
-from kube.objects import Object, uid
+from kube.objects import Key, Object, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from kube.runtime.client import Client, Selection
 from process.logging import get_logger
@@ -42,7 +42,7 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
     if not api.has_own_fields:
         return
     try:
-        if await client.find(CONFIG_MAPS, _IDENTITY, namespace=_SYSTEM_NAMESPACE) is None:
+        if await client.find(CONFIG_MAPS, Key(_SYSTEM_NAMESPACE, _IDENTITY)) is None:
             system = await client.get(NAMESPACES, _SYSTEM_NAMESPACE)
             await client.create(CONFIG_MAPS, cluster_identity(uid(system)))
     except AlreadyExists:

@@ -3,9 +3,10 @@
 It approves a client certificate that makes a gardenlet one of the seeds, and nothing else: the signer puts into the
 certificate what was asked for, whatever it is. Nothing is ever denied, since many others use the same signer.
 
-Any bootstrap token of gardenlets is good for a new Seed. Who asks in the name of a Seed that exists would become that
-Seed, so the request must come from its gardenlet, or with credentials made for it: the bootstrap token whose id derives
-from the name, or the ServiceAccount that is called after it. Gardenlets make both in this way for their ManagedSeeds.
+A bootstrap token without the name of a Seed is valid for new Seeds, without a ManagedSeed. One that names a Seed in its
+groups is valid for that alone; if a gardenlet wrote it, only while this is responsible for the ManagedSeed or is the
+Seed itself. A bootstrap ServiceAccount is valid for the Seed that it is named after. Admission sees to it that
+gardenlets write no others. The groups are those at the time of the request, so nothing depends on the id of the token.
 """
 
 import json
@@ -17,14 +18,14 @@ import structlog
 
 from agent.controller_manager.context import Context
 from gardener import keys
-from gardener.api.garden import SEEDS
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.seeds import BOOTSTRAP_ACCOUNT_PREFIX, bootstrap_token_id
+from gardener.garden.seeds import BOOTSTRAP_ACCOUNT_PREFIX, BootstrapToken, bootstrap_tokens, is_seed_name
+from gardener.garden.shoots import seeds_of
 from kube import access_reviews
 from kube.access_reviews import attributes, is_allowed
 from kube.clock import parse_time
 from kube.errors import NotFound
-from kube.names import dns_subdomain_problems
 from kube.objects import Key, Object, mapping, metadata, spec, text, texts
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
@@ -48,7 +49,6 @@ from kube.signing_requests import (
 USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
 REASON = "AutoApproved"
 MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
-_TOKENS = "system:bootstrap:"
 _SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:{BOOTSTRAP_ACCOUNT_PREFIX}"
 OLDEST = timedelta(hours=1)
 """Age at which no gardenlet waits for an approval any more: by then it asks anew."""
@@ -91,26 +91,40 @@ class Reconciler:
             log.info("A request for a client certificate is not that of a gardenlet", reason=reason)
             return Done()
         await self._check_right(csr)
-        if await self._is_taken(request):
+        if reason := await self._refusal(request):
+            remedy = f'use a bootstrap token with auth-extra-groups "{BootstrapToken(seed_of(request)).extra_groups}"'
+            log.warning(
+                "The credentials are not valid for the certificate of this Seed",
+                seed=seed_of(request),
+                user=request.username,
+                reason=reason,
+                remedy=remedy,
+            )
             return Done()
         await self._approve(csr)
         return Done()
 
-    async def _is_taken(self, request: SigningRequest) -> bool:
-        """Whether somebody else is that Seed. The API server is asked: it may have been registered a moment ago."""
-        seed = seed_of(request)
-        if is_made_for(seed, request.username) or dns_subdomain_problems(seed):
-            return False
-        if await self.client.find(SEEDS, seed) is None:
-            return False
-        identity = bootstrap_token_id(Key("", seed))
-        log.warning(
-            "The certificate of a Seed that exists is asked for with credentials that were not made for it",
-            seed=seed,
-            user=request.username,
-            remedy=f'use a bootstrap token with the id "{identity}"',
-        )
-        return True
+    async def _refusal(self, request: SigningRequest) -> str:
+        """Why these credentials are not valid for the Seed; empty: they are. The API server is asked."""
+        seed, made_for = seed_of(request), seeds_of_credentials(request)
+        if made_for is None:
+            objects = ((SEEDS, ""), (MANAGED_SEEDS, NAMESPACE))
+            taken = [kind.kind for kind, where in objects if await self.client.find(kind, Key(where, seed))]
+            return f"there is already a {taken[0]} of this name" if taken else ""
+        if len(made_for) != 1 or made_for[0].seed != seed:
+            return "they were made for another Seed"
+        issuer = made_for[0].issuer
+        if issuer and not await self._is_responsible(issuer, seed):
+            return f'the Seed "{issuer}", whose gardenlet has made them, is not responsible for it'
+        return ""
+
+    async def _is_responsible(self, issuer: str, seed: str) -> bool:
+        if issuer == seed:
+            return await self.client.find(SEEDS, seed) is not None
+        managed_seed = await self.client.find(MANAGED_SEEDS, Key(NAMESPACE, seed))
+        name = text(at(managed_seed or {}, "spec", "shoot", "name"))
+        shoot = await self.client.find(SHOOTS, Key(NAMESPACE, name)) if name else None
+        return shoot is not None and issuer in seeds_of(shoot)
 
     async def _check_right(self, csr: Object) -> None:
         """Raises ReconcileError: the right may still be given."""
@@ -141,6 +155,8 @@ def why_not(request: SigningRequest) -> str:
         return f"its usages are not {_listed(sorted(USAGES))}: {_listed(request.usages)}"
     if len(asked.common_names) != 1 or not asked.common_names[0].startswith(keys.SEED_USER_PREFIX):
         return f'its common name does not begin with "{keys.SEED_USER_PREFIX}": {_listed(asked.common_names)}'
+    if not is_seed_name(seed_of(request)):
+        return f"its common name does not end with a DNS label: {_listed(asked.common_names)}"
     if keys.SEEDS_GROUP in request.groups and asked.common_names[0] != request.username:
         return f"a gardenlet asks for the certificate of another one: {_listed(asked.common_names)}"
     return ""
@@ -151,13 +167,14 @@ def seed_of(request: SigningRequest) -> str:
     return request.asked.common_names[0].removeprefix(keys.SEED_USER_PREFIX)
 
 
-def is_made_for(seed: str, username: str) -> bool:
-    """Whether a user can be no other than the gardenlet of this Seed."""
-    return username in {
-        f"{keys.SEED_USER_PREFIX}{seed}",
-        f"{_SERVICE_ACCOUNTS}{seed}",
-        *(f"{_TOKENS}{bootstrap_token_id(Key(namespace, seed))}" for namespace in ("", NAMESPACE)),
-    }
+def seeds_of_credentials(request: SigningRequest) -> list[BootstrapToken] | None:
+    """The Seeds that the credentials of a request were made for; None: for any new Seed."""
+    user = request.username
+    if keys.SEEDS_GROUP in request.groups:
+        return [BootstrapToken(user.removeprefix(keys.SEED_USER_PREFIX))]
+    if user.startswith(_SERVICE_ACCOUNTS):
+        return [BootstrapToken(user.removeprefix(_SERVICE_ACCOUNTS))]
+    return bootstrap_tokens(request.groups) or None
 
 
 def review(csr: Object) -> Object:

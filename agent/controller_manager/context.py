@@ -21,6 +21,8 @@ class Context:
     """What is done differently in a garden with the original's API server."""
     recorder: EventRecorder
     clock: Callable[[], datetime] = utc_now
+    deletion_clock: Callable[[], datetime] = utc_now
+    """See `Cluster.deletion_clock`."""
 
     @property
     def dry_run(self) -> bool:

@@ -124,7 +124,7 @@ class Reconciler:
         bindings = self._bindings.of(key)
         if found is None:
             if any(bindings.values()):
-                log.info("Bindings refer to credentials that do not exist")
+                log.info("Bindings refer to credentials that are not known")
             return Done()  # their coming leads to a pass
         if changes := needed_changes(found, bindings):
             await self._change(key, {**changes, "resourceVersion": str(self._credentials.version(key))})
@@ -133,7 +133,7 @@ class Reconciler:
     async def _change(self, key: Key, meta: dict[str, object]) -> None:
         resource = self._credentials.view.resource
         try:
-            answer = await self._client.patch(resource, key.name, {"metadata": meta}, namespace=key.namespace)
+            answer = await self._client.patch(resource, key, {"metadata": meta})
         except NotFound:
             return
         self._credentials.observe({"metadata": metadata(answer)})

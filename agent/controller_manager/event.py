@@ -28,7 +28,8 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("event", kind=EVENTS, workers=settings.concurrent_syncs)
     events = loop.watch(garden.caches, _EVENTS_VIEW, enqueue(when=exists))
     lifetime = timedelta(seconds=settings.ttl_non_shoot_events)
-    return loop.reconciled_by(Reconciler(client=garden.client, events=events, lifetime=lifetime, clock=context.clock))
+    reconciler = Reconciler(client=garden.client, events=events, lifetime=lifetime, clock=context.deletion_clock)
+    return loop.reconciled_by(reconciler)
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -50,7 +51,7 @@ class Reconciler:
         try:
             # One that is repeated at this moment stays.
             version = str(self.events.version(key))
-            await self.client.delete(EVENTS, key.name, namespace=key.namespace, resource_version=version)
+            await self.client.delete(EVENTS, key, resource_version=version)
         except NotFound:
             pass
         return Done()

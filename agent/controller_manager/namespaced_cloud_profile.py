@@ -21,9 +21,9 @@ from gardener.garden import users
 from gardener.garden.profiles import merged
 from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
 from kube.packing import digest
-from kube.runtime.cache import Change, Store
+from kube.runtime.cache import Store
 from kube.runtime.controller import Result
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_users
 from kube.runtime.predicates import all_of, changed, changed_or_listed, exists
 from kube.runtime.status import StatusWriter
 
@@ -33,7 +33,7 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("namespacedcloudprofile", kind=NAMESPACED_CLOUD_PROFILES, workers=settings.concurrent_syncs)
     profiles = loop.watch(caches, NAMESPACED_CLOUD_PROFILES_VIEW, enqueue(when=changed_or_listed))
     parents = loop.watch(
-        caches, CLOUD_PROFILES_VIEW, enqueue_mapped(partial(_children, profiles), when=all_of(exists, changed("spec")))
+        caches, CLOUD_PROFILES_VIEW, enqueue_users(partial(_children, profiles), when=all_of(exists, changed("spec")))
     )
     shoots = Users(loop, caches, SHOOTS_VIEW, BY_NAMESPACED_CLOUD_PROFILE, nearby=True)
     protection = Protection(
@@ -54,8 +54,8 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-def _children(profiles: Store[Object], change: Change[Object]) -> list[Key]:
-    return profiles.keys_by_index(BY_PARENT, change.key)
+def _children(profiles: Store[Object], parent: Key) -> list[Key]:
+    return profiles.keys_by_index(BY_PARENT, parent)
 
 
 def _held_by(shoots: Users, name: Key) -> str:

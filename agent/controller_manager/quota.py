@@ -87,4 +87,4 @@ class Reconciler:
             return
         own = key(quota)
         body = {"metadata": {"resourceVersion": metadata(quota)["resourceVersion"], "labels": changes}}
-        self._quotas.observe(await self._client.patch(QUOTAS, own.name, body, namespace=own.namespace))
+        self._quotas.observe(await self._client.patch(QUOTAS, own, body))

@@ -15,6 +15,7 @@ import structlog
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
+from agent.gardenlet.components.registry import images_of_workers
 from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
 from agent.gardenlet.flow.record import FlowRecords
@@ -29,7 +30,7 @@ from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.table import Declare
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
-from kube.objects import mapping, text
+from kube.objects import Key, mapping, text
 from kube.resources import CONFIG_MAPS
 from kube.runtime.loop import ControlLoop
 from process.composition import Composition, Parts
@@ -67,7 +68,7 @@ def _overwrites() -> Overwrites:
 def _configured(config: GardenletConfiguration, others: Overwrites) -> GardenletConfiguration:
     """With the images that are used. Raises StartError."""
     try:
-        images, ignored = overwritten(config.images, others.images)
+        images, ignored = overwritten(config.images, others.images, for_workers=images_of_workers)
     except ValueError as error:
         raise StartError(str(error)) from error
     for each in ignored:
@@ -143,6 +144,7 @@ class Gardenlet:
             overwrites=self._overwrites,
             certificate_expires=self._certificate_expires,
             clock=garden.clock,
+            deletion_clock=garden.deletion_clock,
         )
         return [declare(context) for declare in self._declared]
 
@@ -154,7 +156,7 @@ class Gardenlet:
         """Raises StartError: it can't be known."""
         garden = self._base.clusters[GARDEN].client
         found = await self.access.pace.patiently(
-            "read the identity of the garden", lambda: garden.find(CONFIG_MAPS, IDENTITY, namespace="kube-system")
+            "read the identity of the garden", lambda: garden.find(CONFIG_MAPS, Key("kube-system", IDENTITY))
         )
         if identity := text(mapping((found or {}).get("data")).get(IDENTITY)):
             return identity

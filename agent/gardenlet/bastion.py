@@ -39,8 +39,8 @@ from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import all_of, any_of, changed, exists, listed
+from kube.runtime.loop import ControlLoop, always, enqueue_mapped, enqueue_own
+from kube.runtime.predicates import any_of, changed, listed
 from kube.runtime.status import StatusWriter
 
 READY = "BastionReady"
@@ -86,8 +86,9 @@ def declare(context: Context) -> ControlLoop:
         indexes=((_BY_NAME, _name_of),),
     )
     loop = ControlLoop("bastion", kind=BASTIONS, workers=settings.concurrent_syncs)
-    is_asked = all_of(exists, any_of(listed, changed("metadata.generation", is_deleting, _is_forced)))
-    bastions = loop.watch(garden.caches, own, enqueue(when=is_asked))
+    mirror = ExtensionMirror(client=seed.client, resource=EXTENSION_BASTIONS, clock=context.clock)
+    is_asked = any_of(listed, changed("metadata.generation", is_deleting, _is_forced))
+    bastions = loop.watch(garden.caches, own, enqueue_own(always, when=is_asked, forget=mirror.forget_pauses))
     places: dict[Key, Key] = {}
 
     def answered(change: Change[Object]) -> list[Key]:
@@ -107,7 +108,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             garden=garden.client,
-            mirror=ExtensionMirror(client=seed.client, resource=EXTENSION_BASTIONS, clock=context.clock),
+            mirror=mirror,
             bastions=bastions,
             places=places,
             statuses=StatusWriter(garden.client, bastions),
@@ -197,7 +198,7 @@ class Reconciler:
     async def _shoot_of(self, bastion: Object) -> Object | None:
         name = _shoot_name(bastion)
         try:
-            return await self.garden.get(SHOOTS, name.name, namespace=name.namespace)
+            return await self.garden.get(SHOOTS, name)
         except NotFound:
             return None
         except KubeError as error:

@@ -9,14 +9,13 @@ the rest of it is removed. A component that is as it was left costs no request.
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
-from kube.errors import KindNotServed, NotFound
+from kube.errors import KindNotServed
 from kube.objects import Object, annotations, key, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.client import Form, Selection
@@ -126,8 +125,7 @@ class ComponentObjects:
             for obj in await self._cluster.client.list(resource, selection, form=Form.METADATA):
                 if annotations(obj).get(MARKS.owner, "").startswith(f"{self._scope}/"):
                     name = key(obj)
-                    with suppress(NotFound):
-                        await self._cluster.client.delete(resource, name.name, namespace=name.namespace, uid=uid(obj))
+                    await self._cluster.client.delete_if_exists(resource, name, uid=uid(obj))
 
     async def _served(self, api_version: str, kind: str) -> Resource | None:
         try:

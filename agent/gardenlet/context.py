@@ -69,3 +69,5 @@ class Context:
     overwrites: Overwrites = field(default_factory=Overwrites)
     certificate_expires: Callable[[], datetime | None] = lambda: None
     clock: Callable[[], datetime] = utc_now
+    deletion_clock: Callable[[], datetime] = utc_now
+    """See `Cluster.deletion_clock`; of the garden."""

@@ -162,14 +162,14 @@ class ExtensionMirror:
     _pauses: Pauses = field(default_factory=Pauses)
 
     async def find(self, name: Key) -> Object | None:
-        return await self.client.find(self.resource, name.name, namespace=name.namespace)
+        return await self.client.find(self.resource, name)
 
     async def copy_secret(self, name: str, data: Mapping[str, str], extension: Object | None = None) -> Copy:
         """Have the Secret in the seed hold these data; they change after what its extension has answered.
 
         Raises KubeError.
         """
-        live = await self.client.find(SECRETS, name, namespace=NAMESPACE)
+        live = await self.client.find(SECRETS, Key(NAMESPACE, name))
         noted = annotations(live or {}).get(keys.TIMESTAMP, "")
         if live is not None and noted and mapping(live.get("data")) == dict(data):
             return Copy(is_written=False, timestamp=noted)
@@ -231,7 +231,7 @@ class ExtensionMirror:
         """What an extension needs in its status before it can go on. Raises KubeError."""
         where = key(live)
         body = {"status": fields}
-        await self.client.patch(self.resource, where.name, body, namespace=where.namespace, subresource="status")
+        await self.client.patch(self.resource, where, body, subresource="status")
 
     async def hand_over(self, live: Object, left: Left, *, namespace: str) -> dict[str, str]:
         """Ask to go on with what an extension on another seed has left; the annotations of the kick.
@@ -254,7 +254,7 @@ class ExtensionMirror:
         """Raises KubeError."""
         meta = metadata(live)
         body = {"metadata": {"uid": uid(live), "annotations": dict(added)}}
-        await self.client.patch(self.resource, meta["name"], body, namespace=meta.get("namespace") or "")
+        await self.client.patch(self.resource, Key(meta.get("namespace") or "", meta["name"]), body)
 
     async def confirm_and_delete(self, live: Object) -> None:
         """Confirm the deletion and ask for it, once. Raises KubeError."""
@@ -266,12 +266,12 @@ class ExtensionMirror:
         """Raises KubeError."""
         where = key(live)
         try:
-            await self.client.delete(self.resource, where.name, namespace=where.namespace, uid=uid(live))
+            await self.client.delete(self.resource, where, uid=uid(live))
         except NotFound:
             return
 
     async def delete_secret(self, name: str) -> None:
         try:
-            await self.client.delete(SECRETS, name, namespace=NAMESPACE)
+            await self.client.delete(SECRETS, Key(NAMESPACE, name))
         except NotFound:
             return

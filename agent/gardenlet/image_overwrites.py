@@ -10,11 +10,11 @@ the original gives to images are known here. A gardenlet hands both files on to 
 components goes no further.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from config.gardenlet.schema import IMAGES_FOR_WORKERS, KUBERNETES_PROGRAMS, Images
+from config.gardenlet.schema import KUBERNETES_PROGRAMS, Images
 from kube.files import read_bounded
 from kube.objects import Object, mapping, mappings, text
 from kube.yaml import Budget, DialectError, load
@@ -43,7 +43,6 @@ _FIELDS: Mapping[str, str] = {
     "vpa-updater": "vpa_updater",
 }
 _WORKERS: Mapping[str, str] = {
-    **{name: name for name in IMAGES_FOR_WORKERS},
     "apiserver-proxy-sidecar": "apiserver-proxy",
     "envoy-proxy": "envoy",
     "pause-container": "pause",
@@ -86,14 +85,26 @@ def _read(environment: Mapping[str, str], variable: str) -> str:
         raise ValueError(f"the file {path}, which {variable} names, can't be read: {error}") from error
 
 
-def overwritten(images: Images, content: str) -> tuple[Images, list[str]]:
-    """Those to use, and which entries of the file count for nothing, and why. Raises ValueError: it is no such file."""
+def overwritten(
+    images: Images, content: str, *, for_workers: Callable[[], Collection[str]]
+) -> tuple[Images, list[str]]:
+    """Those to use, and which entries of the file count for nothing, and why.
+
+    Args: for_workers: names of images for Shoots with workers; it costs memory, so only called where there are such.
+
+    Raises: ValueError: it is no such file, or the configuration has an image that nothing uses.
+    """
+    if images.workers and (unknown := sorted(images.workers.keys() - set(for_workers()))):
+        raise ValueError(
+            f"images.workers in the configuration has {', '.join(unknown)}, which no Shoot uses; remove it, or correct"
+            f" its name to one of {', '.join(for_workers())}"
+        )
     ignored: list[str] = []
     for entry in _entries(content):
         name = text(entry.get("name"))
         if conditions := [each for each in _CONDITIONS if entry.get(each)]:
             ignored.append(f"{name}: an image for all versions is needed, without {', '.join(conditions)}")
-        elif (found := _with(images, name, entry)) is None:
+        elif (found := _with(images, name, entry, for_workers())) is None:
             ignored.append(f"{name}: nothing with this image is deployed")
         else:
             images = found
@@ -111,11 +122,11 @@ def _entries(content: str) -> Iterator[Object]:
         yield entry
 
 
-def _with(images: Images, name: str, entry: Object) -> Images | None:
+def _with(images: Images, name: str, entry: Object, for_workers: Collection[str]) -> Images | None:
     """None: there is no such image."""
     if name in KUBERNETES_PROGRAMS:
         return replace(images, programs={**images.programs, name: _repository(entry)})
-    worker, field = _WORKERS.get(name), _FIELDS.get(name)
+    worker, field = _WORKERS.get(name, name if name in for_workers else None), _FIELDS.get(name)
     if worker is None and field is None:
         return None
     if field is not None:

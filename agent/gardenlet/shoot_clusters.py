@@ -16,9 +16,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from config.blocks import ClientConnection
 from kube.errors import KubeError, NotFound
-from kube.objects import string_map
+from kube.objects import Key, string_map
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.connection import Connection, connection_of_kubeconfig
@@ -26,6 +25,7 @@ from kube.runtime.controller import ReconcileError
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.runtime.server_version import server_version
 from process.clusters import Cluster, Clusters, Endpoint
+from process.configuration.blocks import ClientConnection
 
 IDLE_SECONDS = 300.0
 _CHECK_SECONDS = 5.0
@@ -164,7 +164,7 @@ class ShootClusters:
             raise NoConnectionError("there is no kubeconfig for the shoot yet: it is made with its control plane")
         name = _INTERNAL if await self._resolves(f"kube-apiserver.{namespace}.svc") else _EXTERNAL
         try:
-            secret = await self._seed.get(SECRETS, name, namespace=namespace)
+            secret = await self._seed.get(SECRETS, Key(namespace, name))
         except NotFound as error:
             raise NoConnectionError(f'Secret "{name}" not found') from error
         try:

@@ -12,6 +12,7 @@ from gardener.api.garden import (
     SEEDS,
     SHOOTS,
 )
+from gardener.garden import users
 from gardener.keys import SEED_LABEL_PREFIX
 from kube.objects import Object, key, spec, text
 from kube.runtime.cache import View, without_managed_fields
@@ -21,8 +22,11 @@ BY_BUCKET = "bucket"
 BY_NAME = "name"
 """Of BackupEntries, whose names are unique in all namespaces."""
 
+BY_SHOOT = "shoot"
+"""Of ManagedSeeds, by the Shoot that becomes the Seed."""
+
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
-MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields)
+MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, users.shoots),))
 CONTROLLER_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_fields)
 
 

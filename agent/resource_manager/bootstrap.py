@@ -7,7 +7,7 @@ ManagedResources, there is nothing to do until it does; what is said then is how
 
 from gardener.api.kinds import DEFINITION, MANAGED_RESOURCES
 from kube.errors import KindNotServed, KubeError
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
@@ -61,7 +61,7 @@ async def cluster_identity(configured: str, client: Client) -> str:
 
 async def _config_map(client: Client) -> Object | None:
     try:
-        return await client.find(CONFIG_MAPS, _NAME, namespace=_NAMESPACE)
+        return await client.find(CONFIG_MAPS, Key(_NAMESPACE, _NAME))
     except KubeError as error:
         raise _unreadable(str(error)) from error
 

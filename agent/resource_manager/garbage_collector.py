@@ -207,8 +207,7 @@ class Reconciler:
             try:
                 await self.client.delete(
                     RESOURCES[name.kind],
-                    name.name,
-                    namespace=name.namespace,
+                    Key(name.namespace, name.name),
                     uid=candidate.uid,
                     resource_version=candidate.resource_version,
                 )
@@ -256,5 +255,5 @@ def declare(context: Context) -> ControlLoop:
         initial_keys=[Key("", "round")],
     )
     return loop.reconciled_by(
-        Reconciler(client=target.client, settings=settings, namespaces=target.namespaces, utcnow=target.clock)
+        Reconciler(client=target.client, settings=settings, namespaces=target.namespaces, utcnow=target.deletion_clock)
     )

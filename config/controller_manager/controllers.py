@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from config.blocks import CacheSyncTimeout, Enabled
-from config.checks import at_least, http_url, label_selector, longer_than_zero, one_of, required_value
-from config.fields import Check, Duration, setting
 from config.shared import ConditionThreshold, LabelSelector, workers
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
+from process.configuration.blocks import CacheSyncTimeout, Enabled
+from process.configuration.checks import at_least, http_url, label_selector, longer_than_zero, one_of, required_value
+from process.configuration.fields import Check, Duration, setting
 
 _RESOURCE_QUOTA = ("v1", "ResourceQuota")
 DAY = 24 * 3600.0

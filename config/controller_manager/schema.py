@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
 from config.controller_manager.controllers import Controllers
-from config.fields import setting
+from process.configuration.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
+from process.configuration.fields import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from config.blocks import CacheSyncTimeout, Enabled
-from config.checks import at_least, each, label_selector, lasts_at_least, one_of
-from config.fields import Check, Duration, Setting, setting
 from config.shared import ConditionThreshold, LabelSelector
 from kube.validation import FieldError, forbidden, invalid
+from process.configuration.blocks import CacheSyncTimeout, Enabled
+from process.configuration.checks import at_least, each, label_selector, lasts_at_least, one_of
+from process.configuration.fields import Check, Duration, Setting, setting
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 PURPOSES = ("evaluation", "testing", "development", "infrastructure", "production")

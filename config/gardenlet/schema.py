@@ -5,11 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
-from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
-from config.checks import at_least, each, lasts_at_least, object_name, one_of
-from config.checks import labels as valid_labels
-from config.checks import namespace as valid_namespace
-from config.fields import Check, Duration, join, setting
 from config.gardenlet.controllers import NOT_NEGATIVE, Controllers
 from gardener.conditions import SHOOT_CONDITIONS
 from gardener.garden.networks import cidr_errors, family_errors, overlap_errors
@@ -19,6 +14,11 @@ from kube.objects import Object, mapping, text, texts
 from kube.paths import at, mapping_at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, forbidden, invalid, invalid_for, not_supported, required
+from process.configuration.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
+from process.configuration.checks import at_least, each, lasts_at_least, object_name, one_of
+from process.configuration.checks import labels as valid_labels
+from process.configuration.checks import namespace as valid_namespace
+from process.configuration.fields import Check, Duration, join, setting
 
 _TEN_MINUTES = 600.0
 FEATURES: Mapping[str, bool] = {
@@ -265,12 +265,6 @@ COMPONENTS = (
 
 
 KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
-IMAGES_FOR_WORKERS = (
-    *("apiserver-proxy", "cluster-autoscaler", "coredns", "envoy", "gardener-node-agent"),
-    *("hyperkube", "machine-controller-manager", "metrics-server", "node-problem-detector", "pause"),
-    *("vpn-seed-server", "vpn-shoot-client"),
-)
-"""What runs for, or in, a Shoot with workers, besides the programs of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,13 +275,13 @@ class LocalProfile:
     ] = ()
 
 
-def _known(names: Sequence[str], effect: str) -> Check:
+def _known(names: Sequence[str]) -> Check:
     def errors(path: str, value: Mapping[str, str]) -> Iterator[FieldError]:
         for name in value:
             if name not in names:
                 yield not_supported(path, name, names)
 
-    return Check(f"of {', '.join(names)}{effect}", errors)
+    return Check(f"of {', '.join(names)}", errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,9 +295,8 @@ class Images:
     workers: Annotated[
         dict[str, str],
         setting(
-            "Images of what runs for Shoots with workers, by name; that of `hyperkube` without a tag, which is the"
-            " version of Kubernetes.",
-            _known(IMAGES_FOR_WORKERS, "; all are needed"),
+            "Images of what runs for Shoots with workers, by [name](gardenlet-shoots.md#workers), all needed; that of"
+            " `hyperkube` without a tag, which is the version of Kubernetes.",
         ),
     ] = field(default_factory=dict)
     programs: Annotated[
@@ -311,7 +304,7 @@ class Images:
         setting(
             "Images of single programs of Kubernetes that are elsewhere, by name; without a tag, as that of"
             " `hyperkube`.",
-            _known(KUBERNETES_PROGRAMS, ""),
+            _known(KUBERNETES_PROGRAMS),
         ),
     ] = field(default_factory=dict)
     pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""

@@ -4,10 +4,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
-from config.checks import required_value
-from config.fields import setting
 from config.shared import workers
+from process.configuration.blocks import (
+    CacheSyncTimeout,
+    ClientConnection,
+    ElectingConfiguration,
+    HTTPServer,
+    LeaderElection,
+    Server,
+)
+from process.configuration.checks import required_value
+from process.configuration.fields import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

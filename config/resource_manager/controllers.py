@@ -5,8 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from config.blocks import CacheSyncTimeout, Enabled
-from config.checks import (
+from config.resource_manager.restrictions import Restrictions
+from config.shared import NetworkPolicy, TokenRequestor, workers
+from gardener import keys
+from gardener.health.checks.expressions import LONGEST_EXPRESSION
+from gardener.managed_resource.history_limit import MOST
+from kube.validation import FieldError, invalid, required, too_long
+from process.configuration.blocks import CacheSyncTimeout, Enabled
+from process.configuration.checks import (
     each,
     in_range,
     invalid_duration,
@@ -16,13 +22,7 @@ from config.checks import (
     one_of,
     required_value,
 )
-from config.fields import Alias, Both, Check, Duration, setting
-from config.resource_manager.restrictions import Restrictions
-from config.shared import NetworkPolicy, TokenRequestor, workers
-from gardener import keys
-from gardener.health.checks.expressions import LONGEST_EXPRESSION
-from gardener.managed_resource.history_limit import MOST
-from kube.validation import FieldError, invalid, required, too_long
+from process.configuration.fields import Alias, Both, Check, Duration, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +78,19 @@ class Health:
         bool,
         setting(
             "Evaluate custom resources without a rule of their own by their "
-            "[conditions](managed-resources.md#custom-resources)."
+            "[conditions](managed-resource-status.md#custom-resources)."
         ),
     ] = False
     health_check_exprs: Annotated[
         tuple[HealthCheckExpressions, ...],
         setting(
-            "[Expressions of CEL](managed-resources.md#by-expressions) that evaluate custom resources. They need the "
-            "extra `cel`.",
+            "[Expressions of CEL](managed-resource-status.md#by-expressions) that evaluate custom resources. They need "
+            "the extra `cel`.",
             each(_expressions),
         ),
     ] = ()
     ready_condition: Annotated[
-        bool, setting("Maintain the condition [`Ready`](managed-resources.md#ready), which sums up the others.")
+        bool, setting("Maintain the condition [`Ready`](managed-resource-status.md#ready), which sums up the others.")
     ] = False
 
 
@@ -126,8 +126,8 @@ class ManagedResource:
     workload_removal_timeout: Annotated[
         Duration,
         setting(
-            "How long objects are not removed while [others that may need them](managed-resources.md#order-of-removal) "
-            "go; `0s`: not at all.",
+            "How long objects are not removed while [others that may need them]"
+            "(managed-resource-order.md#order-of-removal) go; `0s`: not at all.",
             lasts_at_least(0, "must be non-negative"),
         ),
     ] = 600.0
@@ -145,8 +145,8 @@ class ManagedResource:
     history_limit: Annotated[
         int,
         setting(
-            "Applied versions of each ManagedResource to [keep](managed-resources.md#history), unless its annotation "
-            "says otherwise; `0`: none.",
+            "Applied versions of each ManagedResource to [keep](managed-resource-order.md#history), unless its "
+            "annotation says otherwise; `0`: none.",
             in_range(0, MOST),
         ),
     ] = 0

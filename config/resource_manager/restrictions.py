@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from config.checks import each, object_name
-from config.fields import Check, setting
 from gardener import keys
 from kube.names import dns_subdomain_problems
 from kube.validation import FieldError, invalid, invalid_for, required
+from process.configuration.checks import each, object_name
+from process.configuration.fields import Check, setting
 
 _ANY = "*"
 _PATTERN = re.compile(r"[a-z0-9*]([a-z0-9.*-]*[a-z0-9*])?")
@@ -143,7 +143,7 @@ class Restrictions:
     dependencies: Annotated[
         tuple[DependencyRule, ...],
         setting(
-            "Other namespaces with ManagedResources that they may [depend on](managed-resources.md#dependencies), "
+            "Other namespaces with ManagedResources that they may [depend on](managed-resource-order.md#dependencies), "
             "if a rule allows it; empty: none.",
             each(_dependency_rule),
         ),

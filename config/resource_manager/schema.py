@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config import blocks
-from config.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, TLSServer
-from config.checks import at_least, port
-from config.fields import setting
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.webhooks import Webhooks
 from kube.validation import FieldError, forbidden
+from process.configuration import blocks
+from process.configuration.blocks import ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, TLSServer
+from process.configuration.checks import at_least, port
+from process.configuration.fields import setting
 
 OptionalPort = Annotated[int, setting("Port to listen on; 0: disabled.", port)]
 

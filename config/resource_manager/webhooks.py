@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from config.blocks import Enabled
-from config.checks import (
+from process.configuration.blocks import Enabled
+from process.configuration.checks import (
     at_least,
     each,
     even_if_disabled,
@@ -14,7 +14,7 @@ from config.checks import (
     required_value,
     toleration,
 )
-from config.fields import Alias, setting
+from process.configuration.fields import Alias, setting
 
 _nonnegative = even_if_disabled(at_least(0, "must be greater than or equal to 0"))
 

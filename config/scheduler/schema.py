@@ -4,10 +4,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, ClassVar
 
-from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
-from config.checks import lasts_at_least, one_of
-from config.fields import Duration, setting
 from config.shared import workers
+from process.configuration.blocks import (
+    CacheSyncTimeout,
+    ClientConnection,
+    ElectingConfiguration,
+    HTTPServer,
+    LeaderElection,
+    Server,
+)
+from process.configuration.checks import lasts_at_least, one_of
+from process.configuration.fields import Duration, setting
 
 SAME_REGION, MINIMAL_DISTANCE = STRATEGIES = ("SameRegion", "MinimalDistance")
 

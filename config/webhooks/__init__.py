@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from config.component import Component
-from config.overrides import ClusterConnection
+from process.configuration.component import Component
+from process.configuration.overrides import ClusterConnection
 
 if TYPE_CHECKING:
     from config.webhooks.schema import GardenWebhooksConfiguration

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, TLSServer
-from config.blocks import Server as CommonServer
-from config.checks import each, one_of, quantity, required_value
-from config.fields import setting
+from process.configuration.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, TLSServer
+from process.configuration.blocks import Server as CommonServer
+from process.configuration.checks import each, one_of, quantity, required_value
+from process.configuration.fields import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from config import controller_manager, scheduler, webhooks
-from config.component import Component
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.objects import (
@@ -29,6 +28,7 @@ from kube.resources import SUBJECT_ACCESS_REVIEWS
 from localprocesses.local import HOST, LocalProcessError, wait_until
 from localprocesses.ports import free_ports
 from localprovider.seeds.configuration import PATIENT
+from process.configuration.component import Component
 from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 

@@ -26,7 +26,7 @@ from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import is_current
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Object, condition, finalizers, is_deleting, key, labels, mapping, metadata, spec, uid
+from kube.objects import Key, Object, condition, finalizers, is_deleting, key, labels, mapping, metadata, spec, uid
 from kube.paths import at, mapping_at
 from kube.resources import LEASES, Resource
 from kube.runtime.client import Client, Selection
@@ -137,8 +137,8 @@ class Gardenlets:
     async def _renew_lease(self, seed: Object) -> None:
         name = key(seed).name
         lease: Object = {"metadata": {"name": name}, "spec": {"renewTime": format_micro_time(datetime.now(UTC))}}
-        if await self._client.find(LEASES, name, namespace=LEASE_NAMESPACE) is not None:
-            await self._client.patch(LEASES, name, lease, namespace=LEASE_NAMESPACE)
+        if await self._client.find(LEASES, Key(LEASE_NAMESPACE, name)) is not None:
+            await self._client.patch(LEASES, Key(LEASE_NAMESPACE, name), lease)
             return
         owner = {**SEEDS.type_meta, "name": name, "uid": uid(seed)}
         lease["metadata"] |= {"namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
@@ -169,7 +169,7 @@ class Gardenlets:
     async def _patch(self, resource: Resource, obj: Object, body: Object, *, subresource: str = "") -> None:
         own = key(obj)
         try:
-            await self._client.patch(resource, own.name, body, namespace=own.namespace, subresource=subresource)
+            await self._client.patch(resource, own, body, subresource=subresource)
         except (Conflict, NotFound):
             return
 

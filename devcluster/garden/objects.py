@@ -10,7 +10,9 @@ from devcluster.api import Api
 from gardener.api.definition import custom_resource_definition
 from gardener.api.garden.definitions import DEFINITIONS
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.errors import Forbidden
+from gardener.garden.seed_graph import of_seed as node_of_seed
+from gardener.keys import USABLE_BY_SEED_PREFIX
+from kube.errors import Forbidden, NotFound
 from kube.jwt import make_key
 from kube.objects import Object, key
 from kube.resources import (
@@ -122,6 +124,17 @@ def of_seed() -> Iterator[Object]:
     yield {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}}
     for file in _OF_SEED:
         yield from map(_in_namespace, _read(_MANIFESTS / file))
+
+
+def confirm(api: Api, seed: Object) -> None:
+    """Lets the gardenlet of a Seed refer to what the Seed names, as an operator does, and makes missing Secrets."""
+    label = {f"{USABLE_BY_SEED_PREFIX}{key(seed).name}": "true"}
+    for resource, where in node_of_seed(seed).named:
+        try:
+            api.patch(resource.path(namespace=where.namespace, name=where.name), {"metadata": {"labels": label}})
+        except NotFound:
+            meta = {"name": where.name, "namespace": where.namespace, "labels": label}
+            api.create(resource.path(namespace=where.namespace), {**resource.type_meta, "metadata": meta})
 
 
 def _in_namespace(obj: Object) -> Object:

@@ -17,6 +17,7 @@ from devcluster.garden.objects import GARDENLET_ACCOUNT, NAMESPACE
 from devcluster.program import Program
 from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
+from gardener.garden.seeds import BootstrapToken
 from kube.clock import format_time, utc_now
 from kube.errors import NotFound
 from kube.objects import Object, condition, key, mapping, spec
@@ -39,7 +40,6 @@ CERTIFICATE_SECRET = "gardenlet-kubeconfig"
 _BACKUP_SECRET = "backup-local"
 """With the credentials for buckets, of which directories need none."""
 _BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
-_BOOTSTRAPPERS = "system:bootstrappers:gardenlet"
 _READY_SECONDS = 180.0
 _PROFILE = "local"
 
@@ -61,8 +61,8 @@ class SeedBox:
     ) -> None:
         self._garden, self._seed, self.name = garden, seed, name
         account = account_of(seed, GARDENLET_ACCOUNT)
-        config = configuration(name, visible=visible, shoots=shoots)
-        self.gardenlet = Program("agent", seed, config, name=GARDENLET, kubeconfig=account)
+        self._config = configuration(name, visible=visible, shoots=shoots)
+        self.gardenlet = Program("agent", seed, self._config, name=GARDENLET, kubeconfig=account)
         self.resource_manager = Program("agent", seed, of_resource_manager(), name=RESOURCE_MANAGER)
         provider = of_local_provider(provider_state(seed), buckets=garden.state / "buckets", is_shoot=False)
         self.provider = Program("localprovider", seed, provider, name=LOCAL_PROVIDER) if shoots else None
@@ -84,8 +84,7 @@ class SeedBox:
         self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)
         if self.provider is not None:
             self._offer_version()
-            secret = {**SECRETS.type_meta, "metadata": {"name": _BACKUP_SECRET, "namespace": NAMESPACE}}
-            self._garden.api.apply(objects.path(secret), secret)
+        objects.confirm(self._garden.api, self._config["seedConfig"])
 
     def _offer_version(self) -> None:
         """Shoots can have the version whose programs are here."""
@@ -108,7 +107,7 @@ class SeedBox:
                 "token-secret": secret,
                 "usage-bootstrap-authentication": "true",
                 "usage-bootstrap-signing": "true",
-                "auth-extra-groups": _BOOTSTRAPPERS,
+                "auth-extra-groups": BootstrapToken(self.name).extra_groups,
             },
         }
         self._garden.api.apply(objects.path(token), token)

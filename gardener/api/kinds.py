@@ -3,7 +3,7 @@
 from gardener.keys import GROUP
 from kube.resources import Resource
 
-MANAGED_RESOURCES = Resource(GROUP, "v1alpha1", "ManagedResource", "managedresources", namespaced=True)
+MANAGED_RESOURCES = Resource(GROUP, "v1alpha1", "ManagedResource", "managedresources", namespaced=True, any_size=True)
 DEFINITION = f"manifests/crds/{MANAGED_RESOURCES.plural}.{GROUP}.yaml"
 """The file of this project that defines them."""
 

@@ -9,11 +9,13 @@ use an object that belongs to its Seed, and whatever such an object uses, direct
     Shoot                    bindings, profile, exposure class, namespace, Secrets and ConfigMaps that it names
     SecretBinding, CredentialsBinding   Secret or WorkloadIdentity
     NamespacedCloudProfile   its parent
-    ControllerInstallation   its ControllerDeployment
+    ControllerInstallation   its ControllerDeployment and ControllerRegistration
     ManagedSeed, of a Shoot  backup Secret and bootstrap credentials of the gardenlet that is installed in the Shoot; or
                              its Seed, if it has a template
 
 What is named after a Shoot is not in the graph: rights to it follow from the Shoot, before it exists and after it went.
+Names derive from Project, name and metadata.uid of the Shoot, never from its status, which the gardenlet writes.
+Secrets of the garden's own programs are never in it, whoever refers to them.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -27,9 +29,22 @@ from gardener.garden.domains import NAMESPACE
 from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.seeds import bootstrap_account, bootstrap_binding, bootstrap_token_id
 from gardener.garden.shoot_states import shoot_of_part
-from gardener.garden.shoots import references, seeds_of
+from gardener.garden.shoots import parse_technical_id, references, seeds_of
 from kube import resources as kubernetes
-from kube.objects import Key, Object, annotations, is_deleting, key, mapping, spec, text, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    is_deleting,
+    key,
+    labels,
+    mapping,
+    mappings,
+    metadata,
+    spec,
+    text,
+    uid,
+)
 from kube.paths import at, mapping_at, mappings_at
 from kube.resources import Resource
 
@@ -65,6 +80,21 @@ class Reference(NamedTuple):
     key: Key
 
 
+_RESERVED = frozenset({"workload-identity-issuer"})
+_RESERVED_SUFFIXES = ("gardener-resource-manager-ca", "gardener-resource-manager-server")
+"""After the prefix of an instance."""
+
+
+def is_reserved(reference: Reference) -> bool:
+    """Whether it is a Secret of the garden's own programs, which no Seed or Shoot has a use for."""
+    namespace, name = reference.key
+    if reference.resource != kubernetes.SECRETS:
+        return False
+    if namespace == NAMESPACE:
+        return name in _RESERVED or name.endswith(_RESERVED_SUFFIXES)
+    return namespace.startswith(("kube-", "gardener-system-"))
+
+
 class Node(NamedTuple):
     key: Key
     seeds: tuple[str, ...] = ()
@@ -73,16 +103,22 @@ class Node(NamedTuple):
     shoot: Key | None = None
     """It belongs to the Seeds of this Shoot, instead of `seeds`."""
     uid: str = ""
-    """Of a Shoot that of its cluster, which names its signing keys."""
-    backup: str = ""
-    """Name of the BackupEntry of a Shoot; empty: it has no cluster yet."""
+    """Of a Shoot or Seed."""
+    of_uid: str = ""
+    """Uid of the Seed that owns it, if it names one: another Seed of the same name has no right to it."""
     is_deleting: bool = False
     renews: bool = False
     """Whether new credentials are asked for the gardenlet of a ManagedSeed."""
     expires: str = ""
     """When the certificate of the gardenlet of a Seed expires; empty: it has none yet."""
-    template: tuple[Reference, ...] | None = None
-    """What the Seed of a ManagedSeed may use; None: it is not made from a template."""
+    named: tuple[Reference, ...] = ()
+    """What the spec of a Seed, or that in a ManagedSeed or Gardenlet, refers to."""
+    is_template: bool = False
+    """Whether the Seed of a ManagedSeed is made from a template."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels of a Seed, or those that a ManagedSeed or Gardenlet gives it."""
+    selects: tuple[str, ...] = ()
+    """Labels by which it selects Seeds."""
 
 
 # --- nodes
@@ -90,8 +126,6 @@ class Node(NamedTuple):
 
 def of_shoot(shoot: Object) -> Node:
     where = key(shoot)
-    status = mapping(shoot.get("status"))
-    technical_id, cluster_uid = text(status.get("technicalID")), text(status.get("uid"))
     named = (Reference(resource, Key(where.namespace, name)) for resource, name in references(shoot))
     uses = (
         *named,
@@ -102,19 +136,20 @@ def of_shoot(shoot: Object) -> Node:
         *_all(garden.EXPOSURE_CLASSES, users.exposure_classes(shoot)),
         Reference(kubernetes.NAMESPACES, Key("", where.namespace)),
     )
-    backup = f"{technical_id}--{cluster_uid}" if technical_id and cluster_uid else ""
-    return Node(where, tuple(seeds_of(shoot)), uses, uid=cluster_uid, backup=backup)
+    return Node(where, tuple(seeds_of(shoot)), _readable(uses), uid=uid(shoot))
 
 
 def of_seed(seed: Object) -> Node:
-    where = key(seed)
+    where, named = key(seed), tuple(_named(spec(seed)))
     uses = (
-        *_named(spec(seed)),
+        *named,
         Reference(garden.BACKUP_BUCKETS, Key("", uid(seed))),
         Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{uid(seed)}")),
     )
     expires = text(at(seed, "status", "clientCertificateExpirationTimestamp"))
-    return Node(where, (where.name,), uses, uid=uid(seed), expires=expires)
+    return Node(
+        where, (where.name,), _readable(uses), uid=uid(seed), expires=expires, named=named, labels=_labels(seed)
+    )
 
 
 def _named(seed_spec: Object) -> Iterator[Reference]:
@@ -129,12 +164,21 @@ def _named(seed_spec: Object) -> Iterator[Reference]:
 
 def of_backup_bucket(bucket: Object) -> Node:
     where = key(bucket)
-    uses = (
+    named = (
         *_credentials(spec(bucket)),
         *_credentials({"secretRef": at(bucket, "status", "generatedSecretRef")}),
-        Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{where.name}")),
     )
-    return Node(where, _seeds(spec(bucket).get("seedName")), uses)
+    uses = (*named, Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{where.name}")))
+    owners = mappings(metadata(bucket).get("ownerReferences"))
+    of_uid = next((text(each.get("uid")) for each in owners if each.get("kind") == garden.SEEDS.kind), "")
+    return Node(
+        where,
+        _seeds(spec(bucket).get("seedName")),
+        _readable(uses),
+        of_uid=of_uid,
+        is_deleting=is_deleting(bucket),
+        named=named,
+    )
 
 
 def of_backup_entry(entry: Object) -> Node:
@@ -150,7 +194,7 @@ def of_binding(binding: Object) -> Node:
         *_all(kubernetes.SECRETS, users.secrets(binding)),
         *_all(garden.WORKLOAD_IDENTITIES, users.workload_identities(binding)),
     )
-    return Node(key(binding), uses=found)
+    return Node(key(binding), uses=_readable(found))
 
 
 def of_namespaced_cloud_profile(profile: Object) -> Node:
@@ -158,18 +202,25 @@ def of_namespaced_cloud_profile(profile: Object) -> Node:
 
 
 def of_controller_installation(installation: Object) -> Node:
-    deployment = text(at(installation, "spec", "deploymentRef", "name"))
-    uses = (Reference(garden.CONTROLLER_DEPLOYMENTS, Key("", deployment)),) if deployment else ()
-    return Node(key(installation), _seeds(at(installation, "spec", "seedRef", "name")), uses)
+    uses = (
+        Reference(resource, Key("", name))
+        for resource, field in (
+            (garden.CONTROLLER_DEPLOYMENTS, "deploymentRef"),
+            (garden.CONTROLLER_REGISTRATIONS, "registrationRef"),
+        )
+        if (name := text(at(installation, "spec", field, "name")))
+    )
+    return Node(key(installation), _seeds(at(installation, "spec", "seedRef", "name")), tuple(uses))
 
 
 def of_managed_seed(managed_seed: Object) -> Node:
     where = key(managed_seed)
     wanted = spec(managed_seed)
-    seed_spec = mapping_at(wanted, *seed_template_path(wanted), "spec")
+    seed = mapping_at(wanted, *seed_template_path(wanted))
+    seed_spec = spec(seed)
     account = bootstrap_account(where)
     uses = (
-        *_credentials(mapping(seed_spec.get("backup"))),
+        *_readable(_credentials(mapping(seed_spec.get("backup")))),
         Reference(kubernetes.SECRETS, Key("kube-system", f"{TOKEN_PREFIX}{bootstrap_token_id(where)}")),
         Reference(kubernetes.SERVICE_ACCOUNTS, account),
         Reference(kubernetes.CLUSTER_ROLE_BINDINGS, Key("", bootstrap_binding(account))),
@@ -180,10 +231,18 @@ def of_managed_seed(managed_seed: Object) -> Node:
         where,
         uses=uses,
         shoot=shoot,
+        uid=uid(managed_seed),
         is_deleting=is_deleting(managed_seed),
         renews=renews,
-        template=tuple(_named(seed_spec)) if wanted.get("seedTemplate") is not None else None,
+        named=tuple(_named(seed_spec)),
+        is_template=wanted.get("seedTemplate") is not None,
+        labels=_labels(seed),
     )
+
+
+def of_gardenlet(gardenlet: Object) -> Node:
+    seed = mapping_at(spec(gardenlet), "config", "seedConfig")
+    return Node(key(gardenlet), named=tuple(_named(spec(seed))), labels=_labels(seed))
 
 
 def of_project(project: Object) -> Node:
@@ -191,8 +250,27 @@ def of_project(project: Object) -> Node:
     return Node(key(project), uses=tuple(found))
 
 
+def of_seed_selector(*path: str) -> Callable[[Object], Node]:
+    """Args: path: of the LabelSelector in the spec or the object itself."""
+
+    def node(obj: Object) -> Node:
+        selector = mapping_at(obj, *path)
+        names = (text(each.get("key")) for each in mappings(selector.get("matchExpressions")))
+        return Node(key(obj), selects=tuple(dict.fromkeys((*mapping(selector.get("matchLabels")), *names))))
+
+    return node
+
+
+def _labels(seed: Object) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels(seed).items()))
+
+
 def _all(resource: Resource, keys: Iterable[Key]) -> Iterator[Reference]:
     return (Reference(resource, each) for each in keys)
+
+
+def _readable(references: Iterable[Reference]) -> tuple[Reference, ...]:
+    return tuple(each for each in references if not is_reserved(each))
 
 
 def _seeds(name: object) -> tuple[str, ...]:
@@ -219,24 +297,37 @@ def _resources(seed_spec: Object) -> Iterator[Reference]:
 
 # --- the graph
 
-USES, PLACES = "uses", "places"
+USES, PLACES, OF_SEED, TOKENS, SELECTS = "uses", "places", "of seed", "tokens", "selects"
 
 
 def used(node: Node) -> Iterator[tuple[str, Reference]]:
-    """An index: each Seed with what it uses by this node; without a Seed if the node belongs to none by itself."""
-    return ((seed, reference) for reference in node.uses for seed in node.seeds or ("",))
+    """An index: each Seed that the node belongs to by itself with what it uses by this node."""
+    return ((seed, reference) for reference in node.uses for seed in node.seeds)
 
 
-def used_by_others(node: Node) -> Iterator[tuple[str, Reference]]:
-    """The same, for what other nodes use: whoever uses them, uses that."""
-    yield from used(node)
-    if node.seeds:
-        yield from (("", reference) for reference in node.uses)
+def used_by_name(node: Node) -> Iterator[tuple[str, Reference]]:
+    """The same without Seeds: whether the node belongs to one is for the graph to say."""
+    return (("", reference) for reference in node.uses)
 
 
 def places(node: Node) -> Iterator[tuple[str, str]]:
     """An index: Seeds and namespaces in which they have something."""
     return ((seed, node.key.namespace) for seed in node.seeds)
+
+
+def belongs_to(node: Node) -> Iterator[str]:
+    """An index: Seeds that it belongs to."""
+    yield from node.seeds
+
+
+def tokens(node: Node) -> Iterator[str]:
+    """An index: the name of the bootstrap token of a Seed."""
+    yield f"{TOKEN_PREFIX}{bootstrap_token_id(Key(NAMESPACE, node.key.name))}"
+
+
+def selects(node: Node) -> Iterator[str]:
+    """An index: labels by which it selects Seeds."""
+    yield from node.selects
 
 
 class Nodes(Protocol):
@@ -257,19 +348,23 @@ class Kind:
     indexes: Mapping[str, Callable[[Node], Iterable[Hashable]]] = field(default_factory=dict)
 
 
-_USES = {USES: used}
+_USES, _NAMES = {USES: used}, {USES: used_by_name}
 KINDS: dict[Resource, Kind] = {
-    garden.BACKUP_BUCKETS: Kind(of_backup_bucket, {USES: used_by_others}),
+    garden.BACKUP_BUCKETS: Kind(of_backup_bucket, _NAMES),
     garden.BACKUP_ENTRIES: Kind(of_backup_entry, {USES: used, PLACES: places}),
     garden.BASTIONS: Kind(of_bastion),
+    garden.CLOUD_PROFILES: Kind(of_seed_selector("spec", "seedSelector"), {SELECTS: selects}),
     garden.CONTROLLER_INSTALLATIONS: Kind(of_controller_installation, _USES),
-    garden.CREDENTIALS_BINDINGS: Kind(of_binding, _USES),
-    garden.MANAGED_SEEDS: Kind(of_managed_seed, _USES),
-    garden.NAMESPACED_CLOUD_PROFILES: Kind(of_namespaced_cloud_profile, _USES),
+    garden.CONTROLLER_REGISTRATIONS: Kind(of_seed_selector("spec", "deployment", "seedSelector"), {SELECTS: selects}),
+    garden.CREDENTIALS_BINDINGS: Kind(of_binding, _NAMES),
+    garden.EXPOSURE_CLASSES: Kind(of_seed_selector("scheduling", "seedSelector"), {SELECTS: selects}),
+    garden.GARDENLETS: Kind(of_gardenlet),
+    garden.MANAGED_SEEDS: Kind(of_managed_seed, _NAMES),
+    garden.NAMESPACED_CLOUD_PROFILES: Kind(of_namespaced_cloud_profile, _NAMES),
     garden.PROJECTS: Kind(of_project),
-    garden.SECRET_BINDINGS: Kind(of_binding, _USES),
-    garden.SEEDS: Kind(of_seed, {USES: used_by_others}),
-    garden.SHOOTS: Kind(of_shoot, {USES: used, PLACES: places}),
+    garden.SECRET_BINDINGS: Kind(of_binding, _NAMES),
+    garden.SEEDS: Kind(of_seed, {USES: used, TOKENS: tokens}),
+    garden.SHOOTS: Kind(of_shoot, {USES: used, PLACES: places, OF_SEED: belongs_to}),
 }
 """All kinds of which something is kept. CertificateSigningRequests are added by who can read what they ask for."""
 
@@ -285,31 +380,67 @@ class Graph:
     def has(self, seed: str, resource: Resource, wanted: Key) -> bool:
         """Whether the object exists and belongs to the Seed."""
         found = self.get(resource, wanted)
+        if found is not None and resource == _BEFORE_SEED:
+            return seed in found.seeds
         return found is not None and self.owns(seed, found)
 
     def owns(self, seed: str, node: Node) -> bool:
         if node.shoot is not None:
             return self.has(seed, garden.SHOOTS, node.shoot)
-        return seed in node.seeds
+        own = self.seed(seed)
+        return own is not None and seed in node.seeds and node.of_uid in {"", own.uid}
+
+    def seed(self, name: str) -> Node | None:
+        """Without it, nothing belongs to the Seed, whatever names it."""
+        return self.get(garden.SEEDS, Key("", name))
 
     def uses(self, seed: str, resource: Resource, wanted: Key) -> bool:
         """Whether something that belongs to the Seed uses the object, be it through others."""
-        return self._uses(seed, Reference(resource, wanted))
+        used = Reference(resource, wanted)
+        return not self.is_ambiguous(used) and self._uses(seed, used)
 
     def _uses(self, seed: str, wanted: Reference) -> bool:
+        if self.seed(seed) is None:
+            return self._nodes[_BEFORE_SEED].count(USES, (seed, wanted)) > 0
         if any(nodes.count(USES, (seed, wanted)) for _, nodes in self._users):
             return True
-        for resource, nodes in self._users:
-            for _, node in nodes.by_index(USES, ("", wanted)):
+        if any(self._uses_by_shoots(seed, wanted, each) for each in _OF_SHOOTS):
+            return True
+        for resource in _BETWEEN:
+            for node in self._naming(resource, wanted):
                 # Something else is between: a ManagedSeed and its Shoot, or one that others use.
                 if self.owns(seed, node) or self._uses(seed, Reference(resource, node.key)):
                     return True
         return False
 
-    def others_use(self, seed: str, used: Reference) -> bool:
-        """Whether another Seed, or its BackupBucket, names these credentials."""
-        nodes = (node for kind in (garden.SEEDS, garden.BACKUP_BUCKETS) for node in self._naming(kind, used))
-        return any(seed not in node.seeds for node in nodes)
+    def _uses_by_shoots(self, seed: str, wanted: Reference, between: Resource) -> bool:
+        """Whether Shoots of the Seed use objects of a kind that use this. There may be any number of either."""
+        nodes, shoots = self._nodes[between], self._nodes[garden.SHOOTS]
+        if nodes.count(USES, ("", wanted)) <= shoots.count(OF_SEED, seed):
+            named = self._naming(between, wanted)
+            return any(shoots.count(USES, (seed, Reference(between, node.key))) for node in named)
+        of_shoots = (each for _, shoot in shoots.by_index(OF_SEED, seed) for each in shoot.uses)
+        found = (nodes.get(each.key) for each in of_shoots if each.resource == between)
+        return any(node is not None and wanted in node.uses for node in found)
+
+    def buckets(self, seed: str, resource: Resource, wanted: Key) -> Iterator[Node]:
+        """BackupBuckets of the Seed with these credentials."""
+        named = self._naming(garden.BACKUP_BUCKETS, Reference(resource, wanted))
+        return (bucket for bucket in named if self.owns(seed, bucket))
+
+    def entered(self, seed: str) -> Iterator[Reference]:
+        """What others have entered for the Seed, or have confirmed before: in it, its ManagedSeed or its Gardenlet."""
+        for resource, namespace in (
+            (garden.SEEDS, ""),
+            (garden.MANAGED_SEEDS, NAMESPACE),
+            (garden.GARDENLETS, NAMESPACE),
+        ):
+            found = self.get(resource, Key(namespace, seed))
+            yield from () if found is None else found.named
+
+    def are_selected_by(self, label: str) -> bool:
+        """Operators select Seeds by this label."""
+        return any(self._nodes[resource].count(SELECTS, label) for resource in _SELECTORS)
 
     def _naming(self, resource: Resource, used: Reference) -> Iterator[Node]:
         return (node for _, node in self._nodes[resource].by_index(USES, ("", used)))
@@ -320,27 +451,40 @@ class Graph:
 
     def child(self, seed: str, resource: Resource, wanted: Key) -> Node | None:
         """The ManagedSeed in a Shoot of the Seed for whose gardenlet the object is."""
-        children = self._naming(garden.MANAGED_SEEDS, Reference(resource, wanted))
-        return next((child for child in children if self.owns(seed, child)), None)
+        return next(self.children(seed, resource, wanted), None)
+
+    def children(self, seed: str, resource: Resource, wanted: Key) -> Iterator[Node]:
+        used = Reference(resource, wanted)
+        named = () if self.is_ambiguous(used) else self._naming(garden.MANAGED_SEEDS, used)
+        return (child for child in named if self.owns(seed, child))
+
+    def is_ambiguous(self, wanted: Reference) -> bool:
+        """Whether it would be the bootstrap token of two: its id is a truncated hash, so it belongs to neither."""
+        if wanted.resource != kubernetes.SECRETS or not wanted.key.name.startswith(TOKEN_PREFIX):
+            return False
+        names = {where.name for where, _ in self._nodes[garden.SEEDS].by_index(TOKENS, wanted.key.name)}
+        names |= {child.key.name for child in self._naming(garden.MANAGED_SEEDS, wanted)}
+        return len(names) > 1
 
     def template(self, seed: str, name: str) -> Node | None:
         """The ManagedSeed in a Shoot of the Seed from whose template the Seed of a name is made."""
         found = self.get(garden.MANAGED_SEEDS, Key(NAMESPACE, name))
-        is_one = found is not None and found.template is not None and self.owns(seed, found)
+        is_one = found is not None and found.is_template and self.owns(seed, found)
         return found if is_one else None
 
     def has_shoots_in(self, seed: str, namespace: str) -> bool:
-        return self._nodes[garden.SHOOTS].count(PLACES, (seed, namespace)) > 0
+        return self._has_in(garden.SHOOTS, seed, namespace)
+
+    def _has_in(self, resource: Resource, seed: str, namespace: str) -> bool:
+        return self.seed(seed) is not None and self._nodes[resource].count(PLACES, (seed, namespace)) > 0
 
     def is_in(self, seed: str, namespace: str) -> bool:
         """Whether the Seed has Shoots, or backups of former ones, in the namespace."""
-        return (
-            self.has_shoots_in(seed, namespace)
-            or self._nodes[garden.BACKUP_ENTRIES].count(PLACES, (seed, namespace)) > 0
-        )
+        return any(self._has_in(resource, seed, namespace) for resource in (garden.SHOOTS, garden.BACKUP_ENTRIES))
 
     def shoots_in(self, seed: str, namespace: str) -> Iterator[Node]:
-        return (node for _, node in self._nodes[garden.SHOOTS].by_index(PLACES, (seed, namespace)))
+        found = self._nodes[garden.SHOOTS].by_index(PLACES, (seed, namespace))
+        return (node for _, node in found if self.owns(seed, node))
 
     # --- what is named after Shoots
 
@@ -350,20 +494,36 @@ class Graph:
 
     def is_backup(self, seed: str, wanted: Key) -> bool:
         """Whether a BackupEntry of this name is that of a Shoot of the Seed."""
-        name = wanted.name.removeprefix(SOURCE_PREFIX)
-        return any(shoot.backup == name for shoot in self.shoots_in(seed, wanted.namespace))
+        shoot = self.shoot_of_backup(wanted)
+        return shoot is not None and self.owns(seed, shoot)
+
+    def shoot_of_backup(self, wanted: Key) -> Node | None:
+        """The Shoot to which a BackupEntry belongs by its name: `shoot--<project>--<name>--<uid>`."""
+        technical_id, _, shoot_uid = wanted.name.removeprefix(SOURCE_PREFIX).rpartition("--")
+        project, name = parse_technical_id(technical_id)
+        found = self.get(garden.SHOOTS, Key(wanted.namespace, name)) if project and shoot_uid else None
+        is_its = found is not None and found.uid == shoot_uid and self.is_of_project(wanted.namespace, project)
+        return found if is_its else None
+
+    def is_of_project(self, namespace: str, project: str) -> bool:
+        found = self.get(garden.PROJECTS, Key("", project))
+        return found is not None and any(each.key.name == namespace for each in found.uses)
 
     def has_keys(self, seed: str, name: str) -> bool:
         """Whether a Secret of this name has the public keys of a Shoot of the Seed: `<project>--<uid>`."""
-        project, _, cluster_uid = name.rpartition("--")
-        found = self.get(garden.PROJECTS, Key("", project)) if project and cluster_uid else None
+        project, _, shoot_uid = name.rpartition("--")
+        found = self.get(garden.PROJECTS, Key("", project)) if project and shoot_uid else None
         namespaces = [] if found is None else [reference.key.name for reference in found.uses]
-        return any(shoot.uid == cluster_uid for each in namespaces for shoot in self.shoots_in(seed, each))
+        return any(shoot.uid == shoot_uid for each in namespaces for shoot in self.shoots_in(seed, each))
 
 
-_USERS = frozenset(resource for resource, kind in KINDS.items() if USES in kind.indexes) | {
-    kubernetes.CERTIFICATE_SIGNING_REQUESTS
-}
+_BEFORE_SEED = kubernetes.CERTIFICATE_SIGNING_REQUESTS
+"""What a gardenlet has before it registers its Seed, with the credentials of its bootstrapping."""
+_OF_SHOOTS = (garden.CREDENTIALS_BINDINGS, garden.NAMESPACED_CLOUD_PROFILES, garden.SECRET_BINDINGS)
+"""What only Shoots use, and members of Projects make."""
+_BETWEEN = (garden.BACKUP_BUCKETS, garden.MANAGED_SEEDS)
+_SELECTORS = frozenset(resource for resource, kind in KINDS.items() if SELECTS in kind.indexes)
+_USERS = frozenset(resource for resource, kind in KINDS.items() if USES in kind.indexes) | {_BEFORE_SEED}
 
 
 def shoots_of(resource: Resource, wanted: Key) -> Iterator[Key]:
@@ -373,3 +533,14 @@ def shoots_of(resource: Resource, wanted: Key) -> Iterator[Key]:
     for suffix in NAMES_OF_SHOOT.get(resource, ()):
         if wanted.name.endswith(f".{suffix}"):
             yield Key(wanted.namespace, wanted.name.removesuffix(f".{suffix}"))
+
+
+def projects_named(plural: str, wanted: Key) -> Iterator[Reference]:
+    """The Project in the name of a BackupEntry, or of a Secret with public keys: `is_backup`, `has_keys`."""
+    name, _, _ = wanted.name.removeprefix(SOURCE_PREFIX).rpartition("--")
+    if plural == garden.BACKUP_ENTRIES.plural:
+        name, _ = parse_technical_id(name)
+    elif plural != kubernetes.SECRETS.plural or wanted.namespace != KEYS_NAMESPACE:
+        return
+    if name:
+        yield Reference(garden.PROJECTS, Key("", name))

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from gardener import conditions, keys
 from kube.conditions import conditions_of
+from kube.names import dns_label_problems
 from kube.objects import Key, Object
 from kube.paths import mapping_at, with_value
 
@@ -34,11 +36,24 @@ def with_reserved_capacity(spec: Object) -> Object:
     return with_value(spec, (*_RESERVATION, "configs"), [{"resources": {"cpu": "2", "memory": "6Gi"}}])
 
 
-def seed_of_user(user: str, groups: Iterable[str]) -> str:
-    """The Seed whose gardenlet a user is; empty: it is somebody else."""
-    if user.startswith(keys.SEED_USER_PREFIX) and keys.SEEDS_GROUP in groups:
-        return user.removeprefix(keys.SEED_USER_PREFIX)
-    return ""
+def is_seed_name(name: str) -> bool:
+    return not dns_label_problems(name)
+
+
+def seed_of_user(user: str, groups: Iterable[str]) -> str | None:
+    """The Seed of a gardenlet. None: no gardenlet. Empty: one without a valid name, to which everything is denied."""
+    if keys.SEEDS_GROUP not in groups:
+        return None
+    name = user.removeprefix(keys.SEED_USER_PREFIX)
+    return name if name != user and is_seed_name(name) else ""
+
+
+def no_seed_text(user: str) -> str:
+    """Why a member of the group without a valid name is denied everything."""
+    return (
+        f'user "{user}" in group "{keys.SEEDS_GROUP}" is no gardenlet of a Seed: its name must be '
+        f'"{keys.SEED_USER_PREFIX}" and a DNS label'
+    )
 
 
 def phase_of(having: Iterable[Object]) -> str:
@@ -61,6 +76,7 @@ BOOTSTRAP_ACCOUNT_PREFIX = "gardenlet-bootstrap-"
 """Of ServiceAccounts as which new gardenlets ask for their certificates."""
 BOOTSTRAP_GROUP = "system:bootstrappers:gardenlet"
 """Of bootstrap tokens with which new gardenlets may ask for them."""
+_FOR_SEED, _BY_GARDENLET = f"{BOOTSTRAP_GROUP}:seed:", ":by:"
 BOOTSTRAP_ROLE = "gardener.cloud:system:seed-bootstrapper"
 """The ClusterRole that permits it."""
 
@@ -69,6 +85,28 @@ def bootstrap_token_id(owner: Key) -> str:
     """Of the bootstrap token that is made for an object: a Seed, ManagedSeed or Gardenlet."""
     named = f"{owner.name}{owner.namespace}--{owner.name}" if owner.namespace else owner.name
     return hashlib.sha256(named.encode()).hexdigest()[:6]
+
+
+class BootstrapToken(NamedTuple):
+    """The groups of a bootstrap token that is valid for one Seed alone."""
+
+    seed: str
+    issuer: str = ""
+    """Seed whose gardenlet has written it; empty: an operator."""
+
+    @property
+    def group(self) -> str:
+        return f"{_FOR_SEED}{self.seed}{_BY_GARDENLET if self.issuer else ''}{self.issuer}"
+
+    @property
+    def extra_groups(self) -> str:
+        return f"{BOOTSTRAP_GROUP},{self.group}"
+
+
+def bootstrap_tokens(groups: Iterable[str]) -> list[BootstrapToken]:
+    """The Seeds that a token names in its groups; none: it is valid for any new Seed."""
+    found = (each.removeprefix(_FOR_SEED).partition(_BY_GARDENLET) for each in groups if each.startswith(_FOR_SEED))
+    return [BootstrapToken(seed, issuer) for seed, _, issuer in found]
 
 
 def bootstrap_account(owner: Key) -> Key:

@@ -1,5 +1,7 @@
 """The state of a Shoot, by its status."""
 
+from collections.abc import Callable
+
 from gardener import keys, operations
 from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
 from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts
@@ -11,6 +13,20 @@ FAILED = "Failed"
 SUCCEEDED = "Succeeded"
 
 _REFERABLE = {SECRETS.kind: SECRETS, CONFIG_MAPS.kind: CONFIG_MAPS}
+
+
+_TECHNICAL_ID = "shoot--"
+
+
+def technical_id_of(project: str, shoot: str) -> str:
+    """Name of the cluster of a Shoot in its Seed."""
+    return f"{_TECHNICAL_ID}{project}--{shoot}"
+
+
+def parse_technical_id(name: str) -> tuple[str, str]:
+    """Names of Project and Shoot; empty if it is no technical ID."""
+    project, _, shoot = name.removeprefix(_TECHNICAL_ID).partition("--")
+    return (project, shoot) if name.startswith(_TECHNICAL_ID) and project and shoot else ("", "")
 
 
 def last_operation(shoot: Object) -> Object:
@@ -68,6 +84,11 @@ def responsible_seed(obj: Object) -> str:
     """
     scheduled = text(spec(obj).get("seedName"))
     return (text(at(obj, "status", "seedName")) or scheduled) if scheduled else ""
+
+
+def is_on(seed: str) -> Callable[[Object], bool]:
+    """Whether the Seed is the responsible one of a Shoot or BackupEntry."""
+    return lambda obj: responsible_seed(obj) == seed
 
 
 def seeds_of(shoot: Object) -> list[str]:

@@ -8,10 +8,14 @@ removed meanwhile.
 Everything is bounded (decompressed bytes, bytes of a document, values, documents, depth), since a Secret of 100 bytes
 may unfold to anything. The functions here only compute; they may run in a thread. No single step takes long, so that
 the event loop gets its turns between them: a step of C code holds it up wherever it runs.
+
+Memory is limited rather than text: one character outside the BMP makes each character of its string take four bytes.
+So text is decoded document by document, and each object is compressed JSON before the next one is read.
 """
 
 import codecs
 import contextlib
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +26,8 @@ import brotli
 import orjson
 
 from kube.lists import NestedListsError, items_of
-from kube.objects import Key, Object
+from kube.objects import Key, Object, metadata
+from kube.packing import compressed, unpacked
 from kube.yaml import Budget, DialectError, json_number, load
 
 COMPRESSED_SUFFIX = ".br"
@@ -51,10 +56,20 @@ class Limits:
 class Decoded:
     """An object and where it was read; `index` counts the documents of the data key from 0."""
 
-    object: Object
+    api_version: str
+    kind: str
+    name: str
+    size: int
+    """Bytes of JSON."""
+    packed: bytes
+    """Compressed JSON. An object above `LARGEST_OBJECT` is kept without its content: it can't be applied."""
     secret: Key
     data_key: str
     index: int
+
+    @property
+    def object(self) -> Object:
+        return unpacked(self.packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +127,8 @@ class _Decoding:
         self._limits = limits
         self._budget = Budget(limits.values, 2 * limits.total_bytes)
         self._bytes_left = limits.total_bytes
+        self._bytes_left_as_json = 2 * limits.total_bytes
+        """Escapes and indentation make JSON longer than YAML, or shorter."""
         self._documents_left = limits.documents
 
     def read_key(self, secret: Key, data_key: str, data: bytes) -> None:
@@ -136,17 +153,35 @@ class _Decoding:
             if len(data) > self._bytes_left:
                 raise TooLongError(len(data))
         except TooLongError as error:
-            total = self._limits.total_bytes
-            raise DialectError(
-                f"the Secrets of a ManagedResource unfold to more than {total} bytes; use several ManagedResources"
-            ) from error
+            raise self._unfolds_to_more() from error
         return data
+
+    def _unfolds_to_more(self) -> DialectError:
+        total = self._limits.total_bytes
+        return DialectError(
+            f"the Secrets of a ManagedResource unfold to more than {total} bytes; use several ManagedResources"
+        )
 
     def _add(self, secret: Key, data_key: str, index: int, document: Any) -> None:
         if document is None:
             return
         try:
-            self.result.objects.append(Decoded(_checked(document), secret, data_key, index))
+            obj, body = _checked(document)
+            self._bytes_left_as_json -= min(len(body), LARGEST_OBJECT)
+            if self._bytes_left_as_json < 0:
+                self._budget.values = -1
+                raise self._unfolds_to_more()
+            decoded = Decoded(
+                api_version=obj.get("apiVersion") or "",
+                kind=obj.get("kind") or "",
+                name=metadata(obj).get("name") or "",
+                size=len(body),
+                packed=compressed(body) if len(body) <= LARGEST_OBJECT else orjson.dumps(_identity(obj)),
+                secret=secret,
+                data_key=data_key,
+                index=index,
+            )
+            self.result.objects.append(decoded)
         except DialectError as error:
             if self._budget.is_spent:
                 raise  # there is no point in going on with this key
@@ -166,14 +201,12 @@ def decompress(data: bytes, *, limit: int) -> bytes:
     Raises:
         DialectError: if it is corrupt, truncated, or (TooLongError) longer than `limit` bytes.
     """
-    parts: list[bytes] = []
-    size = 0
+    content = io.BytesIO()  # gives its content away without a copy
     for part in _decompressed(data):
-        size += len(part)
-        if size > limit:
+        if content.getbuffer().nbytes + len(part) > limit:
             raise TooLongError(f"the content is longer than {limit} bytes")
-        parts.append(part)
-    return b"".join(parts)
+        content.write(part)
+    return content.getvalue()
 
 
 def _decompressed(data: bytes) -> Iterator[bytes]:
@@ -202,7 +235,8 @@ def _too_large() -> DialectError:
 
 def _documents(data: bytes, budget: Budget) -> Iterator[Any]:
     """The value of each document, or the DialectError in its place."""
-    if data.lstrip()[:1] == b"{":
+    start = _space_end(data, 0)
+    if data[start : start + 1] == b"{":
         yield from _json_documents(data, budget)
     else:
         yield from _yaml_documents(data, budget)
@@ -266,13 +300,14 @@ def _yaml_documents(data: bytes, budget: Budget) -> Iterator[Any]:
             yield _too_large()
             continue
         try:
-            yield load(chunk, budget=budget, first_line=first_line)
+            document = load(chunk, budget=budget, first_line=first_line)
         except DialectError as error:
-            yield error
+            document = DialectError(str(error))  # without the frames of the parser, and its buffers
+        yield document
 
 
-_TO_LINE_END = re.compile(r"[^\S\n]*\n?")
-_SPACE = re.compile(r"\s*")
+_TO_LINE_END = re.compile(rb"[^\S\n]*\n?")
+_SPACE = re.compile(rb"\s*")
 
 
 def _json_documents(data: bytes, budget: Budget) -> Iterator[Any]:
@@ -282,54 +317,104 @@ def _json_documents(data: bytes, budget: Budget) -> Iterator[Any]:
     document does not end within it.
     """
     try:
-        budget.take(sum(data.count(mark) for mark in (b",", b":", b"[", b"{")))
-        text = _text_of(data)
-    except (UnicodeDecodeError, DialectError) as error:
-        yield error if isinstance(error, DialectError) else DialectError("the text is not UTF-8")
+        _take_values(data, budget)
+        _demand_utf8(data)
+    except UnicodeDecodeError:
+        yield DialectError("the text is not UTF-8")
+        return
+    except DialectError as error:
+        yield DialectError(str(error))  # without frames, which keep the text
         return
     at = previous_end = read = 0
-    begin, window = 0, text[:LARGEST_DOCUMENT]
-    while (at := _space_end(text, at)) < len(text):
+    broken: DialectError | None = None
+    window: _Window | None = _Window(data, 0)
+    while window and (at := _space_end(data, at)) < len(data):
         try:
-            value, end = _JSON.raw_decode(window, at - begin)
+            value, end = window.read(at)
         except (ValueError, RecursionError) as error:
-            is_cut = begin + len(window) < len(text)
-            if is_cut and begin < at:
-                begin, window = at, text[at : at + LARGEST_DOCUMENT]
+            if window.is_cut and window.begin < at:
+                window = _Window(data, at)
                 continue
-            broken = (
-                _too_large() if is_cut and _is_at_the_end(error) else DialectError(_json_problem(error, text, begin))
-            )
-            if read > 1:
-                yield broken
-                return
-            rest = _TO_LINE_END.sub("", text[previous_end:], count=1) if read else text
-            yield from _first_error_is(broken, _yaml_documents(rest.encode(), budget))
-            return
+            is_too_large = window.is_cut and window.is_at_the_end(error)
+            broken = _too_large() if is_too_large else DialectError(window.problem(error))
+            break
         read += 1
-        at = previous_end = begin + end
-        yield _encodable(value)
+        at = previous_end = end
+        yield value
+    value = window = None  # the rest needs the memory
+    if broken is not None and read > 1:
+        yield broken
+    elif broken is not None:
+        rest = data[_end_of(_TO_LINE_END, data, previous_end) if read else 0 :]
+        yield from _first_error_is(broken, _yaml_documents(rest, budget))
 
 
-def _text_of(data: bytes) -> str:
-    """Decoded in pieces. Raises UnicodeDecodeError."""
-    pieces = (data[start : start + _MIB] for start in range(0, len(data), _MIB))
-    return "".join(codecs.iterdecode(pieces, "utf-8"))
+def _take_values(data: bytes, budget: Budget) -> None:
+    """Raises DialectError. In pieces, up to the first one that is too much: to count ten million takes 0.3 s."""
+    for start in range(0, len(data), _MIB):
+        budget.take(sum(data.count(mark, start, start + _MIB) for mark in (b",", b":", b"[", b"{")))
+
+
+def _demand_utf8(data: bytes) -> None:
+    """Raises UnicodeDecodeError. In pieces, of which nothing is kept."""
+    for _ in codecs.iterdecode((data[start : start + _MIB] for start in range(0, len(data), _MIB)), "utf-8"):
+        pass
 
 
 _ENDS_OPEN = 16
 """Characters that an incomplete constant, number or escape may have."""
 
 
-def _is_at_the_end(error: ValueError | RecursionError) -> bool:
-    """Whether the text is not wrong so far, but ends too early."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return error.msg.startswith("Unterminated string") or error.pos >= len(error.doc) - _ENDS_OPEN
+class _Window:
+    """At most `LARGEST_DOCUMENT` bytes of UTF-8 as characters; positions are bytes of the data, and only grow."""
+
+    def __init__(self, data: bytes, begin: int) -> None:
+        self._data = data
+        self.begin = begin
+        piece = data[begin : begin + LARGEST_DOCUMENT]
+        # A character that is cut is left out.
+        self._text = codecs.getincrementaldecoder("utf-8")().decode(piece)
+        self.is_cut = begin + len(piece) < len(data)
+        self._character, self._byte = 0, begin
+        """Where the last document ended."""
+
+    def read(self, at: int) -> tuple[Any, int]:
+        """The value at a position, before which there is only space, and where it ends. Raises as JSONDecoder."""
+        start = self._character + (at - self._byte)
+        value, end = _JSON.raw_decode(self._text, start)
+        self._byte = at + len(self._text[start:end].encode())
+        self._character = end
+        return value, self._byte
+
+    def is_at_the_end(self, error: ValueError | RecursionError) -> bool:
+        """Whether the text is not wrong so far, but ends too early."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _ENDS_OPEN
+
+    def problem(self, error: ValueError | RecursionError) -> str:
+        if isinstance(error, json.JSONDecodeError):
+            at = self._byte + len(self._text[self._character : error.pos].encode())
+            start = self._data.rfind(b"\n", 0, at) + 1
+            line, column = self._data.count(b"\n", 0, at) + 1, _characters(self._data[start:at]) + 1
+            return f"line {line}, column {column}: invalid JSON: {error.msg}"
+        return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _space_end(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
+
+def _characters(data: bytes) -> int:
+    """How many characters so many bytes of UTF-8 are."""
+    return len(data.translate(None, _CONTINUATION))
+
+
+def _space_end(data: bytes, at: int) -> int:
+    return _end_of(_SPACE, data, at)
+
+
+def _end_of(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
+    match = pattern.match(data, at)
     return match.end() if match else at
 
 
@@ -337,21 +422,6 @@ def _first_error_is(broken: DialectError, documents: Iterator[Any]) -> Iterator[
     # If the text is no YAML either, then the JSON error says more.
     for number, document in enumerate(documents):
         yield broken if number == 0 and isinstance(document, DialectError) else document
-
-
-def _json_problem(error: ValueError | RecursionError, text: str, begin: int) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        found = json.JSONDecodeError(error.msg, text, begin + error.pos)
-        return f"line {found.lineno}, column {found.colno}: invalid JSON: {error.msg}"
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _encodable(value: Any) -> Any:
-    try:
-        orjson.dumps(value)
-    except TypeError as error:  # too deep, or half of a surrogate pair
-        return DialectError(f"cannot be written as JSON: {error}")
-    return value
 
 
 def _integer(text: str) -> float:
@@ -380,22 +450,44 @@ def _objects(document: Any) -> Iterator[Any]:
         yield DialectError(str(error))
 
 
-def _checked(document: Any) -> Object:
+def _checked(document: Any) -> tuple[Object, bytes]:
+    """The object, and its JSON."""
     if isinstance(document, DialectError):
-        raise document
+        # A raised error refers to the frames that refer to it, and keeps their texts until the collector comes.
+        raise DialectError(str(document))
     if not isinstance(document, dict):
         raise DialectError(f"the document is {_type_of(document)}, but must be an object (a mapping)")
     _check_strings(document, ("apiVersion", "kind"), "")
     meta = document.get("metadata")
-    if meta is None:
-        return document
+    if meta is not None:
+        _check_metadata(meta)
+    try:
+        return document, orjson.dumps(document)
+    except TypeError as error:  # too deep, or half of a surrogate pair
+        raise DialectError(f"cannot be written as JSON: {error}") from error
+
+
+def _check_metadata(meta: Any) -> None:
     if not isinstance(meta, dict):
         raise DialectError(f"metadata is {_type_of(meta)}, but must be a mapping")
     _check_strings(meta, ("name", "namespace", "generateName"), "metadata.")
     for name in ("labels", "annotations"):
         if meta.get(name) is not None:
             meta[name] = _string_map(meta[name], f"metadata.{name}")
-    return document
+
+
+_LONGEST_NAME = 1024
+"""Characters; no API server accepts as many."""
+
+
+def _identity(obj: Object) -> Object:
+    """An object as far as messages name it."""
+    named = {name: (obj.get(name) or "")[:_LONGEST_NAME] for name in ("apiVersion", "kind")}
+    meta = metadata(obj)
+    return {
+        **named,
+        "metadata": {name: meta[name][:_LONGEST_NAME] for name in ("namespace", "name") if meta.get(name)},
+    }
 
 
 def _check_strings(mapping: Object, names: Sequence[str], prefix: str) -> None:

@@ -89,6 +89,22 @@ def taken_back_text(resource: str, holder: str) -> str:
     )
 
 
+def left_to_unknown_text(resource: str, holder: str) -> str:
+    """Of an object that is not wanted any more, and was taken over by who can't be seen here."""
+    return (
+        f'object "{resource}" is left as it is, since an agent has made it that of ManagedResource {holder}, which '
+        "can't be seen here; delete it if that ManagedResource does not exist"
+    )
+
+
+def kept_by_live_text(resource: str, mark: str) -> str:
+    """Of an object that is not wanted any more, and stays for what was put on it."""
+    return (
+        f'object "{resource}" is left as it is, since {mark} was set on it, which its manifest does not have; '
+        "delete it if it is to go"
+    )
+
+
 def about_to_take_text(claimant: str, *, timeout: str) -> str:
     """Why an object is not deleted yet: another ManagedResource wants it."""
     return f"ManagedResource {claimant} is about to take it over; if that has not within {timeout}, it is deleted"

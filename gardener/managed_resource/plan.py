@@ -27,8 +27,8 @@ from gardener.managed_resource.references import (
 from gardener.managed_resource.stamps import InjectionError, inject_labels
 from gardener.responsibility import is_ignored
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, group_of, key, metadata, text
-from kube.packing import LARGE, compact, packed, unpacked
+from kube.objects import Key, Object, annotations, group_of, key, metadata
+from kube.packing import compact, compressed, unpacked
 from kube.resources import Resource
 
 _DEFINITION = "CustomResourceDefinition"
@@ -59,8 +59,10 @@ class PlannedObject:
     problem: str
     """Why it can't be applied; then the resource may be missing."""
     reference: Object
+    size: int
+    """Bytes of its JSON."""
     manifest: bytes
-    """Packed, if it is not large."""
+    """Packed."""
     digest: bytes
     is_ignored: bool
     secret: str
@@ -145,39 +147,36 @@ def plan(
     """
     contents = dict(data)
 
-    objects: list[Object] = []
     items: list[Decoded] = []
     named: list[Object] = []
     released: list[Object] = []
     fed: list[bytes] = []
+    object_keys: list[str] = []
     for item in decoded.objects:
-        resource = found[_kind(item.object)]
-        namespaced = resource.namespaced if isinstance(resource, Resource) else None
-        obj = in_its_namespace(item.object, namespaced=namespaced)
+        obj = _object(item, found[item.api_version, item.kind])
         reference = reference_of(obj, injected_labels=labels)
         if annotations(obj).get(keys.MODE) == keys.MODE_IGNORE:
             released.append(reference)
             continue
-        objects.append(obj)
+        object_keys.append(key_of(obj))
         items.append(item)
         named.append(reference)
         fed.append(contents[item.secret][item.data_key])
-    passed_over = superseded(objects)
+    passed_over = superseded(object_keys)
     wanted: list[PlannedObject] = []
     room = _MOST_PLANNED
-    for position, obj in enumerate(objects):
+    for position, item in enumerate(items):
         if position in passed_over:
             continue
-        each, size = _wanted(
-            obj,
+        each = _wanted(
             named[position],
-            items[position],
-            found[_kind(obj)],
+            item,
+            found[item.api_version, item.kind],
             labels=labels,
             only_workloads=only_workloads,
             room=room,
         )
-        room -= size
+        room -= each.size
         wanted.append(each)
     restricted = {
         each.name: restricted_text(each.text, reason)
@@ -214,21 +213,20 @@ def _sort_key(wanted: PlannedObject) -> Object:
 
 def kinds_of(decoded: DecodeResult) -> set[tuple[str, str]]:
     """The apiVersions and kinds of the objects."""
-    return {_kind(item.object) for item in decoded.objects}
+    return {(item.api_version, item.kind) for item in decoded.objects}
 
 
 def defined_groups(decoded: DecodeResult) -> frozenset[str]:
     """The groups of kinds whose definitions are among the objects."""
-    definitions = (item.object for item in decoded.objects if item.object.get("kind") == _DEFINITION)
-    return frozenset(text(metadata(obj).get("name")).partition(".")[2] for obj in definitions)
+    return frozenset(item.name.partition(".")[2] for item in decoded.objects if item.kind == _DEFINITION)
 
 
-def _kind(obj: Object) -> tuple[str, str]:
-    return obj.get("apiVersion") or "", obj.get("kind") or ""
+def _object(item: Decoded, resource: Resource | KubeError) -> Object:
+    namespaced = resource.namespaced if isinstance(resource, Resource) else None
+    return in_its_namespace(item.object, namespaced=namespaced)
 
 
 def _wanted(
-    obj: Object,
     reference: Object,
     item: Decoded,
     resource: Resource | KubeError,
@@ -236,8 +234,9 @@ def _wanted(
     labels: Mapping[str, str],
     only_workloads: bool,
     room: int,
-) -> tuple[PlannedObject, int]:
-    """With the bytes of its manifest, of which there are not more than `room`."""
+) -> PlannedObject:
+    """With a manifest of at most `room` bytes."""
+    obj = _object(item, resource)
     problem = ""
     text = resource_string(obj)
     ignored = is_ignored(obj)
@@ -251,23 +250,24 @@ def _wanted(
         except InjectionError as error:
             problem = f'error injecting labels into object "{text}": {error}'
     manifest = compact(obj)
-    if len(manifest) > min(LARGEST_OBJECT, room):
-        problem = apply_error_text(text, _too_large(len(manifest), item))
+    size = max(len(manifest), item.size)
+    if size > min(LARGEST_OBJECT, room):
+        problem = apply_error_text(text, _too_large(size, item))
         manifest = compact({})
     meta = metadata(obj)
-    wanted = PlannedObject(
+    return PlannedObject(
         name=key_of(obj),
         text=text,
         key=Key(meta.get("namespace") or "", meta.get("name") or ""),
         resource=resource if isinstance(resource, Resource) else None,
         problem=problem,
         reference=reference,
-        manifest=manifest if len(manifest) >= LARGE else packed(manifest),
+        size=len(manifest),
+        manifest=compressed(manifest),
         digest=hashlib.blake2b(manifest, digest_size=16).digest(),
         is_ignored=ignored,
         secret=item.secret.name,
     )
-    return wanted, len(manifest)
 
 
 def _too_large(size: int, item: Decoded) -> str:

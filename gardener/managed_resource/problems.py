@@ -7,7 +7,6 @@ error, or, for an object that has only `generateName`, make a new object on ever
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from gardener.managed_resource.references import key_of
 from kube.objects import Object, group_of, metadata
 
 _FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status", "data"})
@@ -36,10 +35,10 @@ def _misspelt(field: str, obj: Object) -> str:
     return f"; {near[0]} may be misspelt" if near else ""
 
 
-def superseded(objects: Sequence[Object]) -> set[int]:
-    """The positions of objects that come again later: only the last of them has to be applied.
+def superseded(keys: Sequence[str]) -> set[int]:
+    """The positions of objects, by object key, that come again later: only the last of them has to be applied.
 
     As in the original the last one wins, and it is no failure; but nothing is written to and fro on every pass.
     """
-    last = {key_of(obj): position for position, obj in enumerate(objects)}
-    return {position for position, obj in enumerate(objects) if last[key_of(obj)] != position}
+    last = {key: position for position, key in enumerate(keys)}
+    return {position for position, key in enumerate(keys) if last[key] != position}

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum, auto
 
 from gardener import keys
+from gardener.managed_resource.stamps import is_written
 from kube.clock import parse_duration, parse_time
 from kube.objects import Object, annotations, finalizers, group_of, is_truthy, labels, metadata
 
@@ -33,9 +34,9 @@ def disposition(
         origin: of the ManagedResource that lists the object.
         held_by_other: whether the ManagedResource of another origin exists and wants the object.
         garbage_collector: whether there is one in this process.
-        is_ours_unstamped: whether it is ours although it has no origin. Ignored objects are listed and not stamped; and
-            what a complete pass has listed may have lost its stamp. But what was only about to be created is written
-            with a stamp or not at all.
+        is_ours_unstamped: whether it is ours although it has no origin, or that of none that wants it. Ignored objects
+            are listed and not stamped; and what a complete pass has listed may have lost its stamp. But what was only
+            about to be created is written with a stamp or not at all.
     """
     if is_truthy(annotations(live).get(keys.KEEP_OBJECT)):
         return Disposition.KEEP
@@ -44,8 +45,11 @@ def disposition(
     stamped = annotations(live).get(keys.ORIGIN)
     if not stamped and not is_ours_unstamped:
         return Disposition.FOREIGN
-    if stamped and stamped != origin and held_by_other(stamped):
-        return Disposition.HANDED_OVER
+    if stamped and stamped != origin:
+        if held_by_other(stamped):
+            return Disposition.HANDED_OVER
+        if not (is_ours_unstamped or is_written(live)):
+            return Disposition.FOREIGN
     return Disposition.DELETE
 
 

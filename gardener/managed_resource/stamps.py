@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gardener import keys
-from kube.objects import Object, group_of
+from kube.objects import Object, group_of, mapping, mappings, metadata
 
 _WORKLOADS = {
     *((group, kind) for group in ("apps", "extensions") for kind in ("Deployment", "DaemonSet", "ReplicaSet")),
@@ -13,6 +13,33 @@ _WORKLOADS = {
     ("batch", "Job"),
     ("", "ReplicationController"),
 }
+
+
+def is_stamped(live: Object) -> bool:
+    """Whether an agent, of whatever cluster, has written where the object comes from, by the fields that it manages.
+
+    What others write into the annotation shows nothing but that they may write the object.
+    """
+    return any(f"f:{keys.ORIGIN}" in annotated for annotated in map(_annotated, _written(live)))
+
+
+def is_written(live: Object) -> bool:
+    """Whether an agent has written the object, whatever others have written since."""
+    return bool(_written(live))
+
+
+def _written(live: Object) -> list[Object]:
+    """What an agent manages in it."""
+    return [
+        mapping(entry.get("fieldsV1"))
+        for entry in mappings(metadata(live).get("managedFields"))
+        if (entry.get("manager"), entry.get("operation")) == (keys.FIELD_MANAGER, "Update")
+        and not entry.get("subresource")
+    ]
+
+
+def _annotated(fields: Object) -> Object:
+    return mapping(mapping(fields.get("f:metadata")).get("f:annotations"))
 
 
 class InjectionError(ValueError):

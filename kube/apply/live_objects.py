@@ -40,7 +40,7 @@ from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from kube.runtime.limiter import ByteBudget
 
-_LARGE_AT_ONCE = 64 << 20
+_LARGE_AT_ONCE = 24 << 20
 _RECENT = 64 << 20
 """Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
 
@@ -184,7 +184,7 @@ class LiveObjects:
 
     async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
         """The whole live object from the API server. Raises KubeError."""
-        return await (client or self.client).find(resource, key.name, namespace=key.namespace)
+        return await (client or self.client).find(resource, key)
 
     async def annotate(
         self, resource: Resource, live: Object, notes: Mapping[str, str | None], *, client: Client
@@ -192,7 +192,7 @@ class LiveObjects:
         """Set annotations, or take off those that are None, if the object is still as it was read. Raises KubeError."""
         key = key_of(live)
         meta = {"annotations": notes, "resourceVersion": metadata(live)["resourceVersion"]}
-        await client.patch(resource, key.name, {"metadata": meta}, namespace=key.namespace)
+        await client.patch(resource, key, {"metadata": meta})
 
     async def turn(self) -> None:
         """Wait until it is the caller's turn to do something that holds the event loop for milliseconds.

@@ -1,7 +1,7 @@
 """Sets of objects with an owner, applied as a whole.
 
     sets = ObjectSets(client=client, discovery=discovery, caches=caches, marks=marks, on_change=enqueue_owner)
-    changes = await sets.apply(objects, owner="shoot--dev--rose/coredns", previous=[DEPLOYMENTS, CONFIG_MAPS])
+    changes = await sets.apply(objects, owner="team-a/coredns", previous=[DEPLOYMENTS, CONFIG_MAPS])
 
 What differs is written, and what carries the owner's annotation and is not among the objects is removed. There is no
 inventory: each object says whose it is, and which manifest was written to it last. So a process that starts anew finds
@@ -236,8 +236,7 @@ class ObjectSets:
     async def _delete_once(self, resource: Resource, name: Key, uid_: str, version: int) -> None:
         await self._client.delete(
             resource,
-            name.name,
-            namespace=name.namespace,
+            name,
             propagation="Background",
             uid=uid_,
             resource_version=str(version),

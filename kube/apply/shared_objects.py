@@ -36,15 +36,15 @@ async def share(
     """
     name = key(manifest)
     if live is None and not is_absent:
-        live = await client.find(resource, name.name, namespace=name.namespace)
+        live = await client.find(resource, name)
     if live is None:
         try:
             return await client.create(resource, manifest)
         except AlreadyExists:
-            live = await client.get(resource, name.name, namespace=name.namespace)
+            live = await client.get(resource, name)
     patch = missing_metadata(manifest, live)
     if patch is None:
         return live
     # Not one that was made meanwhile in its place.
     patch["metadata"]["uid"] = metadata(live).get("uid")
-    return await client.patch(resource, name.name, patch, namespace=name.namespace)
+    return await client.patch(resource, name, patch)

@@ -8,6 +8,7 @@ from typing import Any
 
 from kube.merge.options import MergeOptions
 from kube.objects import Object
+from kube.packing import digest
 from kube.paths import at, with_value
 
 _ITEM_KEY = {"volumeMounts": "mountPath", "volumeDevices": "devicePath"}
@@ -29,7 +30,8 @@ def _value(name: str, live: Any, wanted: Any) -> Any:
     if not isinstance(live, list) or not isinstance(wanted, list):
         return wanted
     if name == "tolerations":  # they can be added, but not taken away
-        return [*live, *(item for item in wanted if item not in live)]
+        known = {digest(item) for item in live}
+        return [*live, *(item for item in wanted if digest(item) not in known)]
     key = _ITEM_KEY.get(name, "name" if name in _NAMED else None)
     if key is None or not all(isinstance(item, dict) and isinstance(item.get(key), str) for item in [*live, *wanted]):
         return wanted

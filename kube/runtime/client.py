@@ -1,5 +1,7 @@
 """Raw JSON over one way to a cluster.
 
+One object is named by its `Key`, one that is cluster-scoped also by its name alone.
+
 A `RoundTripper` owns what is shared by all who talk to one API server: sessions, TLS, credentials. A `Client` is a
 light view of it with a user agent, a rate limit, a bound on requests in flight and a guard: leader election uses
 one without a limit, so that renewals never queue behind the work; controllers use one whose guard refuses
@@ -25,7 +27,7 @@ from typing import Any, Never, Protocol, Self
 from multidict import CIMultiDict, MultiMapping
 
 from kube import errors
-from kube.objects import Object, mapping, metadata, spec, text
+from kube.objects import Key, Object, key_of, mapping, metadata, spec, text
 from kube.resources import Resource
 from kube.runtime import answers, discovery_documents
 from kube.runtime.answers import warning_texts
@@ -33,6 +35,7 @@ from kube.runtime.codec import dumps
 from kube.runtime.connection import Connection
 from kube.runtime.kind_shares import KindShares
 from kube.runtime.limiter import TokenBucket
+from kube.runtime.paging import Paging
 from kube.write_mode import CARRIED_OUT, WriteMode
 
 JSON = "application/json"
@@ -79,6 +82,12 @@ class Selection:
     def parameters(self) -> dict[str, str]:
         chosen = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
         return {name: value for name, value in chosen.items() if value}
+
+
+def by_name(name: str) -> str:
+    """A field selector for one object, whatever characters its name has."""
+    escaped = name.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+    return f"metadata.name={escaped}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,10 +226,11 @@ class Client:
         timeout: float | None = None,
         warnings: list[str] | None = None,
         kind: Resource | None = None,
+        namespace: str = "",
     ) -> bytes:
         """The body of a successful answer.
 
-        Args: warnings: gets what the API server warns of, see `warning_headers`. kind: see `kind_shares`; None: any.
+        `warnings` gets the warnings of the API server. For `kind`, None for any, and `namespace` see `kind_shares`.
 
         Raises:
             ApiError: the API server refused; after retries where it asked for them.
@@ -246,6 +256,7 @@ class Client:
                     timeout=timeout,
                     warnings=warnings,
                     kind=kind,
+                    namespace=namespace,
                 )
             except errors.Unauthorized:
                 may_differ = self.transport.connection.credentials.invalidate()
@@ -309,15 +320,16 @@ class Client:
         timeout: float | None,
         warnings: list[str] | None,
         kind: Resource | None,
+        namespace: str,
     ) -> bytes:
         if kind is not None:
-            self._shares.demand(kind)
+            self._shares.demand(kind, namespace)
         is_write = method in _WRITES
         if self._limiter is not None:
             await self._limiter.acquire()
         await self._take_turn(verified=is_write)
         try:
-            async with self._share(kind):
+            async with self._share(kind, namespace):
                 seconds = timeout or _REQUEST_SECONDS
                 if is_write and self._write_guard is not None:
                     # Asked last, when the request is about to go out; it must not outlive the permission either.
@@ -344,8 +356,8 @@ class Client:
                 return
             self._in_flight.release()
 
-    def _share(self, kind: Resource | None) -> AbstractAsyncContextManager[None]:
-        return _ANY_KIND if kind is None else self._shares.hold(kind)
+    def _share(self, kind: Resource | None, namespace: str) -> AbstractAsyncContextManager[None]:
+        return _ANY_KIND if kind is None else self._shares.hold(kind, namespace)
 
     async def _is_answering(self) -> bool:
         """Whether the API server, with its etcd, answers at all just now."""
@@ -366,20 +378,19 @@ class Client:
     async def get(
         self,
         resource: Resource,
-        name: str,
+        name: Key | str,
         *,
-        namespace: str = "",
         form: Form = Form.WHOLE,
         timeout: float | None = None,
     ) -> Object:
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[False]
-        path = resource.path(namespace=namespace, name=_one(name))
-        return await self._object(resource, "GET", path, form=form, accept=accept, timeout=timeout)
+        namespace, path = _place(resource, name)
+        return await self._object(resource, "GET", path, form=form, accept=accept, timeout=timeout, namespace=namespace)
 
-    async def find(self, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
+    async def find(self, resource: Resource, name: Key | str) -> Object | None:
         """None if there is no such object."""
         try:
-            return await self.get(resource, name, namespace=namespace)
+            return await self.get(resource, name)
         except errors.NotFound:
             return None
 
@@ -393,9 +404,16 @@ class Client:
         warnings: list[str] | None = None,
     ) -> Object:
         """POST. For `warnings` see `request`."""
-        path = resource.path(namespace=metadata(obj).get("namespace") or "")
+        namespace = metadata(obj).get("namespace") or ""
         return await self._object(
-            resource, "POST", path, params=mode.parameters() or None, body=obj, timeout=timeout, warnings=warnings
+            resource,
+            "POST",
+            resource.path(namespace=namespace),
+            params=mode.parameters() or None,
+            body=obj,
+            timeout=timeout,
+            warnings=warnings,
+            namespace=namespace,
         )
 
     async def replace(
@@ -410,33 +428,38 @@ class Client:
     ) -> Object:
         """PUT. The object's resourceVersion, if it has one, is the precondition. For `warnings` see `request`."""
         meta = metadata(obj)
-        path = resource.path(
-            namespace=meta.get("namespace") or "", name=_one(meta.get("name") or ""), subresource=subresource
-        )
+        namespace = meta.get("namespace") or ""
         return await self._object(
-            resource, "PUT", path, params=mode.parameters() or None, body=obj, timeout=timeout, warnings=warnings
+            resource,
+            "PUT",
+            resource.path(namespace=namespace, name=_one(meta.get("name") or ""), subresource=subresource),
+            params=mode.parameters() or None,
+            body=obj,
+            timeout=timeout,
+            warnings=warnings,
+            namespace=namespace,
         )
 
     async def patch(
         self,
         resource: Resource,
-        name: str,
+        name: Key | str,
         body: Any,
         *,
-        namespace: str = "",
         subresource: str = "",
         content_type: str = MERGE_PATCH,
         timeout: float | None = None,
     ) -> Object:
-        path = resource.path(namespace=namespace, name=_one(name), subresource=subresource)
-        return await self._object(resource, "PATCH", path, body=body, content_type=content_type, timeout=timeout)
+        namespace, path = _place(resource, name, subresource)
+        return await self._object(
+            resource, "PATCH", path, body=body, content_type=content_type, timeout=timeout, namespace=namespace
+        )
 
     async def delete(
         self,
         resource: Resource,
-        name: str,
+        name: Key | str,
         *,
-        namespace: str = "",
         propagation: str = "",
         uid: str = "",
         resource_version: str = "",
@@ -456,9 +479,16 @@ class Client:
             options["gracePeriodSeconds"] = grace_seconds
         if preconditions:
             options["preconditions"] = preconditions
-        path = resource.path(namespace=namespace, name=_one(name))
-        body = await self._request(resource, "DELETE", path, body=options, timeout=timeout)
+        namespace, path = _place(resource, name)
+        body = await self._request(resource, "DELETE", path, body=options, timeout=timeout, namespace=namespace)
         await answers.check_deletion(resource, body)
+
+    async def delete_if_exists(
+        self, resource: Resource, name: Key | str, *, uid: str = "", grace_seconds: int | None = None
+    ) -> None:
+        """The same for an object that may be missing."""
+        with contextlib.suppress(errors.NotFound):
+            await self.delete(resource, name, uid=uid, grace_seconds=grace_seconds)
 
     # --- many objects
 
@@ -478,6 +508,7 @@ class Client:
         at: str = "",
         managed_fields: bool = False,
         timeout: float | None = None,
+        paging: Paging | None = None,
     ) -> Object:
         """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind.
 
@@ -485,6 +516,8 @@ class Client:
 
         Of kinds with very large objects, a page has fewer than `limit`. `at` is the resourceVersion to list at, instead
         of the present; raises Gone if the API server has forgotten it.
+
+        `paging` counts the bytes of a list of several pages.
         """
         params = {**selection.parameters(), "limit": str(min(limit, self._page_limits.get(resource, limit)))}
         if continue_token:
@@ -511,7 +544,10 @@ class Client:
                 at=at,
                 managed_fields=managed_fields,
                 timeout=timeout,
+                paging=paging,
             )
+        if paging is not None:
+            paging.received(len(body))
         return await answers.list_of(
             resource,
             body,
@@ -537,13 +573,19 @@ class Client:
         limit: int = _PAGE,
         managed_fields: bool = False,
     ) -> AsyncIterator["list[Object]"]:
-        token = ""
+        token, paging = "", Paging(resource)
         while True:
             page = await self.list_page(
-                resource, selection, form=form, limit=limit, continue_token=token, managed_fields=managed_fields
+                resource,
+                selection,
+                form=form,
+                limit=limit,
+                continue_token=token,
+                managed_fields=managed_fields,
+                paging=paging,
             )
+            token = paging.following(page)
             yield page["items"]
-            token = metadata(page).get("continue") or ""
             if not token:
                 return
 
@@ -632,6 +674,12 @@ def pause_before_retry(retry_after: float, *, retries: int) -> float:
     recovering.
     """
     return min(max(retry_after, _SHORTEST_PAUSE * 2.0**retries), _LONGEST_PAUSE)
+
+
+def _place(resource: Resource, name: Key | str, subresource: str = "") -> tuple[str, str]:
+    """The namespace of an object, and its path. Raises ValueError without a name."""
+    own = key_of(name)
+    return own.namespace, resource.path(namespace=own.namespace, name=_one(own.name), subresource=subresource)
 
 
 def _one(name: str) -> str:

@@ -11,6 +11,7 @@ the programs of this project get kubeconfigs out of Secrets; tools that a person
 Only then, and only if the file needs it, kubernetes-asyncio is imported (38 MiB).
 """
 
+import asyncio
 import base64
 import hashlib
 import importlib.util
@@ -118,12 +119,14 @@ class Plugin:
         self._kubeconfig = kubeconfig
         self._context = context
         self._configuration: Any = None
+        self._loading = asyncio.Lock()
+        """Concurrent requests run the plugin once: it may ask its user to log in."""
 
     async def authorization(self) -> str | None:
         try:
-            if self._configuration is None:
-                self._configuration = await self._load()
-            header: str | None = await self._configuration.get_api_key_with_prefix("BearerToken")
+            async with self._loading:
+                configuration = self._configuration = self._configuration or await self._load()
+            header: str | None = await configuration.get_api_key_with_prefix("BearerToken")
         except Exception as error:  # a plugin fails in ways of its own
             raise ConfigurationError(f"the plugin of the kubeconfig {self._kubeconfig} failed: {error}") from error
         if header is None:

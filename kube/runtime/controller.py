@@ -11,7 +11,8 @@ key next. Its results are handled in one place, `Controller._settle`:
 
 Errors are `KubeError`, `ReconcileError` and what the operating system reports; a reconciliation that raises anything
 else has a bug: that is counted as a panic, logged with its traceback, and otherwise treated like an error. So is one
-that exceeds its time limit. None of them ends a worker.
+that exceeds its time limit. None of them ends a worker. One that waits gives its worker to namespaces that have none,
+see `handing_over`, and comes again later.
 """
 
 import asyncio
@@ -19,7 +20,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -28,13 +28,18 @@ from kube.clock import format_duration
 from kube.errors import AlreadyExists, Conflict, KubeError
 from kube.objects import Key
 from kube.resources import Resource
-from kube.runtime import tracing
+from kube.runtime import handing_over, tracing
+from kube.runtime.handing_over import Pass
 from kube.runtime.metrics import ControllerMetrics
-from kube.runtime.queue import Priority, QueueShutDownError, WorkQueue, any_priority
+from kube.runtime.priorities import RESYNC, Priority, any_priority
+from kube.runtime.queue import QueueShutDownError, WorkQueue
 from kube.runtime.yielding import Yielding
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
+
+_WAY_SECONDS = 1.0
+"""Delay of a pass that has given way."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -134,6 +139,7 @@ class Controller:
         max_backoff: seconds between attempts that keep failing, at most.
         highest: see `WorkQueue`.
         stop_within: seconds that running passes get to unwind when the controller stops.
+        is_repeatable: whether nothing is lost if a pass ends while a request has no answer, see `handing_over`.
     """
 
     def __init__(
@@ -147,14 +153,16 @@ class Controller:
         max_backoff: float = 1000.0,
         highest: Callable[[Key], Priority] = any_priority,
         stop_within: float = 5.0,
+        is_repeatable: bool = False,
     ) -> None:
         self.name = name
         self.queue: WorkQueue[Key] = WorkQueue(
             name,
             workers=concurrency,
-            flow=attrgetter("namespace"),
+            flow=_flow_of,
             highest=highest,
             put_off=self._put_off,
+            give_way=self._give_way,
             max_backoff=max_backoff,
         )
         self._reconcile = reconcile
@@ -162,8 +170,11 @@ class Controller:
         self._concurrency = concurrency
         self._time_limit = time_limit
         self._stop_within = stop_within
+        self._is_repeatable = is_repeatable
         self._metrics = ControllerMetrics(name, workers=concurrency)
         self._yielding = Yielding()
+        self._passes: dict[Key, Pass] = {}
+        """Those in work."""
         self._regular: dict[Key, RequeueAfter] = {}
         """What the last reconciliation of a key has said, if the next regular one may turn out to be needless."""
 
@@ -208,6 +219,10 @@ class Controller:
             # Thousands of keys may cost little each, and no request.
             await self._yielding.after_long()
 
+    def _give_way(self, key: Key) -> bool:
+        passing = self._passes.get(key)
+        return passing is not None and passing.give_way()
+
     def _put_off(self, key: Key) -> float | None:
         """For how long a regular look is put off, since it would be in vain; None: it takes place."""
         said = self._regular.get(key)
@@ -246,6 +261,7 @@ class Controller:
     async def _attempt(self, key: Key) -> Result | Failure:
         """One reconciliation; it raises nothing but the cancellation of this worker."""
         limit = asyncio.timeout(self._time_limit)
+        self._passes[key] = passing = handing_over.begin(limit, is_repeatable=self._is_repeatable)
         try:
             async with limit:
                 return await self._reconcile(key)
@@ -256,10 +272,15 @@ class Controller:
             # This worker was not cancelled: the reconciliation awaited something that was cancelled.
             return failure_of(RuntimeError("cancelled from within"))
         except Exception as error:  # noqa: BLE001 - whatever it raises must not end the worker
+            if passing.gives_way and limit.expired():
+                log.info("Coming again later, since it only waits and other namespaces have no worker")
+                return RequeueAfter(_WAY_SECONDS, RESYNC)
             if limit.expired():
                 text = f"the reconciliation exceeded its time limit of {format_duration(self._time_limit)}"
                 return Failure(error, text, is_timeout=True)
             return failure_of(error)
+        finally:
+            del self._passes[key]
 
     def _settle(self, key: Key, outcome: Result | Failure) -> None:
         if not isinstance(outcome, Failure):
@@ -311,3 +332,8 @@ def _describe(span: "Span", outcome: Result | Failure) -> None:
     span.set_attribute("reconcile.result", _RESULTS[Requeue if is_conflict else type(outcome)])
     if isinstance(outcome, Failure) and not is_conflict:
         tracing.fail(span, ",".join(sorted({type(error).__name__ for error in _members(outcome.error)})))
+
+
+def _flow_of(key: Key) -> str | None:
+    """The namespace of a key; keys without one are of no flow."""
+    return key.namespace or None

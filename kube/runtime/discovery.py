@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from kube.errors import Forbidden, KindGone, KindNotServed, KubeError
 from kube.names import dns_label_problems, dns_subdomain_problems
-from kube.objects import group_of, metadata
+from kube.objects import Object, group_of, metadata
 from kube.resources import BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
@@ -153,6 +153,24 @@ class Discovery:
         """Return if there are no objects of a kind; see `gone_kinds.require_gone`."""
         if _may_be_defined(api_version, kind):
             await self._demand_gone(await self._group(group_of(api_version)), api_version, kind)
+
+    async def list_if_served(
+        self, resource: Resource, selection: Selection | None = None, *, form: Form = Form.WHOLE
+    ) -> list[Object]:
+        """All objects of a kind; none if there is no such kind. Raises KubeError."""
+        try:
+            return await self._client.list(resource, selection, form=form)
+        except KindNotServed:
+            await self.require_gone(resource.api_version, resource.kind)
+            return []
+
+    async def is_served(self, resource: Resource) -> bool:
+        """The kind is served in this version. Raises KubeError."""
+        try:
+            await self.find(resource.api_version, resource.kind)
+        except KindNotServed:
+            return False
+        return True
 
     async def _group(self, name: str) -> _Group:
         if len(self._groups) >= _MOST_GROUP_VERSIONS:

@@ -29,7 +29,7 @@ import structlog
 
 from kube.clock import format_micro_time
 from kube.errors import ApiError, Conflict, Forbidden, KubeError, remedy
-from kube.objects import Object, annotations, metadata, resource_version
+from kube.objects import Key, Object, annotations, metadata, resource_version
 from kube.resources import LEASES
 from kube.runtime.client import Client, Selection
 from kube.runtime.events import EventRecorder
@@ -380,7 +380,7 @@ class LeaderElector:
 
     async def _read(self) -> None:
         settings = self._settings
-        lease = await self._client.find(LEASES, settings.name, namespace=settings.namespace)
+        lease = await self._client.find(LEASES, Key(settings.namespace, settings.name))
         if self._lease is None or lease is None or lease.get("spec") != self._lease.get("spec"):
             self._lease_seen = self._now()
         self._lease = lease

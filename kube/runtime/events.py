@@ -35,7 +35,7 @@ from kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from kube.objects import Object, metadata
+from kube.objects import Key, Object, metadata
 from kube.resources import EVENTS
 from kube.runtime.client import Client
 from kube.runtime.limiter import Allowance
@@ -298,7 +298,7 @@ class EventRecorder:
         if series.is_created and self._now() >= self._no_patch_until:
             try:
                 await self._client.patch(
-                    EVENTS, series.name, _progress(series), namespace=series.namespace, timeout=_REQUEST_SECONDS
+                    EVENTS, Key(series.namespace, series.name), _progress(series), timeout=_REQUEST_SECONDS
                 )
             except NotFound:
                 pass  # the API server keeps events for an hour or so

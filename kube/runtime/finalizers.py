@@ -40,7 +40,7 @@ async def release(client: Client, resource: Resource, obj: Object, finalizer: st
             try:
                 return await _release_once(client, resource, obj, finalizer)
             except (Invalid, Conflict):  # other finalizers have come or gone
-                live = await client.get(resource, own.name, namespace=own.namespace)
+                live = await client.get(resource, own)
                 if uid(live) != uid(obj):
                     return None
                 obj = live
@@ -60,11 +60,11 @@ async def _release_once(client: Client, resource: Resource, obj: Object, finaliz
         {"op": "test", "path": place, "value": finalizer},
         {"op": "remove", "path": place},
     ]
-    await client.patch(resource, own.name, patch, namespace=own.namespace, content_type=JSON_PATCH)
+    await client.patch(resource, own, patch, content_type=JSON_PATCH)
 
 
 async def _write(client: Client, resource: Resource, obj: Object, wanted: list[str]) -> Object:
     # A merge patch replaces the list: the resourceVersion keeps what another client has added meanwhile.
     meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": wanted or None}
     own = key(obj)
-    return await client.patch(resource, own.name, {"metadata": meta}, namespace=own.namespace)
+    return await client.patch(resource, own, {"metadata": meta})

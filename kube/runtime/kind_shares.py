@@ -1,13 +1,15 @@
-"""One kind that does not answer does not hold all requests, nor all workers that wait for them.
+"""A kind that does not answer in a namespace does not hold all requests, nor all workers that wait for them.
 
 A conversion webhook, an admission webhook or an aggregated API that takes connections and says nothing lets each
-request for its kinds wait for 30 seconds and more. Of those that have waited for long, only few of a kind, and of all
-kinds together, go on. The others end, and so do new ones, until the kind answers in time again; the few that go on
-find out.
+request for its kinds wait for 30 seconds and more. Webhooks select namespaces, so each kind has a share in each
+namespace. Of requests that have waited for long, only few of a share, and of all together, go on. The others end, and
+so do new ones of this share, until it answers in time again; the few that go on find out. Other namespaces are not
+affected: while nothing of a share is answered, passes that wait for it give their workers to them, see `handing_over`.
 
 An API server that has much to do, or whose etcd elects a leader, lets all requests wait. That is no reason to give any
 up. So a request is late only if nothing of its kind was answered for as long, or it has waited for very long, and if
-the API server answers meanwhile: requests for another kind, or a question of its own.
+the API server answers meanwhile: requests for another kind, or a question of its own. And where all answers of a kind
+are slow, it takes longer until one is late: no namespace hangs there.
 """
 
 import asyncio
@@ -18,12 +20,21 @@ from types import TracebackType
 
 from kube.errors import ApiError, KindBusy
 from kube.resources import BUILT_IN_GROUPS, Resource
+from kube.runtime.handing_over import waits_for_answer
 
 MOST_OF_A_KIND = 2
 """Requests that have waited for longer than is usual."""
 MOST_OF_ALL = 3
 """Such requests of all kinds together; fewer than there are workers."""
 LONGEST_PATIENCE = 10.0
+WAITS_AFTER, WAITS_AFTER_IF_SLOW = 0.2, 1.0
+"""Seconds without an answer after which a pass gives its worker to namespaces that have none."""
+PATIENCE_WITH_MANY = 2.0
+"""With more requests of a share in a namespace than may go on for long: they hold workers that others need."""
+MOST_REMEMBERED = 1000
+"""Shares without requests of which it is known that they do not answer; kinds of which the last answers are known."""
+_ASKED_SECONDS = 1.0
+"""For which an answer of the API server to a question of its own counts: it has enough to do if it is slow."""
 _NEVER = float("-inf")
 
 
@@ -41,6 +52,18 @@ def is_late(*, waited: float, unanswered_for: float, patience: float) -> bool:
         patience: with the kind.
     """
     return unanswered_for >= patience or waited >= LONGEST_PATIENCE
+
+
+@dataclass(slots=True)
+class Answers:
+    """The last answers of a kind, in all namespaces."""
+
+    at: float = _NEVER
+    prompt_at: float = _NEVER
+
+    def are_slow(self, *, now: float) -> bool:
+        """There were answers lately, but none in time."""
+        return self.at > now - PATIENCE_WITH_MANY >= self.prompt_at
 
 
 @dataclass(slots=True)
@@ -66,41 +89,55 @@ class KindShares:
     ) -> None:
         self._is_answering = is_answering
         self._patience = patience
-        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._kinds: dict[tuple[str, str, str], _Kind] = {}
+        """By group, plural and namespace."""
+        self._answers: dict[tuple[str, str], Answers] = {}
         self._slow = 0
         self._asking = asyncio.Lock()
         self._asked = (_NEVER, False)
         """When the API server was asked last, and whether it answered."""
 
-    def demand(self, resource: Resource) -> None:
-        """Raises KindBusy: no more requests for this kind may be sent now."""
-        kind = self._kinds.get((resource.group, resource.plural))
+    def demand(self, resource: Resource, namespace: str) -> None:
+        """Raises KindBusy: no more requests for this kind may be sent in this namespace now."""
+        kind = self._kinds.get((resource.group, resource.plural, namespace))
         if kind is not None and kind.is_limited and kind.running >= MOST_OF_A_KIND:
-            raise self.busy(resource)
+            raise self.busy(resource, namespace)
 
-    def hold(self, resource: Resource) -> AbstractAsyncContextManager[None]:
+    def hold(self, resource: Resource, namespace: str) -> AbstractAsyncContextManager[None]:
         """While a request waits for its answer. Entering and leaving raise KindBusy, also if it has to give way."""
-        return _Request(self, resource, self._patience(resource))
+        return _Request(self, resource, namespace, self._patience(resource))
 
-    def start(self, resource: Resource) -> _Kind:
+    def start(self, resource: Resource, namespace: str) -> _Kind:
         """One more request for the kind is on its way."""
-        self.demand(resource)
-        kind = self._kinds.setdefault((resource.group, resource.plural), _Kind())
+        self.demand(resource, namespace)
+        kind = self._kinds.setdefault((resource.group, resource.plural, namespace), _Kind())
         kind.running += 1
         return kind
 
-    def end(self, resource: Resource, kind: _Kind) -> None:
+    def end(self, resource: Resource, namespace: str, kind: _Kind) -> None:
         kind.running -= 1
-        if not kind.running and not kind.is_limited:
-            self._kinds.pop((resource.group, resource.plural), None)
+        if kind.running:
+            return
+        if not kind.is_limited:
+            self._kinds.pop((resource.group, resource.plural, namespace), None)
+        elif len(self._kinds) > MOST_REMEMBERED:
+            idle = next(name for name, known in self._kinds.items() if not known.running)
+            del self._kinds[idle]
+
+    def answers(self, resource: Resource) -> Answers:
+        name = (resource.group, resource.plural)
+        if name not in self._answers and len(self._answers) >= MOST_REMEMBERED:
+            self._answers.clear()
+        return self._answers.setdefault(name, Answers())
 
     async def answers_others(self, than: _Kind, *, since: float) -> bool:
         """Whether the API server has answered something else in time since then, or does so now."""
         if any(kind.prompt_at > since for kind in self._kinds.values() if kind is not than):
             return True
         async with self._asking:
-            if self._asked[0] < since:
-                self._asked = asyncio.get_running_loop().time(), await self._is_answering()
+            now = asyncio.get_running_loop().time()
+            if self._asked[0] < min(since, now - _ASKED_SECONDS):
+                self._asked = now, await self._is_answering()
             return self._asked[1]
 
     def take(self, kind: _Kind) -> bool:
@@ -116,21 +153,23 @@ class KindShares:
         kind.slow -= 1
         self._slow -= 1
 
-    def busy(self, resource: Resource) -> KindBusy:
-        return KindBusy(resource.group, resource.kind, seconds=self._patience(resource))
+    def busy(self, resource: Resource, namespace: str) -> KindBusy:
+        seconds = min(self._patience(resource), PATIENCE_WITH_MANY)
+        return KindBusy(resource.group, resource.kind, namespace=namespace, seconds=seconds)
 
 
 class _Request:
     """A context that is entered for each request: 4 us, where one of generators took 8."""
 
     __slots__ = (
-        *("_began", "_goes_on", "_is_prompt", "_kind", "_late", "_patience", "_resource", "_scope", "_shares"),
-        *("_timer", "_watching"),
+        *("_began", "_goes_on", "_is_prompt", "_kind", "_late", "_namespace", "_patience", "_resource", "_scope"),
+        *("_shares", "_timer", "_watching"),
     )
 
-    def __init__(self, shares: KindShares, resource: Resource, patience: float) -> None:
+    def __init__(self, shares: KindShares, resource: Resource, namespace: str, patience: float) -> None:
         self._shares = shares
         self._resource = resource
+        self._namespace = namespace
         self._patience = patience
         self._late = False
         self._is_prompt = True
@@ -138,10 +177,10 @@ class _Request:
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> None:
-        self._kind = self._shares.start(self._resource)
+        self._kind = self._shares.start(self._resource, self._namespace)
         loop = asyncio.get_running_loop()
         self._began = loop.time()
-        self._timer = loop.call_later(self._patience, self._start_watching)
+        self._timer = loop.call_later(min(self._patience / 2, WAITS_AFTER), self._start_watching)
         self._scope = asyncio.timeout(None)
         await self._scope.__aenter__()
 
@@ -154,19 +193,19 @@ class _Request:
         try:
             await self._scope.__aexit__(kind, error, trace)
         except TimeoutError:
-            raise self._shares.busy(self._resource) from None
+            raise self._shares.busy(self._resource, self._namespace) from None
         finally:
             if self._goes_on:
                 self._shares.give_back(self._kind)
             if error is None or isinstance(error, ApiError):
                 self._answered()
-            self._shares.end(self._resource, self._kind)
+            self._shares.end(self._resource, self._namespace, self._kind)
 
     def _answered(self) -> None:
-        kind = self._kind
-        kind.answered_at = asyncio.get_running_loop().time()
+        kind, answers = self._kind, self._shares.answers(self._resource)
+        kind.answered_at = answers.at = asyncio.get_running_loop().time()
         if self._is_prompt:
-            kind.prompt_at = kind.answered_at
+            kind.prompt_at = answers.prompt_at = kind.answered_at
         kind.is_limited = kind.is_limited and self._late
 
     def _start_watching(self) -> None:
@@ -174,19 +213,32 @@ class _Request:
         self._watching = asyncio.create_task(self._watch(self._scope, began=self._began))
 
     async def _watch(self, scope: asyncio.Timeout, *, began: float) -> None:
-        loop = asyncio.get_running_loop()
         self._is_prompt = False
+        await self._until_late(began, lambda: min(self._patience / 2, WAITS_AFTER), if_slow=WAITS_AFTER_IF_SLOW)
+        with waits_for_answer():
+            await self._until_late(began, self._present_patience, if_slow=LONGEST_PATIENCE)
+            self._late = True
+            self._goes_on = self._shares.take(self._kind)
+            if not self._goes_on:
+                scope.reschedule(asyncio.get_running_loop().time())
+            await asyncio.get_running_loop().create_future()  # cancelled when it is over
+
+    def _present_patience(self) -> float:
+        # Objects without a namespace belong to no single tenant, and are few: all may wait.
+        has_many = self._namespace and self._kind.running > MOST_OF_A_KIND
+        return min(self._patience, PATIENCE_WITH_MANY) if has_many else self._patience
+
+    async def _until_late(self, began: float, patience: Callable[[], float], *, if_slow: float) -> None:
+        loop = asyncio.get_running_loop()
+        pause = min(patience(), PATIENCE_WITH_MANY) / 8
         while True:
             now = loop.time()
-            if await self._shares.answers_others(self._kind, since=now - self._patience):
+            if await self._shares.answers_others(self._kind, since=now - patience()):
                 # What it answers just now may be this kind, too.
-                await asyncio.sleep(self._patience / 4)
+                await asyncio.sleep(pause)
                 now = loop.time()
                 unanswered_for = now - max(self._kind.answered_at, began)
-                if is_late(waited=now - began, unanswered_for=unanswered_for, patience=self._patience):
-                    break
-            await asyncio.sleep(self._patience / 4)
-        self._late = True
-        self._goes_on = self._shares.take(self._kind)
-        if not self._goes_on:
-            scope.reschedule(loop.time())
+                needed = if_slow if self._shares.answers(self._resource).are_slow(now=now) else patience()
+                if is_late(waited=now - began, unanswered_for=unanswered_for, patience=needed):
+                    return
+            await asyncio.sleep(pause)

@@ -7,12 +7,13 @@ It is declared as with the builder of controller-runtime:
     accounts = loop.watch(caches, ACCOUNTS_VIEW, enqueue_mapped(partial(secrets_of, secrets)))
     return loop.reconciled_by(Reconciler(client=client, secrets=secrets, accounts=accounts))
 
-The program calls `start`, runs the `controller`, and calls `close` at the end. The stores are acquired with the
-declaration; handlers hear of changes only when all of them are synced, so that they may look into each other's.
+A program with one loop calls `run`; others call `start`, run the `controller`, and call `close` at the end. The stores
+are acquired with the declaration; handlers hear of changes only when all of them are synced, so that they may look into
+each other's.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -25,9 +26,12 @@ from kube.resources import Resource
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.controller import Controller, Result
 from kube.runtime.discovery import Discovery
+from kube.runtime.fan_out import Changes, FanOut
 from kube.runtime.predicates import Predicate, changed
-from kube.runtime.queue import CHANGE, RESYNC, Priority, WorkQueue, any_priority
+from kube.runtime.priorities import CHANGE, RESYNC, Priority, any_priority
+from kube.runtime.queue import WorkQueue
 
+S = TypeVar("S", bound=Hashable)
 T = TypeVar("T")
 
 _AGAIN_SECONDS = 1.0
@@ -63,10 +67,90 @@ def enqueue(when: Predicate[T]) -> EventHandler[T]:
     return handle
 
 
+def enqueue_own(
+    is_own: Callable[[T], bool], *, when: Predicate[T], forget: Callable[[Key], None] = lambda _: None
+) -> EventHandler[T]:
+    """The key of an object that this process may be responsible for.
+
+    A change of the responsibility leads to a pass, whatever `when` says, and ends the back-off of former failures. An
+    object that leaves the view and comes back is one whose responsibility has changed.
+
+    Args:
+        is_own: whether this process is responsible; where the view has no other objects, `always`.
+        when: which other changes lead to a pass.
+        forget: drops what is remembered of the object beside the queue.
+    """
+    is_given_or_taken = changed(is_own)
+
+    def handle(queue: Queue, change: Change[T]) -> None:
+        is_other = is_given_or_taken(change)
+        if is_other:
+            queue.forget(change.key)
+            forget(change.key)
+        if is_other or when(change):
+            queue.add(change.key, RESYNC if change.initial else CHANGE)
+
+    return handle
+
+
+def always(_kept: object) -> bool:
+    return True
+
+
+def enqueue_users(keys: Callable[[Key], Iterable[Key]], *, when: Predicate[T] = _CHANGED) -> EventHandler[T]:
+    """The keys of objects that refer to one, of which there may be thousands; changes in a row are one, see `fan_out`.
+
+    Args: keys: by the key of the object, as things are when it is called, which may be some time after the change.
+    """
+    return enqueue_users_of(lambda change: (change.key,), keys, when=when)
+
+
+def enqueue_users_of(
+    subjects: Callable[[Change[T]], Iterable[S]],
+    keys: Callable[[S], Iterable[Key]],
+    *,
+    when: Predicate[T] = _CHANGED,
+) -> EventHandler[T]:
+    """The keys of objects that refer to what has changed with one; changes in a row are one, as above.
+
+    Args: subjects: what has changed: few.
+    """
+    fans: dict[Queue, FanOut[S, T]] = {}
+
+    def handle(queue: Queue, change: Change[T]) -> None:
+        if when(change):
+            fan = fans.setdefault(queue, FanOut(lambda subject, _: keys(subject), partial(_add_user, queue)))
+            for subject in subjects(change):
+                fan.add(subject, initial=change.initial)
+
+    return handle
+
+
+def enqueue_affected(
+    keys: Callable[[Key, Changes[T]], Iterable[Key]], *, when: Predicate[T] = _CHANGED
+) -> EventHandler[T]:
+    """The keys of objects that depend on how one was and is, as by labels that they select; otherwise as above.
+
+    Args: keys: by the key of the object, and its states since they were asked for last.
+    """
+    fans: dict[Queue, FanOut[Key, T]] = {}
+
+    def handle(queue: Queue, change: Change[T]) -> None:
+        if when(change):
+            fan = fans.setdefault(queue, FanOut(keys, partial(_add_user, queue)))
+            fan.add(change.key, change.old, change.new, initial=change.initial)
+
+    return handle
+
+
+def _add_user(queue: Queue, user: Key, initial: bool) -> None:
+    queue.add(user, RESYNC if initial else CHANGE)
+
+
 def enqueue_mapped(
     keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = _CHANGED, after: float = 0.0
 ) -> EventHandler[T]:
-    """The keys of other objects that a change leads to.
+    """The keys of a few other objects that a change leads to; if they may be many: above.
 
     Args: after: seconds, so that what changes together is looked at together.
     """
@@ -132,6 +216,7 @@ class ControlLoop:
         max_backoff: float = 1000.0,
         highest: Callable[[Key], Priority] = any_priority,
         initial_keys: Iterable[Key] = (),
+        is_repeatable: bool = False,
     ) -> None:
         self._reconciler: Reconciler
         self.controller = Controller(
@@ -142,6 +227,7 @@ class ControlLoop:
             time_limit=time_limit,
             max_backoff=max_backoff,
             highest=highest,
+            is_repeatable=is_repeatable,
         )
         self.queue = self.controller.queue
         self._initial_keys = initial_keys
@@ -199,6 +285,14 @@ class ControlLoop:
         self._on_kinds_changed += work
 
     # --- running
+
+    async def run(self) -> None:
+        """Start, work until cancelled, and close."""
+        try:
+            await self.start()
+            await self.controller.run()
+        finally:
+            await self.close()
 
     async def start(self) -> None:
         """Wait until the stores are synced, and subscribe; the controller's workers start after that."""

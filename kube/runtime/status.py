@@ -243,7 +243,7 @@ class StatusWriter:
                 return await self._patch(obj, changed)
             except Conflict as error:
                 attempts -= 1
-                present = await self._client.get(self._resource, name.name, namespace=name.namespace)
+                present = await self._client.get(self._resource, name)
                 # What is decided about one must not be written into another one of the same name.
                 if not attempts or uid(present) != uid(obj) or not self._still(present):
                     raise Overtaken(obj) from error
@@ -252,9 +252,7 @@ class StatusWriter:
     async def _patch(self, obj: Object, changed: Object) -> Object:
         own, began = key(obj), time.monotonic()
         body = {"metadata": {"resourceVersion": metadata(obj)["resourceVersion"]}, "status": changed}
-        written = await self._client.patch(
-            self._resource, own.name, body, namespace=own.namespace, subresource="status"
-        )
+        written = await self._client.patch(self._resource, own, body, subresource="status")
         self._answer_seconds += _WEIGHT * (time.monotonic() - began - self._answer_seconds)
         self._store.observe(written)
         return written

@@ -10,13 +10,10 @@ import io
 import os
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 from urllib.parse import urlencode
 
-import structlog
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -27,11 +24,10 @@ from kube.runtime.client import Timeout
 from kube.runtime.connection import Connection, Rotation
 from kube.runtime.http import aiohttp
 from kube.runtime.kubeconfig import ConfigurationError
+from kube.runtime.server_clock import ServerClock
 
-TOLERANCE = timedelta(seconds=10)
 _NOT_VALID_NOW = (9, 10)
 """What OpenSSL says of a certificate that is not valid yet, or no more."""
-"""An answer may have been on its way for some seconds, and a `Date` is a whole second."""
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _OF_WATCHES = 0
@@ -162,7 +158,7 @@ class Transport:
                     server_hostname=connection.tls_server_name,
                 ) as response:
                     code = str(response.status)
-                    self.clock.note(response.headers.get("Date", ""))
+                    self.clock.note(path, response.headers.get("Date", ""))
                     call.set_attribute("http.response.status_code", response.status)
                     if not lasting:
                         yield response
@@ -219,47 +215,3 @@ def _clock_remedy(error: Exception) -> str:
     if getattr(error, "verify_code", None) not in _NOT_VALID_NOW:
         return ""
     return f"; by the clock of this machine it is {format_time(utc_now())}: correct it, or else the certificate"
-
-
-class ServerClock:
-    """The time of an API server, for what is compared with times that API servers and other programs wrote.
-
-    A machine whose clock is wrong by hours would else delete what is young, take tokens for valid that have expired,
-    and all Seeds for lost. Every answer of an API server has a `Date`; while it agrees with the own clock, the own
-    clock, which is finer, is the time. Otherwise the difference is added, and it is logged once that the clocks differ.
-
-    Called, it gives the present time in UTC.
-
-    Args: own: the clock of this machine.
-    """
-
-    def __init__(self, own: Callable[[], datetime] = utc_now) -> None:
-        self._own = own
-        self._noted = ""
-        self.skew = timedelta(0)
-        """What is added to the own clock."""
-
-    def __call__(self) -> datetime:
-        return self._own() + self.skew
-
-    def note(self, date: str) -> None:
-        """Take in the header `Date` of an answer that has just come. One that can't be read changes nothing."""
-        if date == self._noted:
-            return  # all answers of one second
-        self._noted = date
-        try:
-            skew = parsedate_to_datetime(date).astimezone(UTC) - self._own()
-        except (ValueError, OverflowError):
-            return
-        if abs(skew - self.skew) < TOLERANCE:
-            return
-        log = structlog.get_logger("clock")
-        if abs(skew) < TOLERANCE:
-            self.skew = timedelta(0)
-            log.info("The clock of this machine agrees with the API server's again")
-        else:
-            self.skew = skew
-            log.warning(
-                "The clock of this machine differs from the API server's, which counts; correct it",
-                seconds_behind=round(skew.total_seconds()),
-            )

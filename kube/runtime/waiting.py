@@ -22,6 +22,7 @@ from kube.runtime.cache import Caches, Store, View, without_managed_fields
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.discovery import Discovery
+from kube.runtime.handing_over import waits
 
 Unready = Callable[[Object | None], str]
 """What is missing until an object, or None, is ready; empty: nothing. It may raise, which ends the waiting."""
@@ -109,12 +110,19 @@ class Waiting:
             if 0 < store.version(wanted) < since:
                 return _UNKNOWN
             live = store.get(wanted)
-            if live is None and or_gone and await self.find(resource, wanted) is None:
+            if live is None:
+                try:
+                    live = await self.find(resource, wanted)
+                except KubeError as error:
+                    if or_gone or isinstance(error, Untrusted):
+                        raise
+                    return f"the API server does not say whether it exists: {error}"
+            if live is None and or_gone:
                 return ""
             return unready(live) or ("it does not exist" if live is None else "")
 
         what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
-        await self._until(what, view, missing, seconds=seconds, report=report, aim="ready")
+        await self._until(what, view, missing, seconds=seconds, report=report, aim="ready", every=_BEHIND_SECONDS)
         return live or {}
 
     async def until_gone(
@@ -182,29 +190,22 @@ class Waiting:
             return ", ".join(f"{name} ({reason})" for name, reason in left[:_MOST_NAMED]) + more
 
         async def reasons(store: Store[Object]) -> str:
-            return named(store.values()) or named(await self._list(resource, selection))
+            return named(store.values()) or named(await self._discovery.list_if_served(resource, selection))
 
         what, view = f"what there is of {resource.kind}", _view(resource, selection)
         await self._until(what, view, reasons, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
-    async def _list(self, resource: Resource, selection: Selection) -> list[Object]:
-        try:
-            return await self._client.list(resource, selection)
-        except KindNotServed:
-            await self._discovery.require_gone(resource.api_version, resource.kind)
-            return []
-
     async def find(self, resource: Resource, wanted: Key) -> Object | None:
         """The object as the API server has it; None: it is not there, or there is no such kind. Raises KubeError."""
         try:
-            return await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+            return await self._client.find(resource, wanted)
         except KindNotServed:
             pass
         try:
             resource = await self._discovery.find_any_version(resource.api_version, resource.kind)
         except KindGone:
             return None
-        return await self._client.find(resource, wanted.name, namespace=wanted.namespace)
+        return await self._client.find(resource, wanted)
 
     def _view_of(self, resource: Resource, wanted: Key) -> View[Object]:
         its_name = "" if resource in self._together else f"metadata.name={wanted.name}"
@@ -230,7 +231,8 @@ class Waiting:
                     if reason != last:
                         last = reason
                         report(reason)
-                    await self._change(view, changed, every)
+                    with waits():
+                        await self._change(view, changed, every)
                     changed.clear()
                 return
         except TimeoutError:

@@ -54,10 +54,11 @@ from kube.errors import (
     Unreachable,
     from_status,
 )
-from kube.objects import Key, Object, annotations, key, metadata, resource_version
+from kube.objects import Key, Object, annotations, key, resource_version
 from kube.resources import Resource
 from kube.runtime.client import INITIAL_EVENTS_END, Client, Form, Selection
 from kube.runtime.kind_definitions import require_gone
+from kube.runtime.paging import Paging
 
 _FAILURES_ONCE_BACK = 4
 _FAILURES_BEFORE_LIST = 4
@@ -197,6 +198,7 @@ class Watcher:
         self._failures = 0
         self._is_away = False
         self._expired = 0
+        self._paging = Paging(resource)
         self._absent = False
         self._is_open = False
         """Whether a watch goes on from what was seen."""
@@ -291,7 +293,7 @@ class Watcher:
 
         Objects that are not known say nothing: it may be that they could not be read.
         """
-        token = ""
+        token, paging = "", Paging(self.resource)
         while True:
             page = await self._compared(self._selection, limit=self._page_size, token=token)
             # Own writes that came after it was listed are known, too.
@@ -300,7 +302,7 @@ class Watcher:
                 version, known = resource_version(item), self._known(key(item))
                 if 0 < known <= newest and known != version <= max(seen, known):
                     return True
-            token = metadata(page).get("continue") or ""
+            token = paging.following(page)
             if not token:
                 return False
 
@@ -384,15 +386,22 @@ class Watcher:
         if self._absent:
             await self._client.demand_served(self.resource)
         token = self._state.continue_token if isinstance(self._state, Listing) else ""
-        page = await self._client.list_page(
-            self.resource,
-            self._selection,
-            form=self._form,
-            limit=self._page_size,
-            continue_token=token,
-            managed_fields=self._managed_fields,
-            timeout=self._timings.list_timeout,
-        )
+        if isinstance(self._state, Empty):
+            self._paging = Paging(self.resource)
+        try:
+            page = await self._client.list_page(
+                self.resource,
+                self._selection,
+                form=self._form,
+                limit=self._page_size,
+                continue_token=token,
+                managed_fields=self._managed_fields,
+                timeout=self._timings.list_timeout,
+                paging=self._paging,
+            )
+        except NotUnderstood:
+            self._state = Empty()
+            raise
         self._progressed()
         if isinstance(self._state, Empty):
             yield ListBegins(resource_version(page), anew=self._anew)
@@ -400,7 +409,11 @@ class Watcher:
         for item in page["items"]:
             self._note_last(item)
             yield Present(item)
-        following = metadata(page).get("continue")
+        try:
+            following = self._paging.following(page)
+        except NotUnderstood:
+            self._state = Empty()
+            raise
         if following:
             self._state = Listing(following)
         else:

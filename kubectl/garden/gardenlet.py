@@ -96,13 +96,13 @@ async def _in_cluster(client: Client) -> Gardenlet:
 
 
 async def _leader(client: Client) -> Object:
-    lease = await client.find(LEASES, _LEASE.name, namespace=_LEASE.namespace)
+    lease = await client.find(LEASES, _LEASE)
     holder = text(spec(lease or {}).get("holderIdentity"))
     if not holder:
         hint = "name the kubeconfig of the cluster of the Seed by --seed-kubeconfig"
         raise UserError(f"no gardenlet holds the Lease {_LEASE} in this cluster", hint=hint)
     name = holder.rpartition("_")[0]
-    pod = await client.find(PODS, name, namespace=_LEASE.namespace) if name else None
+    pod = await client.find(PODS, Key(_LEASE.namespace, name)) if name else None
     if pod is None:
         hint = "ask its process: --gardenlet http://HOST:PORT, where it serves its metrics"
         raise UserError(f"the gardenlet {holder} is no pod of this cluster", hint=hint)

@@ -19,7 +19,7 @@ from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from gardener.responsibility import parse_origin
 from kube.errors import KindNotServed, NotFound
-from kube.objects import Object, annotations, key, resource_version, uid
+from kube.objects import Key, Object, annotations, key, resource_version, uid
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery, find_all
@@ -51,7 +51,7 @@ async def read_contents(client: Client, managed_resource: Object) -> Contents:
     missing: list[str] = []
     for name in secret_names(managed_resource):
         try:
-            secrets.append(await client.get(SECRETS, name, namespace=namespace))
+            secrets.append(await client.get(SECRETS, Key(namespace, name)))
         except NotFound:
             missing.append(name)
     return Contents(tuple(secrets), tuple(missing))

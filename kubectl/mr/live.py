@@ -8,7 +8,7 @@ from typing import Any
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health, HealthStatus, Live, health_status
 from kube.errors import Forbidden, KindNotServed, KubeError
-from kube.objects import Object, key, metadata, uid
+from kube.objects import Key, Object, key, metadata, uid
 from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
 from kube.runtime.client import Selection
 from kubectl.session import Cluster, gathered
@@ -42,7 +42,7 @@ async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object 
     """None if there is none. Raises KubeError."""
     resource = await cluster.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
     namespace = (reference.get("namespace") or "") if resource.namespaced else ""
-    return await cluster.client.find(resource, reference.get("name") or "", namespace=namespace)
+    return await cluster.client.find(resource, Key(namespace, reference.get("name") or ""))
 
 
 def by_key(found: Iterable[Live]) -> dict[str, Live]:

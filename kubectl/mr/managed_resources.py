@@ -37,7 +37,7 @@ async def demand(session: Session, wanted: Key) -> Object:
 
 async def find(session: Session, wanted: Key) -> Object | None:
     try:
-        return await session.source.client.find(MANAGED_RESOURCES, wanted.name, namespace=wanted.namespace)
+        return await session.source.client.find(MANAGED_RESOURCES, wanted)
     except KindNotServed:
         raise KindMissing from None
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from kube.errors import NotFound
-from kube.objects import Object, group_of, key, labels
+from kube.objects import Key, Object, group_of, key, key_of, labels
 from kube.resources import Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client, Selection
@@ -78,13 +78,14 @@ class OfflineClient(Client):
         wanted = (resource.group, resource.kind)
         return [obj for obj in self._objects if (group_of(obj.get("apiVersion") or ""), obj.get("kind")) == wanted]
 
-    async def get(self, resource: Resource, name: str, *, namespace: str = "", **_: Any) -> Object:
+    async def get(self, resource: Resource, name: Key | str, **_: Any) -> Object:
+        own = key_of(name)
         for obj in self._of(resource):
             found = key(obj)
-            if found.name == name and (not resource.namespaced or found.namespace == namespace):
+            if found.name == own.name and (not resource.namespaced or found.namespace == own.namespace):
                 return obj
-        message = f'{resource.plural} "{name}" not found'
-        raise NotFound(404, message=message, reason="NotFound", details={"name": name, "kind": resource.plural})
+        message = f'{resource.plural} "{own.name}" not found'
+        raise NotFound(404, message=message, reason="NotFound", details={"name": own.name, "kind": resource.plural})
 
     async def list_page(self, resource: Resource, selection: Selection, **_: Any) -> Object:
         found = [obj for obj in self._of(resource) if _is_selected(obj, selection)]

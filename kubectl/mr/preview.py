@@ -217,7 +217,7 @@ class _Look:
         """Whether that is another ManagedResource that exists, and lists the object."""
         if owner is None or owner == key(self.managed_resource):
             return False
-        holder = await self.session.source.client.find(MANAGED_RESOURCES, owner.name, namespace=owner.namespace)
+        holder = await self.session.source.client.find(MANAGED_RESOURCES, owner)
         return holder is not None and name in map(key_of_reference, listed_in(holder))
 
     async def _dry_run(self, wanted: PlannedObject, live: Object | None) -> tuple[Object, Sequence[str]]:

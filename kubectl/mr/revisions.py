@@ -41,7 +41,7 @@ async def read_revisions(session: Session, managed_resource: Object) -> list[Obj
 async def read_kept(session: Session, managed_resource: Object, revision: Object) -> list[Object]:
     """The Secrets that a revision holds. Raises KubeError; UserError: it is not what the agent has kept."""
     name, number = key(revision), number_of(revision)
-    secret = await session.source.client.get(SECRETS, name.name, namespace=name.namespace)
+    secret = await session.source.client.get(SECRETS, name)
     if not any(each.number == number and each.is_kept_in(secret) for each in listed_in(managed_resource)):
         raise UserError(
             f"Secret {name} does not hold what was kept as revision {number}: its digest is another one than in "

@@ -152,7 +152,7 @@ async def _make_record(world: World, obj: Object) -> Object:
 async def _remove_record(world: World, obj: Object) -> None:
     body = {"data": {record_key(text(spec(obj).get("name"))): None}}
     try:
-        await world.client.patch(CONFIG_MAPS, DNS, body, namespace=GARDEN)
+        await world.client.patch(CONFIG_MAPS, Key(GARDEN, DNS), body)
     except NotFound:
         return
 
@@ -284,13 +284,13 @@ async def _make_entry(world: World, obj: Object) -> Object:
     path, secret = world.state.entry(bucket, _directory(name), is_new=is_new), etcd_backup(name)
     if is_restored:
         # Its etcd does not begin empty: snapshots are there, or will be.
-        (path / _ETCD_WITH_BACKUPS).mkdir(mode=0o700, exist_ok=True)
+        world.state.buckets.make(f"{bucket}/{_directory(name)}/{_ETCD_WITH_BACKUPS}")
     namespace = await world.client.find(NAMESPACES, secret.namespace) if secret.namespace else None
     if namespace is None or is_deleting(namespace):
         return {}
     reference = mapping(spec(obj).get("secretRef"))
     where = Key(text(reference.get("namespace")), text(reference.get("name")))
-    found = await world.client.get(SECRETS, where.name, namespace=where.namespace)
+    found = await world.client.get(SECRETS, where)
     own = {"bucketName": bucket, "hostPath": str(path)}
     encoded = {field: base64.b64encode(value.encode()).decode() for field, value in own.items()}
     meta = {"annotations": {CREATED_BY: name}}
@@ -303,7 +303,7 @@ async def _remove_entry(world: World, obj: Object) -> None:
     name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
     world.state.remove_entry(bucket, _directory(name))
     secret = etcd_backup(name)
-    live = await world.client.find(SECRETS, secret.name, namespace=secret.namespace) if secret.namespace else None
+    live = await world.client.find(SECRETS, secret) if secret.namespace else None
     if live is not None and annotations(live).get(CREATED_BY) == name:
         await _delete(world, SECRETS, secret, its_uid=uid(live))
 
@@ -318,7 +318,7 @@ async def _put(
 
     Args: merges: data that are not wanted stay, and others may write theirs at the same time.
     """
-    live = await world.client.find(resource, name.name, namespace=name.namespace)
+    live = await world.client.find(resource, name)
     place = {"name": name.name, "namespace": name.namespace}
     if live is None:
         meta = {**mapping(wanted.get("metadata")), **place}
@@ -333,12 +333,12 @@ async def _put(
     if changed:
         version = {} if merges else {"resourceVersion": metadata(live)["resourceVersion"]}
         meta = {**mapping(changed.get("metadata")), **version}
-        await world.client.patch(resource, name.name, {**changed, "metadata": meta}, namespace=name.namespace)
+        await world.client.patch(resource, name, {**changed, "metadata": meta})
 
 
 async def _delete(world: World, resource: Resource, name: Key, *, its_uid: str = "") -> None:
     try:
-        await world.client.delete(resource, name.name, namespace=name.namespace, uid=its_uid)
+        await world.client.delete(resource, name, uid=its_uid)
     except (NotFound, KindNotServed):
         return
 

@@ -9,9 +9,11 @@ this may end in between.
 
 A pass may end anywhere. What was begun and not answered is begun again; what was asked, and is not announced any more,
 is found by its state. An object whose Shoot has failed, or is to be ignored, is left alone.
+
+A pass waits for nothing that a tenant decides, as it holds one of few workers: what takes time is looked at again.
 """
 
-import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -43,7 +45,9 @@ from kube.runtime.client import JSON_PATCH
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
+from localprocesses.confined import OutsideError
 from localprovider.extensions.actuators import Actuator, World
+from localprovider.extensions.machines.worker import LONGEST_SECONDS, LOOK_SECONDS, NotReady
 from localprovider.extensions.simulation import Simulation, simulation_of
 from localprovider.extensions.state import BucketAway, NoNetworkLeft
 
@@ -94,14 +98,30 @@ def answer_time(obj: Object, now: datetime) -> datetime:
     return now if asked is None else max(now, asked)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """Args:
+    uid: of the object.
+    operation: what is waited for.
+    began: monotonic seconds.
+    """
+
+    uid: str
+    operation: str
+    began: float
+
+
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     actuator: Actuator
     world: World
     clock: Callable[[], datetime]
+    now: Callable[[], float] = time.monotonic
     _objects: Store[Object] | None = None
     _clusters: Store[bool] | None = None
     _statuses: StatusWriter | None = None
+    _waits: dict[Key, _Wait] = field(default_factory=dict)
+    """What is under way and not answered, by object."""
     _failures: dict[str, int] = field(default_factory=dict)
     """How often objects have failed as they asked for, by uid."""
 
@@ -115,32 +135,52 @@ class Reconciler:
         obj = self._objects.get(name) if self._objects is not None else None
         operation = operation_on(obj) if obj is not None else ""
         if obj is None or not operation or self._is_left_alone(name):
+            self._waits.pop(name, None)
             return Done()
         if is_deleting(obj) and FINALIZER not in finalizers(obj):
             return Done()
         if operation not in _LETS_GO:
             obj = await ensure_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
         obj = await self._start(obj, operation)
+        waited = self._waited(obj, operation)
         try:
             simulation = simulation_of(obj)
             if simulation.is_stuck:
                 return Done()
-            await self._simulate(obj, simulation)
+            if waited < simulation.delay:
+                return RequeueAfter(simulation.delay - waited)
+            self._simulate(obj, simulation)
             fields = await self._act(obj, operation)
-        except (KubeError, ReconcileError, BucketAway, NoNetworkLeft, ValueError, OSError) as error:
+        except NotReady as error:
+            if waited < simulation.delay + LONGEST_SECONDS:
+                return RequeueAfter(LOOK_SECONDS)
+            await self._fail(obj, operation, error)
+            raise
+        except (KubeError, ReconcileError, BucketAway, NoNetworkLeft, OutsideError, ValueError, OSError) as error:
             if is_conflict(error):
                 raise
             await self._fail(obj, operation, error)
             raise ReconcileError(str(error)) from error
         self._failures.pop(uid(obj), None)
+        self._waits.pop(name, None)
         await self._end(obj, operation, fields)
         return Done()
 
     def _is_left_alone(self, name: Key) -> bool:
         return bool(self._clusters is not None and self._clusters.get(Key("", name.namespace)))
 
+    def _waited(self, obj: Object, operation: str) -> float:
+        """Seconds for which the operation has been under way."""
+        name, now = key(obj), self.now()
+        wait = self._waits.get(name)
+        if wait is None or (wait.uid, wait.operation) != (uid(obj), operation):
+            wait = self._waits[name] = _Wait(uid(obj), operation, now)
+        return now - wait.began
+
     async def _start(self, obj: Object, operation: str) -> Object:
         """The status first: if this ends in between, the annotation brings another pass."""
+        if self._is_under_way(obj, operation):
+            return obj
         phrase = _PHRASES.get(operation, "Reconciling")
         said = f"{phrase} the {self.actuator.resource.kind}"
         obj = await self._write(obj, self._operation(obj, operation, operations.PROCESSING, 1, said), {})
@@ -152,15 +192,22 @@ class Reconciler:
             {"op": "test", "path": _OPERATION_PATH, "value": asked},
             {"op": "remove", "path": _OPERATION_PATH},
         ]
-        written = await self.world.client.patch(
-            self.actuator.resource, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH
-        )
+        written = await self.world.client.patch(self.actuator.resource, name, patch, content_type=JSON_PATCH)
         self._observe(written)
         return written
 
-    async def _simulate(self, obj: Object, simulation: Simulation) -> None:
+    def _is_under_way(self, obj: Object, operation: str) -> bool:
+        """Whether the status says so already, and nothing else was asked since."""
+        wait, last = self._waits.get(key(obj)), last_operation(obj)
+        return (
+            wait is not None
+            and (wait.uid, wait.operation) == (uid(obj), operation)
+            and (last.get("type"), last.get("state")) == (operation, operations.PROCESSING)
+            and keys.OPERATION not in annotations(obj)
+        )
+
+    def _simulate(self, obj: Object, simulation: Simulation) -> None:
         """Raises ReconcileError."""
-        await asyncio.sleep(simulation.delay)
         failures = self._failures.get(uid(obj), 0)
         if simulation.fails(failures):
             self._failures[uid(obj)] = failures + 1
@@ -177,6 +224,7 @@ class Reconciler:
                 return await self.actuator.make(self.world, obj)
 
     async def _fail(self, obj: Object, operation: str, error: Exception) -> None:
+        self._waits.pop(key(obj), None)
         codes = [error.code] if isinstance(error, _SimulatedError) and error.code else None
         said = str(error)
         moment = format_time(answer_time(obj, self.clock()))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from localprocesses.confined import OutsideError, names_of
 from localprocesses.local import HOST
 
 TEMPORARY = "/tmp"  # noqa: S108 - of a container
@@ -25,8 +26,27 @@ class Here:
     ports: Mapping[str, int]
 
     def path(self, path: str) -> Path:
-        """Of a file of the container."""
-        return self.root / path.lstrip("/")
+        """Of a file of the container. Raises OutsideError."""
+        return self.root.joinpath(*names_of(path.removeprefix("/")))
+
+    def file(self, path: str, *, is_directory: bool = False) -> Path:
+        """One of those that are mounted; a directory may be a mountPath itself. Raises OutsideError."""
+        if not any(path.startswith(f"{each}/") or (is_directory and path == each) for each in self.mounts):
+            raise OutsideError("only a file below a mountPath may be named")
+        return self.path(path)
+
+    def temporary_file(self, path: str) -> Path:
+        """One that the program writes. Raises OutsideError."""
+        if not path.startswith(f"{TEMPORARY}/"):
+            raise OutsideError(f"only a file below {TEMPORARY} may be written")
+        return self.path(path)
+
+    def service(self, url: str, names: Collection[str]) -> str:
+        """URL of one of these Services. Raises OutsideError."""
+        here = self.text(url)
+        if here not in {f"https://{HOST}:{self.ports[each]}" for each in names if each in self.ports}:
+            raise OutsideError(f"only a Service of {', '.join(names)} may be named, as https://NAME:PORT")
+        return here
 
     def text(self, text: str) -> str:
         """An argument, or a file."""

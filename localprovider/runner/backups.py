@@ -13,7 +13,8 @@ A restored etcd has revisions far beyond those that the lost one can have given 
 
 import asyncio
 import contextlib
-import shutil
+import errno
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +29,7 @@ from kube.objects import Key, Object, key, mapping, mappings, spec, string_map, 
 from kube.paths import at, mapping_at
 from kube.runtime.events import EventRecorder
 from localprocesses.components import ETCD
+from localprocesses.confined import Confined, OutsideError
 from localprocesses.etcdutl_program import ETCDUTL
 from localprocesses.local import LocalProcessError
 from localprovider.runner.etcd_client import EtcdClient, EtcdRefuses
@@ -60,23 +62,31 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an etcd is on this computer. Attributes: own: its directory; peers: URL of its server for members."""
+    """Where an etcd is on this computer.
 
-    own: Path
+    Attributes:
+        files: of all.
+        own: its directory among these.
+        peers: URL of its server for members.
+    """
+
+    files: Confined
+    own: str
     peers: str
 
     @property
-    def data(self) -> Path:
-        return self.own / "data"
+    def data(self) -> str:
+        return f"{self.own}/data"
 
     @property
     def has_data(self) -> bool:
-        return (self.data / _DATABASE).is_file()
+        return self.files.is_file(f"{self.data}/{_DATABASE}")
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Backups:
     recorder: EventRecorder
+    buckets: Confined
     clock: Callable[[], datetime]
     _looked: dict[Key, datetime] = field(default_factory=dict)
     """When there was nothing new to make a snapshot of."""
@@ -94,7 +104,7 @@ class Backups:
             secret: that says where its backups are.
             stop: ends its process, to be awaited; what has no data any more may not go on.
         """
-        start = await asyncio.to_thread(_start, etcd, place, secret)
+        start = await asyncio.to_thread(_start, etcd, place, partial(self._directory, etcd, secret))
         match start:
             case AsItIs():
                 return ""
@@ -120,11 +130,14 @@ class Backups:
             return f"its data are lost, and no snapshot can be unpacked: {error}"
         unusable = list[str]()
         for each in snapshots:
-            problem = await _made_from(each, place, program)
+            try:
+                problem = await _made_from(each, place, program)
+            except OSError as error:
+                return f"its data are lost, and come from {each} once they can be written: {error}"
             if not problem:
                 said = f"its data were lost, and come from {each}; what was written after that is lost"
                 self.recorder.event(etcd, "Warning", "Restored", ". ".join([said, *unusable]))
-                log.warning("Data of an etcd were restored", etcd=str(key(etcd)), snapshot=each.path.name)
+                log.warning("Data of an etcd were restored", etcd=str(key(etcd)), snapshot=str(each.path))
                 return ""
             unusable.append(f"{each} can't be used: {problem}")
             log.warning("A snapshot can't be used", snapshot=str(each.path), error=problem)
@@ -141,10 +154,10 @@ class Backups:
         An etcd without a place for backups has none to be made.
         """
         try:
-            directory = _directory(etcd, secret)
+            directory = self._directory(etcd, secret)
             if directory is not None:
                 await self._keep(etcd, client, directory, is_asked=is_asked)
-        except (BucketAway, EtcdRefuses, OSError, ValueError) as error:
+        except (BucketAway, EtcdRefuses, OSError, OutsideError, ValueError) as error:
             return f"no snapshot is made: {error}"
         return ""
 
@@ -161,8 +174,15 @@ class Backups:
             self._looked[name] = now
             return
         made = await asyncio.to_thread(directory.place, now, revision)
-        await client.snapshot(made.path)
+        await client.snapshot(made)
         await asyncio.to_thread(directory.prune, now)
+
+    def _directory(self, etcd: Object, secret: Object | None) -> Directory | None:
+        """Raises BucketAway."""
+        store = mapping_at(spec(etcd), "backup", "store")
+        if not store:
+            return None
+        return directory_of(self.buckets, secret, secret_of(etcd), text(store.get("prefix")))
 
 
 def has_store(etcd: Object) -> bool:
@@ -179,21 +199,13 @@ def secret_of(etcd: Object) -> Key:
     return Key(key(etcd).namespace, text(at(spec(etcd), "backup", "store", "secretRef", "name")))
 
 
-def _start(etcd: Object, place: Place, secret: Object | None) -> Start:
+def _start(etcd: Object, place: Place, directory: Callable[[], Directory | None]) -> Start:
     return start_of(
         has_data=place.has_data,
         has_run=bool(mappings(mapping(etcd.get("status")).get("members"))),
         is_needed=string_map(spec(etcd).get("labels")).get("role") == _MAIN,
-        directory=partial(_directory, etcd, secret),
+        directory=directory,
     )
-
-
-def _directory(etcd: Object, secret: Object | None) -> Directory | None:
-    """Raises BucketAway."""
-    store = mapping_at(spec(etcd), "backup", "store")
-    if not store:
-        return None
-    return directory_of(secret, secret_of(etcd), text(store.get("prefix")))
 
 
 def period_of(etcd: Object) -> float:
@@ -207,22 +219,30 @@ def _scheduled(etcd: Object, last: datetime | None) -> datetime | None:
 
 
 async def _made_from(snapshot: Snapshot, place: Place, program: Path) -> str:
-    """Data from a snapshot. Returns why there are none; empty: they are there, as a whole."""
-    scratch = place.own / "restoring"
-    await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
-    scratch.mkdir(mode=0o700)
+    """Data from a snapshot. Returns why it has none; empty: they are there, as a whole.
+
+    Raises OSError: they can't be written now. An older snapshot instead would lose what the newer one has.
+    """
+    files, scratch = place.files, f"{place.own}/restoring"
+    await asyncio.to_thread(files.remove, scratch)
+    files.make(scratch)
     try:
-        database, made = scratch / "db", scratch / "data"
-        if problem := await asyncio.to_thread(unpacked, snapshot.path, database):
+        if problem := await asyncio.to_thread(_unpack, snapshot, files, f"{scratch}/db"):
             return problem
-        if problem := await _run(program, database, made, place.peers):
+        made = f"{scratch}/data"
+        if problem := await _run(program, files.path(f"{scratch}/db"), files.path(made), place.peers):
             return problem
         # What is left of the former data says nothing any more.
-        await asyncio.to_thread(shutil.rmtree, place.data, ignore_errors=True)
-        made.replace(place.data)
+        await asyncio.to_thread(files.remove, place.data)
+        files.rename(made, place.data)
     finally:
-        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+        await asyncio.to_thread(files.remove, scratch)
     return ""
+
+
+def _unpack(snapshot: Snapshot, files: Confined, path: str) -> str:
+    with snapshot.buckets.open(snapshot.file) as packed, files.replacing(path) as target:
+        return unpacked(packed, target)
 
 
 async def _run(program: Path, database: Path, made: Path, peers: str) -> str:
@@ -242,4 +262,7 @@ async def _run(program: Path, database: Path, made: Path, peers: str) -> str:
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    return "" if process.returncode == 0 else f"etcdutl: {said.decode(errors='replace').strip()[-300:]}"
+    problem = said.decode(errors="replace").strip()[-300:]
+    if process.returncode and os.strerror(errno.ENOSPC).lower() in problem.lower():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(made))
+    return f"etcdutl: {problem}" if process.returncode else ""

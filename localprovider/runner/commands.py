@@ -1,6 +1,8 @@
 """How the programs of a control plane are called on this computer: a line a program.
 
-Arguments are those of the manifest, but for where a server listens, and for what only makes sense in a pod.
+Arguments are those of the manifest that `flags` allows, but for where a server listens and writes, and for what only
+makes sense in a pod. Which program runs follows from the name of the Deployment: commands of containers, and what else
+would run in a pod (init containers, probes that run a command, hooks), are never run.
 """
 
 import sys
@@ -8,21 +10,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from agent.gardenlet.image_overwrites import COMPONENTS_VARIABLE, VARIABLE
+from config import gardenlet, resource_manager
+from gardener.tenant_files import UnusableFile
+from gardener.tenant_files.kubeconfigs import kubeconfig
+from gardener.tenant_files.reading import decoded, written
 from kube.objects import Object, mapping, mappings, text, texts
 from localprocesses.assets import Assets, find_or_build
-from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, kwok
+from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, STAGES, kwok
+from localprocesses.confined import OutsideError
 from localprocesses.local import HOST, LocalProcessError
-from localprocesses.versions import NEWEST, release
+from localprocesses.versions import NEWEST, known
 from localprovider.runner.addresses import Here
+from localprovider.runner.flags import (
+    AGENT_FLAGS,
+    APISERVER_FLAGS,
+    CONTROLLER_MANAGER_FLAGS,
+    MACHINES_FLAGS,
+    MACHINES_KUBECONFIG,
+    SCHEDULER_FLAGS,
+    Rule,
+    read,
+)
+from localprovider.runner.volumes import Refused
 
 RESOURCE_MANAGER, GARDENLET = "gardener-resource-manager", "gardenlet"
 MACHINES = "machine-controller-manager"
 
 _NAMING_FILES = (VARIABLE, COMPONENTS_VARIABLE)
 """Variables of the environment that a program gets; others say where its pod is."""
+_CONFIG = "--config="
 _MAKE_PODS = ("deployment-controller", "replicaset-controller")
 
 Call = Callable[[Object, Here, "Ports"], list[str]]
@@ -35,70 +52,111 @@ class Config:
     """The configuration file of a program of ours, whose addresses are others on this computer.
 
     Attributes:
-        path: the end of it.
         connection: to the seed, in which it runs: the field.
         servers: field -> name of the port.
+        kind: of the file.
     """
 
-    path: str
     connection: str
     servers: Mapping[str, str]
+    kind: str
 
-    def here(self, content: bytes, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
-        """With servers on this computer, and the seed's API server as somebody outside of it sees it.
+    def read(self, content: bytes, *, here: Here, files: Mapping[str, bytes]) -> Object:
+        """With paths of this computer. `files` are all that are mounted, by path and as they are on this computer.
 
-        Raises: LocalProcessError: it can't be read.
+        Raises Refused: it can't be read, or names what is not mounted.
         """
         try:
-            config = mapping(yaml.safe_load(content))
-        except yaml.YAMLError as error:
-            raise LocalProcessError(f"a file that ends with {self.path} is no YAML: {error}") from error
-        server = dict(mapping(config.get("server")))
-        for field, name in self.servers.items():
-            server[field] = {**mapping(server.get(field)), "bindAddress": HOST, "port": ports[name]}
-        seed = {**mapping(config.get(self.connection)), "kubeconfig": str(seed_kubeconfig)}
-        return yaml.safe_dump({**config, "server": server, self.connection: seed}).encode()
+            config = mapping(decoded(content))
+        except UnusableFile as error:
+            raise Refused(f"the file of --config {error}") from error
+        if config.get("kind") != self.kind:
+            raise Refused(f"the file of --config must have kind {self.kind}")
+        # The program connects to its seed as the runner does.
+        return _with_paths({**config, self.connection: _without_kubeconfig(config.get(self.connection))}, here, files)
+
+    def served(self, config: Object, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
+        """With servers on this computer, and the seed's API server as somebody outside of it sees it."""
+        given = mapping(config.get("server"))
+        server = {
+            field: {**mapping(given.get(field)), "bindAddress": HOST, "port": ports[name]}
+            for field, name in self.servers.items()
+        }
+        connection = {**mapping(config.get(self.connection)), "kubeconfig": str(seed_kubeconfig)}
+        own = {field: value for field, value in config.items() if field not in _NOT_HERE}
+        return written({**own, self.connection: connection, "server": server}).encode()
+
+
+_NOT_HERE = ("tracing", "debugging")
+"""Blocks that are left out."""
+_KUBECONFIG, _DIRECTORY = "kubeconfig", "serverCertDir"
+_PATHS = (_KUBECONFIG, _DIRECTORY, "clientCAFile")
+"""Fields of all configurations that name files."""
+
+
+def _without_kubeconfig(connection: object) -> Object:
+    return {field: value for field, value in mapping(connection).items() if field != _KUBECONFIG}
+
+
+def _with_paths(block: Object, here: Here, files: Mapping[str, bytes]) -> Object:
+    """The block with paths of this computer. Raises Refused."""
+    found: Object = {}
+    for field, value in block.items():
+        if field in _PATHS and value:
+            found[field] = _path(field, text(value), here, files)
+        else:
+            found[field] = _with_paths(value, here, files) if isinstance(value, dict) else value
+    return found
+
+
+def _path(field: str, path: str, here: Here, files: Mapping[str, bytes]) -> str:
+    try:
+        found = str(here.file(path, is_directory=field == _DIRECTORY))
+        if field == _KUBECONFIG:
+            kubeconfig(files.get(found, b""), token_files=files)
+        return found
+    except (OutsideError, UnusableFile) as error:
+        raise Refused(f"{field} {path} of a configuration: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """Attributes:
     servers: names of its ports on this computer, the one that is probed first.
-    call: its command line. Raises LocalProcessError.
+    call: its command line. Raises LocalProcessError, Refused.
     is_called: whether other programs have its ports in their configuration.
     config: None: its files are as they are in a pod.
+    reads: files of this project.
     """
 
     servers: tuple[str, ...]
     call: Call
     is_called: bool = False
     config: Config | None = None
+    reads: tuple[Path, ...] = ()
 
 
-def _with(arguments: Sequence[str], **flags: str | None) -> list[str]:
-    """The arguments with these flags; None: without it."""
-    wanted = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
-    kept = [each for each in arguments if each.partition("=")[0] not in wanted]
-    return kept + [f"{name}={value}" for name, value in wanted.items() if value is not None]
-
-
-def _arguments(container: Object, here: Here) -> list[str]:
-    """Those of the container, without the program."""
+def _arguments(container: Object, rules: Mapping[str, Rule], here: Here, **own: str) -> list[str]:
+    """Those of the container that are allowed, without the program, and own ones. Raises Refused."""
     given = [*texts(container.get("command"))[1:], *texts(container.get("args"))]
-    return [here.text(each) for each in given]
+    return [*read(given, rules, here), *(f"--{name.replace('_', '-')}={value}" for name, value in own.items())]
 
 
 def _apiserver(container: Object, here: Here, ports: Ports) -> list[str]:
     return [
         str(_assets(container).apiserver),
-        *_with(
-            _arguments(container, here),
+        *_arguments(
+            container,
+            APISERVER_FLAGS,
+            here,
             bind_address=HOST,
             secure_port=str(ports[APISERVER]),
+            # Where it writes a certificate if the Deployment names none.
+            cert_dir=str(here.path("/tmp/certificates")),  # noqa: S108 - of the container
+            audit_log_maxsize="100",
+            audit_log_maxbackup="5",
             # No pod is behind the Service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
             endpoint_reconciler_type="none",
-            advertise_address=None,
-            egress_selector_config_file=None,
             # No load balancer has to learn first that this server goes.
             shutdown_delay_duration="0s",
         ),
@@ -106,7 +164,11 @@ def _apiserver(container: Object, here: Here, ports: Ports) -> list[str]:
 
 
 def _controller_manager(container: Object, here: Here, ports: Ports) -> list[str]:
-    return _kube_program(_assets(container).controller_manager, container, here, ports[CONTROLLER_MANAGER])
+    program = _assets(container).controller_manager
+    # It makes this directory, and runs what is in there.
+    plugins = str(here.path("/tmp/plugins"))  # noqa: S108 - of the container
+    given = _arguments(container, CONTROLLER_MANAGER_FLAGS, here, flex_volume_plugin_dir=plugins)
+    return _kube_program(program, given, here, ports[CONTROLLER_MANAGER])
 
 
 def without_pods(command: Sequence[str]) -> list[str]:
@@ -116,29 +178,43 @@ def without_pods(command: Sequence[str]) -> list[str]:
 
 
 def _scheduler(container: Object, here: Here, ports: Ports) -> list[str]:
-    return _kube_program(_assets(container).scheduler, container, here, ports[SCHEDULER])
+    given = _arguments(container, SCHEDULER_FLAGS, here)
+    return _kube_program(_assets(container).scheduler, given, here, ports[SCHEDULER])
 
 
-def _kube_program(program: Path | None, container: Object, here: Here, port: int) -> list[str]:
+def _kube_program(program: Path | None, given: Sequence[str], here: Here, port: int) -> list[str]:
     if program is None:
-        raise LocalProcessError(f"there is no program {container.get('name')} among those of this release")
+        raise LocalProcessError("a program of Kubernetes is not among those of this release")
+    certificates = str(here.path("/tmp/certificates"))  # noqa: S108 - of the container
     # There is one of it, which need not wait for the lease of the one before.
-    own = _with(_arguments(container, here), bind_address=HOST, secure_port=str(port), leader_elect="false")
-    return [str(program), *own]
+    own = {"bind-address": HOST, "secure-port": str(port), "leader-elect": "false", "cert-dir": certificates}
+    return [str(program), *given, *(f"--{name}={value}" for name, value in own.items())]
 
 
 def _agent(container: Object, here: Here, _: Ports) -> list[str]:
     # However its image starts it.
     given = {text(each.get("name")): text(each.get("value")) for each in mappings(container.get("env"))}
-    files = [f"{name}={here.text(given[name])}" for name in _NAMING_FILES if given.get(name)]
-    program = [sys.executable, "-P", "-m", "agent", *(here.text(each) for each in texts(container.get("args")))]
+    try:
+        files = [f"{name}={here.file(given[name])}" for name in _NAMING_FILES if given.get(name)]
+    except OutsideError as error:
+        raise Refused(f"variables of its environment: {error}") from error
+    arguments = read(texts(container.get("args")), AGENT_FLAGS, here)
+    program = [sys.executable, "-P", "-m", "agent", *arguments]
     return ["env", *files, *program] if files else program
 
 
-def _of_ours(name: str, path: str, connection: str, *, serves: str = "") -> Program:
+def config_file(command: Sequence[str]) -> str:
+    """Of a program of ours: the one file that configures it. Raises Refused."""
+    found = [each.removeprefix(_CONFIG) for each in command if each.startswith(_CONFIG)]
+    if len(found) != 1:
+        raise Refused(f"it must have one argument {_CONFIG}FILE")
+    return found[0]
+
+
+def _of_ours(name: str, connection: str, *, kind: str, serves: str = "") -> Program:
     """Args: serves: field of a server besides those for probes and metrics."""
     servers = {"healthProbes": f"{name}-health", "metrics": f"{name}-metrics"} | ({serves: name} if serves else {})
-    return Program(tuple(servers.values()), _agent, config=Config(path, connection, servers))
+    return Program(tuple(servers.values()), _agent, config=Config(connection, servers, kind))
 
 
 def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
@@ -148,28 +224,39 @@ def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
         raise LocalProcessError(
             "Nodes of Shoots need the program kwok; KUBEBUILDER_ASSETS names a directory without it"
         )
-    given = (each.partition("=") for each in _arguments(container, here))
-    (kubeconfig,) = (value for flag, _, value in given if flag == "--target-kubeconfig")
-    return kwok(program, Path(kubeconfig), server=f"{HOST}:{ports[MACHINES]}")
+    wanted = f"--{MACHINES_KUBECONFIG}="
+    given = [each for each in texts(container.get("command")) if each.startswith(wanted)]
+    if len(given) != 1:
+        raise Refused(f"its command must have {wanted}FILE")
+    (argument,) = read(given, MACHINES_FLAGS, here)
+    return kwok(program, Path(argument.removeprefix(wanted)), server=f"{HOST}:{ports[MACHINES]}")
 
 
 PROGRAMS: Mapping[str, Program] = {
     APISERVER: Program((APISERVER,), _apiserver, is_called=True),
     CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager),
     SCHEDULER: Program((SCHEDULER,), _scheduler),
-    MACHINES: Program((MACHINES,), _machines),
+    MACHINES: Program((MACHINES,), _machines, reads=(STAGES,)),
     RESOURCE_MANAGER: _of_ours(
-        RESOURCE_MANAGER, "/gardener-resource-manager-config/config.yaml", "sourceClientConnection", serves="webhooks"
+        RESOURCE_MANAGER,
+        "sourceClientConnection",
+        kind=resource_manager.COMPONENT.kind,
+        serves="webhooks",
     ),
-    GARDENLET: _of_ours(GARDENLET, "/gardenlet/config/config.yaml", "seedClientConnection"),
+    GARDENLET: _of_ours(GARDENLET, "seedClientConnection", kind=gardenlet.COMPONENT.kind),
 }
 """By name of Deployment and container. Others are not run."""
+OF_SHOOTS = frozenset(PROGRAMS) - {GARDENLET}
+"""Those in namespaces of Shoots."""
 
 
 def _assets(container: Object) -> Assets:
-    """The programs of the release of Kubernetes that the image is of."""
+    """The programs of the release of Kubernetes that the image is of.
+
+    Owners of Shoots choose it. A build takes minutes and a gigabyte, so only known releases are built.
+    """
     version = text(container.get("image")).rpartition(":")[2]
-    wanted = release(version)
+    wanted = known(version)
     return find_or_build(None if wanted == NEWEST else wanted)
 
 
@@ -195,6 +282,7 @@ def etcd(*, data: Path, certificates: Path, peers: int, clients: int, metrics: i
         f"--key-file={certificates / 'server/tls.key'}",
         # What a crash of the whole computer loses is not worth waiting for the disk at every write.
         "--unsafe-no-fsync",
+        f"--quota-backend-bytes={2 << 30}",
         "--auto-compaction-retention=30m",
         "--log-level=warn",
     ]

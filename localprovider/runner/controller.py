@@ -7,7 +7,7 @@ Namespaces          of Shoots on this provider, and that they are gone
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import aiohttp
 
 from gardener import keys
 from gardener.api.druid import ETCD_COPY_BACKUPS_TASKS, ETCDS
+from gardener.network_policies import GARDEN_NAMESPACE
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES
 from kube.runtime.cache import Change, Store, View, without_managed_fields
@@ -24,12 +25,14 @@ from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
+from localprocesses.confined import Confined
 from localprovider.runner.backups import ASKED, Backups
+from localprovider.runner.commands import GARDENLET, OF_SHOOTS
 from localprovider.runner.copies import CopyReconciler
 from localprovider.runner.deployments import DeploymentReconciler
 from localprovider.runner.etcds import EtcdReconciler
 from localprovider.runner.namespaces import NamespaceReconciler
-from localprovider.runner.places import Places
+from localprovider.runner.places import MOST_SHOOTS, Places
 from localprovider.runner.pods import Pods
 from localprovider.runner.processes import Processes
 from localprovider.runner.services import ServiceReconciler
@@ -49,6 +52,8 @@ DEPLOYMENTS_VIEW = View(
 _SECRETS_VIEW, _CONFIG_MAPS_VIEW = View(SECRETS, without_managed_fields), View(CONFIG_MAPS, without_managed_fields)
 ASKS: Predicate[Object] = any_of(listed, changed("metadata.generation", "metadata.deletionTimestamp"))
 _WORKERS = 10
+_MOST_IN_A_SHOOT = 12
+"""Namespaces with processes, in a seed that is a Shoot: those of Shoots, and `garden`."""
 
 
 class Runner:
@@ -57,17 +62,26 @@ class Runner:
     Args:
         directory: for what is kept on this computer.
         seed_kubeconfig: by which programs talk to the seed.
+        buckets: where those of backups are.
         recorder: of Events in the seed.
-        is_shoot: whether the seed is one itself, so that all its Deployments are run here.
+        is_shoot: whether the seed is one itself: nothing else runs its pods, and its owner writes what he likes in it.
     """
 
     name = "runner"
 
     def __init__(
-        self, seed: Cluster, directory: Path, *, seed_kubeconfig: Path, recorder: EventRecorder, is_shoot: bool = False
+        self,
+        seed: Cluster,
+        directory: Path,
+        *,
+        seed_kubeconfig: Path,
+        buckets: Confined,
+        recorder: EventRecorder,
+        is_shoot: bool = False,
     ) -> None:
-        self._seed, self._seed_kubeconfig, self._recorder, self._is_shoot = seed, seed_kubeconfig, recorder, is_shoot
-        self._places = Places(directory / "shoots")
+        self._seed, self._seed_kubeconfig, self._buckets = seed, seed_kubeconfig, buckets
+        self._recorder, self._is_shoot = recorder, is_shoot
+        self._places = Places(directory / "shoots", most=_MOST_IN_A_SHOOT if is_shoot else MOST_SHOOTS)
         self._processes = Processes(directory / "run", now=time.monotonic)
         self._session: aiohttp.ClientSession | None = None
 
@@ -111,7 +125,11 @@ class Runner:
         loop, caches = ControlLoop("local-deployments", kind=DEPLOYMENTS, workers=_WORKERS), self._seed.caches
         pods = replace(pods, ended=loop.queue.add)
         deployments = loop.watch(caches, DEPLOYMENTS_VIEW, enqueue(when=ASKS))
-        of_namespace = partial(_in_namespace, deployments)
+        of_namespace, is_of_shoot = partial(_in_namespace, deployments), self._shoots(loop)
+
+        def runs(namespace: str) -> Collection[str]:
+            return OF_SHOOTS if is_of_shoot(namespace) else self._runs_beside.get(namespace, ())
+
         return loop.reconciled_by(
             DeploymentReconciler(
                 client=self._seed.client,
@@ -120,14 +138,20 @@ class Runner:
                 secrets=loop.watch(caches, _SECRETS_VIEW, enqueue_mapped(of_namespace, when=changed("data"))),
                 config_maps=loop.watch(caches, _CONFIG_MAPS_VIEW),
                 statuses=StatusWriter(self._seed.client, deployments),
-                is_run_here=(lambda _: True) if self._is_shoot else self._shoots(loop),
+                runs=runs,
+                is_simulated=(lambda _: True) if self._is_shoot else is_of_shoot,
                 seed_kubeconfig=self._seed_kubeconfig,
                 clock=self._seed.clock,
             )
         )
 
+    @property
+    def _runs_beside(self) -> Mapping[str, Collection[str]]:
+        """Namespace that is none of a Shoot -> names of Deployments that are programs here."""
+        return {GARDEN_NAMESPACE: (GARDENLET,)} if self._is_shoot else {}
+
     def _backups(self) -> Backups:
-        return Backups(recorder=self._recorder, clock=self._seed.clock)
+        return Backups(recorder=self._recorder, buckets=self._buckets, clock=self._seed.clock)
 
     def _etcds(self, pods: Pods, backups: Backups) -> ControlLoop:
         loop = ControlLoop("local-etcds", kind=ETCDS, workers=_WORKERS)
@@ -151,7 +175,9 @@ class Runner:
     def _copies(self) -> ControlLoop:
         kind = ETCD_COPY_BACKUPS_TASKS
         loop = ControlLoop("local-etcd-copies", kind=kind, workers=_WORKERS)
-        reconciler = CopyReconciler(client=self._seed.client, is_of_shoot=self._shoots(loop), clock=self._seed.clock)
+        reconciler = CopyReconciler(
+            client=self._seed.client, buckets=self._buckets, is_of_shoot=self._shoots(loop), clock=self._seed.clock
+        )
 
         def follow() -> None:
             reconciler.begin(loop.watch(self._seed.caches, View(kind, without_managed_fields), enqueue(when=ASKS)))

@@ -4,12 +4,10 @@ Each is copied as a whole before it has its name, so a pass that ends in between
 """
 
 import asyncio
-import filecmp
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from kube.clock import format_time
 from kube.errors import KubeError
@@ -21,16 +19,19 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
+from localprocesses.confined import Confined, OutsideError
 from localprovider.runner import conditions
-from localprovider.runner.snapshots import BucketAway, Directory, directory_of
+from localprovider.runner.snapshots import BucketAway, Directory, Snapshot, directory_of
 
 _SOON = 2.0
+_BLOCK = 1 << 20
 _SUCCEEDED = "Succeeded"
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class CopyReconciler:
     client: Client
+    buckets: Confined
     is_of_shoot: Callable[[str], bool]
     """Whether a namespace is."""
     clock: Callable[[], datetime]
@@ -48,7 +49,7 @@ class CopyReconciler:
         try:
             source, target = [await self._directory(task, each) for each in ("sourceStore", "targetStore")]
             copied = await asyncio.to_thread(copy, source, target, spec(task), self.clock())
-        except (BucketAway, KubeError, OSError) as error:
+        except (BucketAway, KubeError, OSError, OutsideError) as error:
             await self._report(task, said=str(error))
             return RequeueAfter(_SOON)
         said = "" if copied else f"there is no snapshot in {source.path}, so there is nothing to begin with"
@@ -59,8 +60,8 @@ class CopyReconciler:
         """Raises BucketAway, KubeError."""
         of = mapping_at(spec(task), store)
         where = Key(key(task).namespace, text(mapping(of.get("secretRef")).get("name")))
-        secret = await self.client.find(SECRETS, where.name, namespace=where.namespace)
-        return directory_of(secret, where, text(of.get("prefix")))
+        secret = await self.client.find(SECRETS, where)
+        return directory_of(self.buckets, secret, where, text(of.get("prefix")))
 
     async def _report(self, task: Object, *, said: str) -> None:
         now = format_time(self.clock())
@@ -92,16 +93,25 @@ def copy(source: Directory, target: Directory, wanted: Object, now: datetime) ->
     if most := integer(wanted.get("maxBackups")):
         found = found[:most]
     for each in found:
-        _copy_one(each.path, target.place(each.moment, each.revision).path)
+        _copy_one(each, target.place(each.moment, each.revision))
     return len(found)
 
 
-def _copy_one(source: Path, target: Path) -> None:
-    if target.exists() and filecmp.cmp(source, target, shallow=False):
+def _copy_one(source: Snapshot, target: Snapshot) -> None:
+    if _is_same(source, target):
         return
-    new = target.with_suffix(".new")
-    shutil.copyfile(source, new)
-    new.chmod(0o600)
-    if not filecmp.cmp(source, new, shallow=False):
-        raise OSError(f"{new} is not what {source} is")
-    new.replace(target)
+    with source.buckets.open(source.file) as old, target.buckets.replacing(target.file) as new:
+        shutil.copyfileobj(old, new)
+    if not _is_same(source, target):
+        raise OSError(f"{target.path} is not what {source.path} is")
+
+
+def _is_same(source: Snapshot, target: Snapshot) -> bool:
+    try:
+        with source.buckets.open(source.file) as one, target.buckets.open(target.file) as other:
+            while (block := one.read(_BLOCK)) == other.read(_BLOCK):
+                if not block:
+                    return True
+    except FileNotFoundError:
+        pass
+    return False

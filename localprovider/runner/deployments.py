@@ -1,13 +1,15 @@
 """One pass over a Deployment of a Shoot's namespace: its process runs, or none does, and the status says which."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from gardener.tenant_files import UnusableFile
+from gardener.tenant_files.mounted import check_mounted
 from kube.clock import format_time
-from kube.objects import Key, Object, annotations, integer, is_deleting, key, mappings, metadata, spec
+from kube.objects import Key, Object, annotations, integer, is_deleting, key, mappings, metadata, spec, texts
 from kube.paths import mapping_at
 from kube.resources import DEPLOYMENTS, SECRETS, Resource
 from kube.runtime.cache import Store
@@ -15,13 +17,14 @@ from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
 from localprocesses.components import APISERVER, CONTROLLER_MANAGER
+from localprocesses.confined import OutsideError
 from localprocesses.local import LocalProcessError
 from localprovider.runner.addresses import Here
-from localprovider.runner.commands import PROGRAMS, Program, without_pods
+from localprovider.runner.commands import PROGRAMS, Program, config_file, without_pods
 from localprovider.runner.conditions import condition
-from localprovider.runner.pods import Pod, Pods, Standing
+from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.probes import probe_of
-from localprovider.runner.volumes import File, MissingSource, files, mounts
+from localprovider.runner.volumes import File, MissingSource, Refused, files, mounts
 
 SIMULATED = "local.provider/simulated"
 """An annotation of Deployments that are reported as ready although nothing runs."""
@@ -39,15 +42,19 @@ class DeploymentReconciler:
     secrets: Store[Object]
     config_maps: Store[Object]
     statuses: StatusWriter
-    is_run_here: Callable[[str], bool]
-    """Whether what is in a namespace is."""
+    runs: Callable[[str], Collection[str]]
+    """Names of Deployments of a namespace that are programs here."""
+    is_simulated: Callable[[str], bool]
+    """Whether other Deployments of a namespace are reported as ready."""
     seed_kubeconfig: Path
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: Key) -> Result:
         deployment = self.deployments.get(name)
-        if not self.is_run_here(name.namespace):
-            return Done()
+        if name.name not in self.runs(name.namespace):
+            if deployment is None or is_deleting(deployment) or not self.is_simulated(name.namespace):
+                return Done()
+            return await self._simulate(deployment)
         if deployment is None or is_deleting(deployment):
             await self.pods.stop(name.namespace, name.name)
             self.pods.places.forget_pod(name.namespace, name.name)
@@ -56,17 +63,15 @@ class DeploymentReconciler:
             await self.pods.stop(name.namespace, name.name)
             await self._report(deployment, Standing("", 0.0))
             return Done()
-        if (program := PROGRAMS.get(name.name)) is None:
-            return await self._simulate(deployment)
+        program = PROGRAMS[name.name]
         try:
-            pod = self._pod(deployment, program)
+            standing = await self.pods.run(self._pod(deployment, program))
         except MissingSource as error:
             await self._report(deployment, Standing(str(error), _MISSING_SECONDS))
             return RequeueAfter(_MISSING_SECONDS)
-        except LocalProcessError as error:
+        except (LocalProcessError, OSError, OutsideError, Refused) as error:
             await self._report(deployment, Standing(str(error), _MISSING_SECONDS))
             raise ReconcileError(str(error)) from error
-        standing = await self.pods.run(pod)
         await self._report(deployment, standing)
         if standing.lacks_port and not program.is_called:
             self.pods.places.forget_ports(name.namespace, *program.servers)
@@ -74,40 +79,36 @@ class DeploymentReconciler:
         return RequeueAfter(standing.wait)
 
     async def _simulate(self, deployment: Object) -> Result:
-        if SIMULATED not in annotations(deployment):
+        if integer(spec(deployment).get("replicas")) and SIMULATED not in annotations(deployment):
             name, body = key(deployment), {"metadata": {"annotations": {SIMULATED: "true"}}}
-            await self.client.patch(DEPLOYMENTS, name.name, body, namespace=name.namespace)
+            await self.client.patch(DEPLOYMENTS, name, body)
         await self._report(deployment, Standing("", 0.0))
         return Done()
 
     # --- what is to run
 
     def _pod(self, deployment: Object, program: Program) -> Pod:
-        """Raises MissingSource, LocalProcessError."""
+        """Raises MissingSource, LocalProcessError, OutsideError, Refused."""
         name, template = key(deployment), mapping_at(spec(deployment), "template", "spec")
         container = next(iter(mappings(template.get("containers"))), {})
         places = self.pods.places
         ports = {each: places.port(name.namespace, each) for each in (*program.servers, *_SERVICES.values())}
-        root = places.of_pod(name.namespace, name.name) / "root"
+        root = places.of_pod(name.namespace, name.name) / ROOT
         services = {service: ports[each] for service, each in _SERVICES.items()}
         here = Here(root, tuple(mounts(container).values()), name.namespace, services)
         found = files(template, container, partial(self._source, name.namespace))
-        command = program.call(container, here, ports)
-        is_seed = name.name == CONTROLLER_MANAGER and places.seed(name.namespace).is_dir()
+        command, found = prepared(program, container, here, found, ports, seed_kubeconfig=self.seed_kubeconfig)
+        is_seed = name.name == CONTROLLER_MANAGER and places.is_seed(name.namespace)
         return Pod(
             namespace=name.namespace,
             name=name.name,
             here=here,
             command=without_pods(command) if is_seed else command,
-            files=[self._here(each, here, program, ports) for each in found],
+            files=found,
             probe=probe_of(container, ports[program.servers[0]]),
+            # A token beside the kubeconfig is replaced now and then.
+            reads=(*program.reads, *([self.seed_kubeconfig.parent] if program.config is not None else [])),
         )
-
-    def _here(self, file: File, here: Here, program: Program, ports: Mapping[str, int]) -> File:
-        content = here.content(file.content)
-        if program.config is not None and file.path.endswith(program.config.path):
-            content = program.config.here(content, ports=ports, seed_kubeconfig=self.seed_kubeconfig)
-        return File(file.path, content, file.is_fixed)
 
     def _source(self, namespace: str, resource: Resource, name: str) -> Object | None:
         return (self.secrets if resource == SECRETS else self.config_maps).get(Key(namespace, name))
@@ -131,3 +132,37 @@ class DeploymentReconciler:
             ],
         }
         await self.statuses.write(deployment, status)
+
+
+def prepared(
+    program: Program,
+    container: Object,
+    here: Here,
+    found: Sequence[File],
+    ports: Mapping[str, int],
+    *,
+    seed_kubeconfig: Path,
+) -> tuple[list[str], list[File]]:
+    """The command of a program, and its files, as they are on this computer.
+
+    Args: found: as they are in the container.
+
+    Raises LocalProcessError, Refused: such as for a file that would run a command, or lead to another one of the host.
+    """
+    given = {str(here.path(each.path)): each for each in found}
+    # Checked as the process reads them: only what was recognized as a path in a text is one below the root.
+    contents = {path: here.content(each.content) for path, each in given.items()}
+    command = program.call(container, here, ports)
+    if program.config is None:
+        arguments = (*texts(container.get("command")), *texts(container.get("args")))
+        try:
+            check_mounted([here.text(each) for each in arguments], contents)
+        except UnusableFile as error:
+            raise Refused(str(error)) from error
+    else:
+        path = config_file(command)
+        if path not in given:
+            raise Refused(f"{path} of its configuration is not mounted")
+        config = program.config.read(given[path].content, here=here, files=contents)
+        contents[path] = program.config.served(config, ports=ports, seed_kubeconfig=seed_kubeconfig)
+    return command, [File(each.path, contents[path], each.is_fixed) for path, each in given.items()]

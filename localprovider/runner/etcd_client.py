@@ -9,10 +9,11 @@ import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import aiohttp
 
-from localprovider.runner.snapshots import unpacked
+from localprovider.runner.snapshots import Snapshot, unpacked
 
 _SECONDS = 5.0
 _SNAPSHOT_SECONDS = 120.0
@@ -45,21 +46,17 @@ class EtcdClient:
         except (aiohttp.ClientError, OSError, TimeoutError, KeyError, ValueError) as error:
             raise EtcdRefuses(f"{self.url} does not say its revision: {_said(error)}") from error
 
-    async def snapshot(self, target: Path) -> None:
-        """Write one, which is there as a whole or not at all. Raises EtcdRefuses, OSError."""
-        new = target.with_name(f".{target.name}.new")
-        try:
+    async def snapshot(self, target: Snapshot) -> None:
+        """Write one, which is there as a whole or not at all. Raises EtcdRefuses, OSError, OutsideError."""
+        with target.buckets.replacing(target.file) as new:
             try:
                 async with self._post("/v3/maintenance/snapshot", _SNAPSHOT_SECONDS) as answer:
                     answer.raise_for_status()
                     await _write(answer.content, new)
             except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
                 raise EtcdRefuses(f"{self.url} gives no snapshot: {_said(error)}") from error
-            if problem := await asyncio.to_thread(unpacked, new, Path(os.devnull)):
+            if problem := await asyncio.to_thread(_checked, new):
                 raise EtcdRefuses(f"{self.url} gives a snapshot that can't be used: {problem}")
-            new.replace(target)
-        finally:
-            new.unlink(missing_ok=True)
 
     def _post(self, path: str, seconds: float) -> "aiohttp.client._RequestContextManager":
         """Raises OSError."""
@@ -70,9 +67,15 @@ class EtcdClient:
         return self.session.post(f"{self.url}{path}", json={}, ssl=context, timeout=limit)
 
 
-async def _write(answer: aiohttp.StreamReader, path: Path) -> None:
+def _checked(new: BinaryIO) -> str:
+    new.seek(0)
+    with Path(os.devnull).open("wb") as nothing:
+        return unpacked(new, nothing)
+
+
+async def _write(answer: aiohttp.StreamReader, target: BinaryIO) -> None:
     """Raises OSError, KeyError, ValueError."""
-    with await asyncio.to_thread(gzip.open, path, "wb", _FAST) as file:
+    with gzip.GzipFile(fileobj=target, mode="wb", compresslevel=_FAST) as file:
         waiting = bytearray()
         async for line in answer:
             found = json.loads(line)

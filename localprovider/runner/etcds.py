@@ -31,19 +31,22 @@ from kube.paths import mapping_at
 from kube.resources import SECRETS, SERVICES
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
-from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
-from localprocesses.local import HOST
+from localprocesses.confined import OutsideError
+from localprocesses.local import HOST, LocalProcessError
 from localprovider.runner import conditions
 from localprovider.runner.addresses import Here
 from localprovider.runner.backups import ASKED, Backups, Place, has_store, said_of, secret_of
 from localprovider.runner.commands import etcd
 from localprovider.runner.etcd_client import EtcdClient
-from localprovider.runner.pods import Pod, Pods, Standing
+from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.probes import Probe
 from localprovider.runner.volumes import File, MissingSource, content_of
 
+NAMES = ("etcd-main", "etcd-events")
+"""Etcds that are run: those of a Shoot."""
 FINALIZER = "druid.gardener.cloud/etcd-druid"
 _MISSING_SECONDS, _LOST_SECONDS = 1.0, 2.0
 _READY, _BACKUP = ("Ready", "AllMembersReady"), "BackupReady"
@@ -69,7 +72,7 @@ class EtcdReconciler:
 
     async def reconcile(self, name: Key) -> Result:
         found = self.etcds.get(name)
-        if found is None or not self.is_of_shoot(name.namespace):
+        if found is None or name.name not in NAMES or not self.is_of_shoot(name.namespace):
             return Done()
         if is_deleting(found):
             await self.pods.stop(name.namespace, name.name)
@@ -83,14 +86,17 @@ class EtcdReconciler:
             await self.pods.stop(name.namespace, name.name)
             await self._report(found, Standing("", 0.0))
             return Done()
-        lost = await self._prepare(found)
-        if lost:
-            await self._report(found, Standing(lost, _LOST_SECONDS), error=lost)
-            return RequeueAfter(_LOST_SECONDS)
         try:
-            standing = await self.pods.run(self._pod(found))
+            lost = await self._prepare(found)
+            standing = Standing(lost, _LOST_SECONDS) if lost else await self.pods.run(self._pod(found))
         except MissingSource as error:
-            standing = Standing(str(error), _MISSING_SECONDS)
+            lost, standing = "", Standing(str(error), _MISSING_SECONDS)
+        except (LocalProcessError, OSError, OutsideError) as error:
+            await self._report(found, Standing(str(error), 0.0), error=str(error))
+            raise ReconcileError(str(error)) from error
+        if lost:
+            await self._report(found, standing, error=lost)
+            return RequeueAfter(standing.wait)
         backup = "" if standing.problem else await self._keep(found)
         await self._report(found, standing, backup=backup)
         return RequeueAfter(standing.wait)
@@ -98,7 +104,8 @@ class EtcdReconciler:
     async def _prepare(self, found: Object) -> str:
         """Why it may not run; empty: it may."""
         name, places = key(found), self.pods.places
-        place = Place(own=places.of_pod(name.namespace, name.name), peers=_url("http", self._port(name, "peer")))
+        own = f"{name.namespace}/{name.name}"
+        place = Place(files=places.files_of(name.namespace), own=own, peers=_url("http", self._port(name, "peer")))
         return await self.backups.prepare(
             found, place, self.secrets.get(secret_of(found)), lambda: self.pods.stop(name.namespace, name.name)
         )
@@ -117,7 +124,7 @@ class EtcdReconciler:
         return self.pods.places.port(name.namespace, f"{name.name}-{server}")
 
     def _here(self, name: Key) -> Here:
-        return Here(self.pods.places.of_pod(name.namespace, name.name) / "root", (), name.namespace, {})
+        return Here(self.pods.places.of_pod(name.namespace, name.name) / ROOT, (), name.namespace, {})
 
     async def _taken_up(self, found: Object) -> Object:
         """Without the annotation that asks for what is done now."""
@@ -126,7 +133,7 @@ class EtcdReconciler:
     async def _without(self, found: Object, annotation: str) -> Object:
         name, meta = key(found), {"annotations": {annotation: None}}
         meta["resourceVersion"] = metadata(found)["resourceVersion"]
-        written = await self.client.patch(ETCDS, name.name, {"metadata": meta}, namespace=name.namespace)
+        written = await self.client.patch(ETCDS, name, {"metadata": meta})
         self.etcds.observe(written)
         return written
 
@@ -164,7 +171,9 @@ class EtcdReconciler:
         secret = self.secrets.get(Key(namespace, name))
         if secret is None:
             raise MissingSource(f"Secret {name} is not there yet")
-        return File(f"{_CERTIFICATES}/{path}", content_of(SECRETS, secret)[field], is_fixed=True)
+        if (content := content_of(SECRETS, secret).get(field)) is None:
+            raise MissingSource(f"Secret {name} has no {field} yet")
+        return File(f"{_CERTIFICATES}/{path}", content, is_fixed=True)
 
     async def _report(self, found: Object, standing: Standing, *, error: str = "", backup: str = "") -> None:
         """Args: error: why it may not run. backup: why there is no snapshot."""

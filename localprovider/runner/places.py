@@ -7,49 +7,73 @@
 """
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from localprocesses.confined import Confined
+from localprocesses.local import LocalProcessError
 from localprocesses.ports import free_port
+
+MOST_SHOOTS = 100
+"""On a seed; each has up to nine processes."""
+_LARGEST_FILE = 1 << 20
+_PORTS, SEED = "ports.json", "seed"
 
 
 class Places:
-    """Args: directory: made when it is needed, readable for its owner alone."""
+    """Args:
+    directory: made when it is needed, readable for its owner alone.
+    most: namespaces that may have something here.
+    """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, *, most: int = MOST_SHOOTS) -> None:
+        self._files, self._most = Confined(directory), most
 
     def of_pod(self, namespace: str, name: str) -> Path:
-        path = self._directory / namespace / name
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path
+        """Raises LocalProcessError: there are too many namespaces; OutsideError."""
+        return self.files_of(namespace).make(f"{namespace}/{name}")
+
+    def files_of(self, namespace: str) -> Confined:
+        """In which those of a namespace begin with its name. Raises LocalProcessError: there are too many."""
+        having = self.namespaces()
+        if namespace not in having and len(having) >= self._most:
+            raise LocalProcessError(
+                f"processes of {self._most} Shoots are the most that run for a seed here: delete a Shoot that is not "
+                "needed"
+            )
+        return self._files
 
     def seed(self, namespace: str) -> Path:
-        """It is there if the Shoot is a seed."""
-        return self._directory / namespace / "seed"
+        return self._files.path(f"{namespace}/{SEED}")
+
+    def is_seed(self, namespace: str) -> bool:
+        """Whether the Shoot is, or was, a seed."""
+        return self._files.has(f"{namespace}/{SEED}")
 
     def namespaces(self) -> list[str]:
         """That have any."""
-        return sorted(each.name for each in self._directory.iterdir()) if self._directory.is_dir() else []
+        try:
+            return self._files.names()
+        except FileNotFoundError:
+            return []
 
     def forget_pod(self, namespace: str, name: str) -> None:
         """With its data."""
-        shutil.rmtree(self._directory / namespace / name, ignore_errors=True)
+        self._files.remove(f"{namespace}/{name}")
 
     def forget(self, namespace: str) -> None:
-        shutil.rmtree(self._directory / namespace, ignore_errors=True)
+        self._files.remove(namespace)
 
     def ports(self, namespace: str) -> dict[str, int]:
         """By name of Service, or of another server."""
         try:
-            written: dict[str, int] = json.loads(self._ports_file(namespace).read_text())
+            written: dict[str, int] = json.loads(self._files.read(f"{namespace}/{_PORTS}", most=_LARGEST_FILE))
         except FileNotFoundError:
             return {}
         return written
 
     def port(self, namespace: str, name: str) -> int:
-        """One that it has from now on."""
+        """One that it has from now on. Raises LocalProcessError."""
         taken = self.ports(namespace)
         if name not in taken:
             self._note(namespace, taken | {name: free_port()})
@@ -60,11 +84,4 @@ class Places:
         self._note(namespace, {name: port for name, port in self.ports(namespace).items() if name not in names})
 
     def _note(self, namespace: str, ports: Mapping[str, int]) -> None:
-        file = self._ports_file(namespace)
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = file.with_suffix(".new")
-        new.write_text(json.dumps(dict(ports), sort_keys=True))
-        new.replace(file)
-
-    def _ports_file(self, namespace: str) -> Path:
-        return self._directory / namespace / "ports.json"
+        self.files_of(namespace).write(f"{namespace}/{_PORTS}", json.dumps(dict(ports), sort_keys=True).encode())

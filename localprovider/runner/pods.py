@@ -1,6 +1,7 @@
 """A process that stands for the pod of an object: started from its files, started again when they change."""
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,13 +10,17 @@ from pathlib import Path
 import aiohttp
 
 from kube.objects import Key
-from localprovider.runner.addresses import Here
+from localprovider.runner.addresses import TEMPORARY, Here
+from localprovider.runner.confinement import confinement
 from localprovider.runner.places import Places
 from localprovider.runner.probes import Probe, problem
 from localprovider.runner.processes import Processes, last_lines
 from localprovider.runner.volumes import File
 
-_READ_BY_OWNER = 0o600
+ROOT, _DIGEST = "root", "digest"
+"""In the directory of a pod: what stands for the root of its container, and what its process was started with."""
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME")
+"""Variables of this program that processes get; others may be credentials, or lead to clusters of its user."""
 _TAKEN = "address already in use"
 """What programs print whose port is another's."""
 _LOOK_SECONDS, _PERIOD_SECONDS = 0.5, 5.0
@@ -29,6 +34,7 @@ class Pod:
     Attributes:
         files: with the paths of this computer in them.
         probe: None: it is ready as soon as it runs.
+        reads: files and directories that it reads besides its own.
     """
 
     namespace: str
@@ -37,6 +43,7 @@ class Pod:
     command: Sequence[str]
     files: Sequence[File]
     probe: Probe | None = None
+    reads: Sequence[Path] = ()
 
     @property
     def process(self) -> str:
@@ -81,18 +88,24 @@ class Pods:
     ended: Callable[[Key], None] = _unheard
 
     async def run(self, pod: Pod) -> Standing:
-        """Have it run as it is described. Raises LocalProcessError."""
-        _write(pod)
-        noted = self.places.of_pod(pod.namespace, pod.name) / "digest"
-        is_as_described = noted.exists() and noted.read_text() == pod.digest
+        """Have it run as it is described. Raises LocalProcessError, OutsideError."""
+        files, own = self.places.files_of(pod.namespace), f"{pod.namespace}/{pod.name}"
+        for each in pod.files:
+            files.write(f"{own}/{ROOT}{each.path}", each.content)
+        noted = f"{own}/{_DIGEST}"
+        is_as_described = files.is_file(noted) and files.read(noted, most=len(pod.digest)) == pod.digest.encode()
         is_running = (await self.processes.running()).get(pod.process, False)
         if is_running and is_as_described:
             await self._follow(pod)
             return await self._look(pod)
         if not is_as_described:
             self.processes.forget(pod.process)
-            noted.write_text(pod.digest)
-        if wait := await self.processes.start(pod.process, pod.command):
+            files.write(noted, pod.digest.encode())
+        temporary = files.make(f"{own}/{ROOT}{TEMPORARY}")
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        environment["TMPDIR"] = str(temporary)
+        allowed = confinement(pod.command, own=files.path(own), reads=pod.reads)
+        if wait := await self.processes.start(pod.process, pod.command, environment=environment, confinement=allowed):
             said = last_lines(self.processes.log(pod.process))
             return Standing(f"its process has ended and is started again: {said}", wait, _TAKEN in said.lower())
         await self._follow(pod)
@@ -117,20 +130,3 @@ class Pods:
             if each.startswith(f"{namespace}."):
                 await self.processes.stop(each)
         self.places.forget(namespace)
-
-
-def _write(pod: Pod) -> None:
-    """Its files."""
-    for each in pod.files:
-        write_private(pod.here.path(each.path), each.content)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """A file as a whole, if it differs, readable for the owner alone."""
-    if path.exists() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.touch(mode=_READ_BY_OWNER)
-    new.write_bytes(content)
-    new.replace(path)

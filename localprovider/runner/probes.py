@@ -24,8 +24,9 @@ def probe_of(container: Object, port: int) -> Probe | None:
     if not request:
         return None
     headers = {text(each.get("name")): text(each.get("value")) for each in mappings(request.get("httpHeaders"))}
-    scheme = (text(request.get("scheme")) or "HTTP").lower()
-    return Probe(f"{scheme}://{HOST}:{port}{text(request.get('path')) or '/'}", headers)
+    scheme = "https" if text(request.get("scheme")).upper() == "HTTPS" else "http"
+    # A path that does not begin with a slash would become a part of the host.
+    return Probe(f"{scheme}://{HOST}:{port}/{text(request.get('path')).removeprefix('/')}", headers)
 
 
 async def problem(session: aiohttp.ClientSession, probe: Probe | None) -> str:
@@ -34,8 +35,12 @@ async def problem(session: aiohttp.ClientSession, probe: Probe | None) -> str:
         return ""
     try:
         async with session.get(
-            probe.url, headers=dict(probe.headers), ssl=False, timeout=aiohttp.ClientTimeout(total=_SECONDS)
+            probe.url,
+            headers=dict(probe.headers),
+            ssl=False,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=_SECONDS),
         ) as answer:
             return "" if answer.status < 400 else f"{probe.url} answers {answer.status}"
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         return f"{probe.url} does not answer: {type(error).__name__}"

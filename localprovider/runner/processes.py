@@ -5,18 +5,22 @@ That it ends is reported at once where the kernel can say so (Linux); elsewhere,
 """
 
 import asyncio
+import errno
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from localprocesses import supervisor
+from localprocesses.landlock import Confinement
 from localprocesses.local import wait_until
 from localprocesses.state import is_alive
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _END_SECONDS = 60.0
+_TRACE = 4096
+"""Bytes of what a Go program prints when it gives up, with its trace."""
 _LASTS_SECONDS = 60.0
 
 
@@ -102,8 +106,22 @@ class Processes:
             asyncio.get_running_loop().remove_reader(known.file)
             os.close(known.file)
 
-    async def start(self, name: str, command: Sequence[str]) -> float:
-        """Start it, or say in how many seconds to come back. Raises LocalProcessError."""
+    async def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        confinement: Confinement | None = None,
+    ) -> float:
+        """Start it, or say in how many seconds to come back. Raises LocalProcessError.
+
+        Args:
+            name: of the process.
+            command: its arguments, the program first.
+            environment: all of it; None: that of this program.
+            confinement: None: it may use all files.
+        """
         attempts = self._attempts.setdefault(name, _Attempts())
         if self.now() - attempts.started > _LASTS_SECONDS + attempts.pause:
             attempts.pause = 0.0
@@ -112,7 +130,8 @@ class Processes:
         attempts.started = self.now()
         attempts.pause = min(max(attempts.pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
         await self.stop(name)
-        await self._ask("start", name=name, command=list(command))
+        allowed = None if confinement is None else asdict(confinement)
+        await self._ask("start", name=name, command=list(command), environment=environment, confinement=allowed)
         return 0.0
 
     async def stop(self, name: str) -> None:
@@ -129,11 +148,13 @@ class Processes:
 
 
 def last_lines(log: Path, *, most: int = 500) -> str:
-    """What a process printed last, for people."""
+    """The last output of a process; or the line about a full disk, which comes before a trace."""
     try:
         with log.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
-            file.seek(max(0, end - most))
-            return file.read().decode(errors="replace").strip()
+            file.seek(max(0, end - _TRACE))
+            read = file.read().decode(errors="replace")
     except OSError:
         return ""
+    full = (each for each in read.splitlines() if os.strerror(errno.ENOSPC).lower() in each.lower())
+    return next(full, read.strip()[-most:])[:most]

@@ -36,7 +36,7 @@ class ServiceReconciler:
         port = str(self.places.port(name.namespace, name.name))
         if annotations(service).get(PORT) != port:
             body: Object = {"metadata": {"annotations": {PORT: port}}}
-            service = await self.client.patch(SERVICES, name.name, body, namespace=name.namespace)
+            service = await self.client.patch(SERVICES, name, body)
             self.services.observe(service)
         if spec(service).get("type") == "LoadBalancer" and not at(service, "status", "loadBalancer", "ingress"):
             await self.statuses.write(service, {"loadBalancer": {"ingress": [{"ip": HOST}]}})

@@ -11,24 +11,34 @@ entry that is not there is a bucket which is away.
 
 import base64
 import binascii
+import contextlib
 import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from kube.objects import Key, Object, mapping, string_map
+from localprocesses.confined import Confined, OutsideError, names_of
 
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d{16})\.db\.gz")
 _TIME = "%Y%m%dT%H%M%SZ"
 _CHECKSUM = hashlib.sha256().digest_size
 _BLOCK = 1 << 20
-_KEPT = ((timedelta(hours=1), timedelta(0)), (timedelta(days=1), timedelta(hours=1)), (timedelta(7), timedelta(days=1)))
-"""Until which age one is kept of each span of time; of the first, all are."""
+_ENTRY_LEVELS = 2
+"""Of the directory of an entry: its bucket, and its own name."""
+_LARGEST = 8 << 30
+"""Bytes of a snapshot that is unpacked."""
+_KEPT = (
+    (timedelta(hours=1), timedelta(minutes=1)),
+    (timedelta(days=1), timedelta(hours=1)),
+    (timedelta(days=7), timedelta(days=1)),
+)
+"""Until which age one is kept of each span of time, however often an Etcd asks for one."""
 
 
 class BucketAway(Exception):
@@ -37,9 +47,16 @@ class BucketAway(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    path: Path
+    """Attributes: file: below the buckets."""
+
+    buckets: Confined
+    file: str
     moment: datetime
     revision: int
+
+    @property
+    def path(self) -> Path:
+        return self.buckets.path(self.file)
 
     def __str__(self) -> str:
         return f"the snapshot of {self.moment:%Y-%m-%d %H:%M:%S} UTC (revision {self.revision})"
@@ -48,67 +65,78 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class Directory:
     """Args:
-    entry: the directory of the backup entry, which its extension has made.
+    buckets: where all are.
+    entry: the directory of the backup entry below it, which its extension has made.
     name: of the etcd.
     """
 
-    entry: Path
+    buckets: Confined
+    entry: str
     name: str
 
     @property
     def path(self) -> Path:
-        return self.entry / self.name
+        return self.buckets.path(self._below)
+
+    @property
+    def _below(self) -> str:
+        return f"{self.entry}/{self.name}"
 
     def exists(self) -> bool:
         """Whether there ever was a snapshot. Raises BucketAway."""
-        self._check()
-        return self.path.is_dir()
+        with self._reached():
+            self.buckets.names(self.entry)
+            return self.buckets.has(self._below)
 
     def snapshots(self) -> list[Snapshot]:
         """The newest first. Raises BucketAway."""
         if not self.exists():
             return []
-        try:
-            names = [each.name for each in self.path.iterdir()]
-        except OSError as error:
-            raise self._away(error) from error
-        found = (self._snapshot(each) for each in names)
-        return sorted((each for each in found if each), key=lambda one: (one.moment, one.revision), reverse=True)
+        with self._reached():
+            found = map(self._snapshot, self.buckets.names(self._below))
+            return sorted((each for each in found if each), key=lambda one: (one.moment, one.revision), reverse=True)
 
     def _snapshot(self, name: str) -> Snapshot | None:
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        return Snapshot(self.path / name, datetime.strptime(match[1], _TIME).replace(tzinfo=UTC), int(match[2]))
+        moment = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC)
+        return Snapshot(self.buckets, f"{self._below}/{name}", moment, int(match[2]))
 
     def place(self, moment: datetime, revision: int) -> Snapshot:
         """One that is still to be made; there is a directory for it. Raises BucketAway."""
-        self._check()
-        try:
-            self.path.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise self._away(error) from error
-        return Snapshot(self.path / f"{moment:{_TIME}}-{revision:016}.db.gz", moment.replace(microsecond=0), revision)
+        with self._reached():
+            self.buckets.names(self.entry)
+            self.buckets.make(self._below)
+        file = f"{self._below}/{moment:{_TIME}}-{revision:016}.db.gz"
+        return Snapshot(self.buckets, file, moment.replace(microsecond=0), revision)
 
     def prune(self, now: datetime) -> None:
         """Raises BucketAway."""
         for each in superfluous(self.snapshots(), now):
-            each.path.unlink(missing_ok=True)
+            with self._reached():
+                self.buckets.remove(each.file)
 
-    def _check(self) -> None:
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
         try:
-            next(self.entry.iterdir(), None)
-        except OSError as error:
-            raise self._away(error) from error
-
-    def _away(self, error: OSError) -> BucketAway:
-        return BucketAway(
-            f"the backup bucket is away: {self.path}: {error.strerror}; nothing is begun without it, bring it back"
-        )
+            yield
+        except (OSError, OutsideError) as error:
+            problem = error.strerror if isinstance(error, OSError) else str(error)
+            raise BucketAway(
+                f"the backup bucket is away: {self.path}: {problem}; nothing is begun without it, bring it back"
+            ) from error
 
 
-def directory_of(secret: Object | None, name: Key, prefix: str) -> Directory:
-    """Args: secret: that says where a bucket is. name: its name. prefix: of a store. Raises BucketAway."""
+def directory_of(buckets: Confined, secret: Object | None, name: Key, prefix: str) -> Directory:
+    """Args:
+        buckets: where all are.
+        secret: that says where a bucket is.
+        name: its name.
+        prefix: of a store.
+
+    Raises BucketAway.
+    """
     encoded = string_map(mapping((secret or {}).get("data"))).get("hostPath", "")
     try:
         path = base64.b64decode(encoded, validate=True).decode()
@@ -117,7 +145,17 @@ def directory_of(secret: Object | None, name: Key, prefix: str) -> Directory:
     if not path:
         said = f"the backup bucket is away: Secret {name} is not there, or does not say its hostPath"
         raise BucketAway(f"{said}; the extension object BackupEntry makes it")
-    return Directory(Path(path), prefix.rpartition("/")[2])
+    entry, etcd = path.removeprefix(f"{buckets.root}/"), prefix.rpartition("/")[2]
+    try:
+        is_entry = entry != path and len(names_of(entry)) == _ENTRY_LEVELS and bool(names_of(etcd))
+    except OutsideError:
+        is_entry = False
+    if not is_entry:
+        raise BucketAway(
+            f"the backup bucket is away: hostPath of Secret {name} is no entry of a bucket in {buckets.root}; the "
+            "extension object BackupEntry makes it"
+        )
+    return Directory(buckets, entry, etcd)
 
 
 def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:
@@ -126,7 +164,7 @@ def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:
     for number, each in enumerate(sorted(snapshots, key=lambda one: one.moment, reverse=True)):
         age = now - each.moment
         span = next((span for until, span in _KEPT if age <= until), None)
-        if number == 0 or span == timedelta(0):
+        if number == 0:
             continue
         slot = (span, int(each.moment.timestamp() // span.total_seconds())) if span else None
         if slot is None or slot in kept:
@@ -136,23 +174,28 @@ def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:
     return gone
 
 
-def unpacked(path: Path, target: Path) -> str:
-    """Write what a snapshot has into a file. Returns what is wrong with it; empty: nothing."""
-    digest, end = hashlib.sha256(), b""
-    try:
-        with gzip.open(path) as packed, target.open("wb") as file:
-            for block in _blocks(cast("BinaryIO", packed)):
-                file.write(block)
-                whole = end + block
-                digest.update(whole[:-_CHECKSUM])
-                end = whole[-_CHECKSUM:]
-    except (OSError, EOFError, zlib.error) as error:
-        return str(error) or type(error).__name__
+def unpacked(packed: BinaryIO, target: BinaryIO) -> str:
+    """Write what a snapshot has into a file. Returns what is wrong with it; empty: nothing.
+
+    Raises OSError: the file can't be written, which says nothing of the snapshot.
+    """
+    digest, end, size = hashlib.sha256(), b"", 0
+    with gzip.GzipFile(fileobj=packed) as content:
+        while True:
+            try:
+                block = content.read(_BLOCK)
+            except (OSError, EOFError, zlib.error) as error:
+                return str(error) or type(error).__name__
+            if not block:
+                break
+            size += len(block)
+            if size > _LARGEST:
+                return f"it is larger than {_LARGEST >> 30} GiB"
+            target.write(block)
+            whole = end + block
+            digest.update(whole[:-_CHECKSUM])
+            end = whole[-_CHECKSUM:]
     return "" if len(end) == _CHECKSUM and digest.digest() == end else "its checksum is wrong"
-
-
-def _blocks(file: BinaryIO) -> Iterable[bytes]:
-    return iter(lambda: file.read(_BLOCK), b"")
 
 
 # --- what an etcd begins with

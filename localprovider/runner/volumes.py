@@ -6,12 +6,21 @@ from dataclasses import dataclass
 
 from kube.objects import Object, mapping, mappings, string_map, text
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from localprocesses.confined import OutsideError, names_of
 
 Find = Callable[[Resource, str], Object | None]
 
 
+LARGEST, MOST_FILES = 16 << 20, 500
+"""Of a pod: bytes of all its files, and how many these are."""
+
+
 class MissingSource(Exception):
     """A Secret or ConfigMap of a volume is not there yet."""
+
+
+class Refused(Exception):
+    """An object asks for what is not done on this computer; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +47,45 @@ class _Source:
 
 
 def mounts(container: Object) -> dict[str, str]:
-    """Volume -> where it is mounted."""
-    return {text(each.get("name")): text(each.get("mountPath")) for each in mappings(container.get("volumeMounts"))}
+    """Volume -> where it is mounted. Raises Refused."""
+    return {text(each.get("name")): _place(each) for each in mappings(container.get("volumeMounts"))}
+
+
+def _place(mount: Object) -> str:
+    path = text(mount.get("mountPath"))
+    if mount.get("subPath") or mount.get("subPathExpr"):
+        raise Refused(f"mountPath {path!r} has a subPath, which is not supported here: mount the whole volume")
+    _demand_plain(path)
+    return path
 
 
 def files(pod: Object, container: Object, find: Find) -> list[File]:
-    """Args: pod: its spec. find: the Secret or ConfigMap of a name. Raises MissingSource."""
+    """Args: pod: its spec. find: the Secret or ConfigMap of a name. Raises MissingSource, Refused."""
     places = mounts(container)
-    found = list[File]()
+    found, size, taken = list[File](), 0, set[str]()
     for volume in mappings(pod.get("volumes")):
         place = places.get(text(volume.get("name")))
-        if place:
-            found += (each for source in _sources(volume) for each in _files(source, place, find))
+        sources = _sources(volume) if place else ()
+        for each in (file for source in sources for file in _files(source, text(place), find)):
+            _demand_plain(each.path)
+            if each.path.casefold() in taken:
+                raise Refused(f"{each.path} is mounted twice: some file systems ignore case")
+            taken.add(each.path.casefold())
+            size += len(each.content)
+            if size > LARGEST or len(found) >= MOST_FILES:
+                raise Refused(f"its files are more than {MOST_FILES}, or larger than {LARGEST >> 20} MiB in all")
+            found.append(each)
     return found
+
+
+def _demand_plain(path: str) -> None:
+    """That it is below the root of the container, however it is read."""
+    if not path.startswith("/"):
+        raise Refused(f"{path!r} is not accepted as a path of a container: it must begin with '/'")
+    try:
+        names_of(path[1:])
+    except OutsideError as error:
+        raise Refused(str(error)) from error
 
 
 def _sources(volume: Object) -> Iterator[_Source]:

@@ -1,6 +1,8 @@
 """One pass over a pool of workers of a Shoot: if there is a gardenlet to run on it, what a seed needs runs here.
 
-Whether there is one is asked of the Shoot's API server, again and again: this is what kubelets would be for.
+Whether there is one is asked of the Shoot's API server, again and again: this is what kubelets would be for. That alone
+decides nothing, since its owner could deploy one: ManagedSeeds are made of Shoots of the project `garden` alone, and
+which project a Shoot is of is said by its Cluster, which only the gardenlet writes.
 """
 
 import json
@@ -11,7 +13,8 @@ import structlog
 
 from gardener.garden.domains import NAMESPACE as GARDEN
 from kube.errors import KubeError
-from kube.objects import Key, Object, integer, is_deleting, spec
+from kube.objects import Key, Object, integer, is_deleting, spec, text
+from kube.paths import at
 from kube.resources import DEPLOYMENTS, ENDPOINTS
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
@@ -19,7 +22,8 @@ from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from localprocesses.components import APISERVER
 from localprovider import shoots
 from localprovider.runner.commands import GARDENLET
-from localprovider.runner.pods import Pods, write_private
+from localprovider.runner.places import SEED
+from localprovider.runner.pods import Pods
 from localprovider.seeds import configuration
 from localprovider.seeds.configuration import HEALTH, METRICS
 
@@ -27,22 +31,35 @@ _PERIOD_SECONDS = 5.0
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+def may_be_seed(cluster: Object) -> bool:
+    """Whether the Shoot of a Cluster may be a ManagedSeed."""
+    return text(at(cluster, "spec", "shoot", "metadata", "namespace")) == GARDEN
+
+
 class SeedReconciler:
     def __init__(self, *, client: Client, pods: Pods) -> None:
         self._client, self._pods = client, pods
         self._workers: Store[Object] | None = None
         self._deployments: Store[Object] | None = None
+        self._may_be_seed: Store[bool] | None = None
 
-    def begin(self, workers: Store[Object], deployments: Store[Object]) -> None:
-        """Args: deployments: of the seed, among them the API servers of Shoots."""
-        self._workers, self._deployments = workers, deployments
+    def begin(self, workers: Store[Object], deployments: Store[Object], may_be_seed: Store[bool]) -> None:
+        """Args:
+        deployments: of the seed, among them the API servers of Shoots.
+        may_be_seed: of Clusters.
+        """
+        self._workers, self._deployments, self._may_be_seed = workers, deployments, may_be_seed
 
     async def reconcile(self, name: Key) -> Result:
         assert self._workers is not None
         assert self._deployments is not None
+        assert self._may_be_seed is not None
         namespace, worker = name.namespace, self._workers.get(name)
         apiserver = self._deployments.get(Key(namespace, APISERVER))
         if worker is None or is_deleting(worker) or not integer(spec(apiserver or {}).get("replicas")):
+            await self._stop(namespace)
+            return Done()
+        if not self._may_be_seed.get(Key("", namespace)):
             await self._stop(namespace)
             return Done()
         if await self._has_gardenlet(namespace):
@@ -54,25 +71,24 @@ class SeedReconciler:
         places = self._pods.places
         try:
             async with shoots.connected(self._client, namespace) as shoot:
-                found = await shoot.find(DEPLOYMENTS, GARDENLET, namespace=GARDEN)
-                if found is not None and not places.seed(namespace).is_dir():
+                found = await shoot.find(DEPLOYMENTS, Key(GARDEN, GARDENLET))
+                if found is not None and not places.is_seed(namespace):
                     log.info("The Shoot becomes a seed", namespace=namespace)
-                    if await shoot.find(ENDPOINTS, "kubernetes", namespace="default") is None:
+                    if await shoot.find(ENDPOINTS, Key("default", "kubernetes")) is None:
                         await shoot.create(ENDPOINTS, configuration.API_SERVER)
         except (KubeError, ReconcileError):
-            return places.seed(namespace).is_dir()
-        return found is not None or places.seed(namespace).is_dir()
+            return places.is_seed(namespace)
+        return found is not None or places.is_seed(namespace)
 
     async def _run(self, namespace: str) -> None:
         """Raises ReconcileError: there is no kubeconfig; LocalProcessError, KubeError."""
         places = self._pods.places
-        directory = places.seed(namespace)
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory, files, own = places.seed(namespace), places.files_of(namespace), f"{namespace}/{SEED}"
         if not (content := await shoots.kubeconfig(self._client, namespace)):
             raise ReconcileError(f"there is no kubeconfig for the cluster of {namespace}")
         kubeconfig, token = configuration.with_token_file(content)
-        write_private(directory / "token", token)
-        write_private(directory / "kubeconfig", kubeconfig)
+        files.write(f"{own}/token", token)
+        files.write(f"{own}/kubeconfig", kubeconfig)
         running = await self._pods.processes.running()
         provider = configuration.of_local_provider(directory / "state", is_shoot=True)
         connection = {"kubeconfig": str(directory / "kubeconfig")}
@@ -85,9 +101,8 @@ class SeedReconciler:
             ),
         ):
             ports = {each: places.port(namespace, f"seed-{program}-{each}") for each in (HEALTH, METRICS)}
-            write_private(
-                directory / f"{program}.json", json.dumps(configuration.served_at(config, ports), indent=2).encode()
-            )
+            written = json.dumps(configuration.served_at(config, ports), indent=2).encode()
+            files.write(f"{own}/{program}.json", written)
             process = f"{namespace}.seed-{program}"
             if not running.get(process, False):
                 await self._pods.processes.start(process, _command(module, directory, program))

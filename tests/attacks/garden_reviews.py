@@ -69,8 +69,8 @@ ATTACKS: Mapping[str, tuple[Kind, bool, Object]] = {
 async def attack(kind: Kind, is_mutating: bool, request: Object) -> str:
     """A row of the table."""
     reviews, state = Reviews(), state_of(_profile())
-    lookups = Lookups(state, kind.reads, patience=0.0)
-    handler = mutator(kind, lookups) if is_mutating else validator(kind, lookups, Access(cast("Any", reviews)))
+    lookups, access = Lookups(state, kind.reads), Access(cast("Any", reviews))
+    handler = (mutator if is_mutating else validator)(kind, lookups, access)
     named = {"uid": "u", "name": "x", "namespace": "n", "userInfo": {"username": "eve"}}
     body = orjson.dumps({"request": {**named, **request}})
     endpoint = partial(Reviewer(kind.resource.kind, handler, path="/attacked"), body, "application/json")

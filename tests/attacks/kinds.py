@@ -7,14 +7,10 @@ while a ManagedResource with an object of it is deleted. Then ten ManagedResourc
 whose conversion webhook takes connections and never answers.
 """
 
-import base64
-import socket
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+from attacks.silent import client_config, silent
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
 from kit.kinds import custom_resource, definition, definition_path, serve
@@ -23,7 +19,6 @@ from kit.objects import bundle, config_map, managed_resource, obj
 from kit.processes.agent import AgentProcess, configuration
 from kit.world import Place, find_at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from localprocesses.pki import serving_pair
 
 _NAMESPACE = "kinds"
 _MANAGED_RESOURCES, _OBJECTS = 10, 20
@@ -50,12 +45,11 @@ def unserved(cluster: Cluster, place: Place) -> None:
         print(f"| served {is_served} | ManagedResource {there}{left} |", flush=True)
 
 
-def hanging(cluster: Cluster, place: Place, port: int, *, certificate: bytes) -> None:
+def hanging(cluster: Cluster, place: Place, port: int) -> None:
     stored, asked = (custom_resource("hanging.example.com", "Thing", version=each) for each in ("v1", "v1beta1"))
     crd = definition(stored)
     crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": asked.version, "storage": False})
-    client = {"url": f"https://127.0.0.1:{port}/convert", "caBundle": base64.b64encode(certificate).decode()}
-    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client_config(port)}
     crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
     cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), crd)
     time.sleep(3)
@@ -81,25 +75,8 @@ def _until_applied(place: Place, name: str) -> None:
     eventually(lambda: place.statuses(name)[0] == "True", f"{name} to be applied", seconds=_PATIENCE_SECONDS)
 
 
-@contextmanager
-def _silent() -> Iterator[int]:
-    """The port of a server that takes connections and never answers."""
-    kept = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def take() -> None:
-            while True:
-                try:
-                    kept.append(server.accept())
-                except OSError:
-                    return
-
-        threading.Thread(target=take, daemon=True).start()
-        yield server.getsockname()[1]
-
-
 def main() -> int:
-    with Cluster() as cluster, _silent() as port:
+    with Cluster() as cluster, silent() as port:
         install_crd(cluster)
         cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
         place = Place(cluster, _NAMESPACE)
@@ -108,7 +85,7 @@ def main() -> int:
             print("| Versions | Is there |\n|---|---|", flush=True)
             unserved(cluster, place)
             print("\n| A conversion webhook that hangs | Another one applied after, s |\n|---|---|", flush=True)
-            hanging(cluster, place, port, certificate=serving_pair(["127.0.0.1"]).certificate)
+            hanging(cluster, place, port)
             print(f"\nmemory {agent.resident_bytes >> 20} MiB, /readyz {agent.probe('/readyz')[0]}")
     return 0
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
-from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import PROJECTS, SHOOTS
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kube.errors import ApiError, Forbidden, Invalid
@@ -32,15 +32,7 @@ class Members:
 
     def __init__(self, garden: Garden) -> None:
         self.place = place = ShootPlace(garden)
-        scope = {"apiVersion": "v1", "kind": "Secret"}
-        place.create(QUOTAS, "q", spec={"scope": scope, "clusterLifetimeDays": 1, "metrics": {}})
-        place.create(
-            SECRET_BINDINGS,
-            "limited",
-            provider={"type": place.name},
-            secretRef={"name": place.name, "namespace": place.namespace},
-            quotas=[{"name": "q", "namespace": place.namespace}],
-        )
+        place.limit(days=1)
         self.change(
             {"spec": {"dualApprovalForDeletion": [{"resource": "shoots", "selector": {"matchLabels": {"a": "b"}}}]}}
         )
@@ -143,8 +135,9 @@ def main() -> int:
         garden = Garden(cluster)
         print("| Attack | Outcome |\n|---|---|", flush=True)
         for name, attack in _ATTACKS.items():
+            members, others = Members(garden), Members(garden)
             try:
-                attack(Members(garden), Members(garden))
+                attack(members, others)
             except (Forbidden, Invalid):
                 outcome = "refused"
             except ApiError as error:

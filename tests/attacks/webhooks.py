@@ -67,8 +67,12 @@ async def ask(port: int, path: str, body: bytes) -> None:
 async def begin(port: int, body: bytes) -> Streams:
     """A request of which the last byte does not come."""
     reader, writer = await connect(port)
-    writer.write(header(SECCOMP, len(body)) + body[:-1])
-    await writer.drain()
+    try:
+        writer.write(header(SECCOMP, len(body)) + body[:-1])
+        await writer.drain()
+    except BaseException:
+        writer.transport.abort()
+        raise
     return reader, writer
 
 
@@ -99,11 +103,13 @@ async def keep_open(count: int, opening: Callable[[], Awaitable[Streams]]) -> No
     async def open_one() -> None:
         opened.append(await opening())
 
-    for begun in range(0, count, 100):
-        await settled([open_one() for _ in range(min(100, count - begun))])
-    await asyncio.sleep(5)
-    for _, writer in opened:
-        writer.transport.abort()
+    try:
+        for begun in range(0, count, 100):
+            await settled([open_one() for _ in range(min(100, count - begun))])
+        await asyncio.sleep(5)
+    finally:
+        for _, writer in opened:
+            writer.transport.abort()
 
 
 async def held(port: int) -> None:
@@ -141,6 +147,11 @@ async def handshakes(port: int) -> None:
     await keep_open(2000, lambda: asyncio.open_connection(HOST, port))
 
 
+async def few_files(port: int) -> None:
+    """Idle connections in a process that may have 64 files open."""
+    await keep_open(160, lambda: connect(port))
+
+
 ATTACKS: Mapping[str, Callable[[int], Awaitable[None]]] = {
     "values": values,
     "held": held,
@@ -148,7 +159,9 @@ ATTACKS: Mapping[str, Callable[[int], Awaitable[None]]] = {
     "at the limit": at_the_limit,
     "idle": idle,
     "handshakes": handshakes,
+    "few files": few_files,
 }
+_PREFIXES: Mapping[str, tuple[str, ...]] = {"few files": ("sh", "-c", 'ulimit -n 64; exec "$@"', "sh")}
 
 
 # --- measuring
@@ -178,20 +191,22 @@ def cpu_seconds(pid: int) -> float:
 
 
 @contextlib.asynccontextmanager
-async def server() -> AsyncIterator[WebhookProcess]:
-    """One that asks no API server."""
+async def server(prefix: tuple[str, ...]) -> AsyncIterator[WebhookProcess]:
+    """One that asks no API server. Args: prefix: a command that runs it."""
     bundle = Authority.create("stranger").bundle.decode()
     nowhere = kubeconfig(name="nowhere", url=f"https://{HOST}:1", ca=bundle, user=token_credentials("none"))
     with tempfile.NamedTemporaryFile("w", prefix="nowhere-") as file:
         file.write(nowhere)
         file.flush()
-        with WebhookProcess(WEBHOOKS, kubeconfig=Path(file.name)) as process:
+        process = WebhookProcess(WEBHOOKS, kubeconfig=Path(file.name))
+        process.prefix = prefix
+        with process:
             await process.until_ready()
             yield process
 
 
 async def measure(name: str) -> Measured:
-    async with server() as process:
+    async with server(_PREFIXES.get(name, ())) as process:
         before, cpu = memory(process.pid, "VmRSS"), cpu_seconds(process.pid)
         asking = await asyncio.create_subprocess_exec(
             sys.executable,

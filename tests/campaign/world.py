@@ -18,7 +18,7 @@ from campaign.oracles import Snapshot
 from devcluster.cluster import Cluster
 from kit.kinds import definition
 from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFound
-from kube.objects import Object, condition
+from kube.objects import Key, Object, condition
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS, TOKEN_REVIEWS
 from kube.runtime.client import Client, Selection
 from localprocesses.local import LocalProcessError
@@ -108,7 +108,7 @@ class World:
             place = manifests.place_of_object(reference)
             self._news.set()
             with contextlib.suppress(NotFound, KindNotServed):
-                live = await self.clients[place.cluster].get(place.resource, place.name, namespace=place.namespace)
+                live = await self.clients[place.cluster].get(place.resource, Key(place.namespace, place.name))
                 if self.moves.seen(reference, live, namespace=manifests.WORK, now=time.time()):
                     continue
             self.last_failure = f"{reference} is not claimed by {outgoing.receiver}"
@@ -126,7 +126,7 @@ class World:
         await client.request("PATCH", path, params=options, body=each.obj, content_type=_APPLY, timeout=10)
 
     async def _delete(self, place: Place) -> None:
-        await self.clients[place.cluster].delete(place.resource, place.name, namespace=place.namespace, timeout=10)
+        await self.clients[place.cluster].delete(place.resource, Key(place.namespace, place.name), timeout=10)
 
     async def persist(self, call: Callable[[], T]) -> T:
         """Do something that blocks, again and again until it succeeds."""
@@ -186,9 +186,8 @@ class World:
             with contextlib.suppress(NotFound):
                 await self.clients["target"].patch(
                     PODS,
-                    place.name,
+                    Key(place.namespace, place.name),
                     {"status": {"conditions": [*others, *again]}},
-                    namespace=place.namespace,
                     subresource="status",
                 )
 

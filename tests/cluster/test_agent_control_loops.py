@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from config.blocks import ClientConnection
 from config.resource_manager import decode
 from config.resource_manager.schema import ResourceManagerConfiguration
 from devcluster.cluster import Cluster
@@ -29,6 +28,7 @@ from kube.runtime.watch import Timings
 from process.caches import CachesNotSynced
 from process.clusters import Cluster as AgentCluster
 from process.clusters import Clusters, Endpoint
+from process.configuration.blocks import ClientConnection
 from process.controllers import CRDS_VIEW, Controllers
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

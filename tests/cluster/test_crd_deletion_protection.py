@@ -62,7 +62,7 @@ async def create(client: Client, resource: Resource, name: str, namespace: str =
 
 async def confirm(client: Client, resource: Resource, name: str, namespace: str = "") -> None:
     patch = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
-    await client.patch(resource, name, patch, namespace=namespace)
+    await client.patch(resource, Key(namespace, name), patch)
 
 
 async def test_one_object_without_confirmation_keeps_all_of_its_namespace(

@@ -307,7 +307,7 @@ class Reader:
             shoot = yaml.safe_load((PROJECT / _SHOOT).read_text())
             shoot["spec"]["cloudProfile"]["kind"] = "CloudProfile"  # webhooks fill it in
             self.cluster.api.create("/apis/core.gardener.cloud/v1beta1/namespaces/garden-dev/shoots", shoot)
-        if page in {"docs/managed-resources.md", "docs/migration.md"}:
+        if page.startswith("docs/managed-resource") or page == "docs/migration.md":
             self.run("kubectl apply --server-side -k manifests/overlays/runtime")
         if page == "docs/migration.md":
             lease = {"holderIdentity": "gardener-resource-manager-agent"}
@@ -317,7 +317,7 @@ class Reader:
             )
         if page == "docs/multi-tenancy.md":
             self.run("kubectl create namespace team-a; kubectl -n team-a create serviceaccount deployer")
-        if page == "docs/managed-resources.md":
+        if page.startswith("docs/managed-resource"):
             hello, issuers = (
                 next(body for body in _YAML.findall(_FIRST_MANAGED_RESOURCE.read_text()) if body.startswith("# hello")),
                 {

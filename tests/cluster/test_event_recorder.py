@@ -11,7 +11,7 @@ from devcluster.cluster import Cluster
 from kit.objects import config_map, obj, rule
 from kit.rbac import grant, until_granted
 from kit.world import connected
-from kube.objects import Object, key
+from kube.objects import Key, Object, key
 from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, EVENTS
 from kube.runtime.client import Client, Selection
 from kube.runtime.events import EventRecorder
@@ -83,4 +83,4 @@ async def test_events_of_cluster_scoped_objects_with_odd_names_are_accepted(clie
         await recorder.drain(60)
     found = [e for e in await events_of(client, "default") if e["involvedObject"]["name"] == role["metadata"]["name"]]
     assert [key(e).namespace for e in found] == ["default"]
-    await client.delete(EVENTS, key(found[0]).name, namespace="default")
+    await client.delete(EVENTS, Key("default", key(found[0]).name))

@@ -96,6 +96,22 @@ def test_process_1_is_ended_by_a_signal_from_its_first_moment_on(program: str, c
         parent.communicate()
 
 
+@pytest.mark.skipif(not may_unshare(), reason="needs to be allowed to make a PID namespace")
+@pytest.mark.parametrize(("prefix", "warnings"), [([], 1), (["env", "--block-signal=TERM"], 0)])
+def test_process_1_says_that_it_may_have_lost_a_signal(prefix: list[str], warnings: int, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(configuration("default")))
+    started = subprocess.run(
+        ["unshare", "--pid", "--fork", "--kill-child", *prefix, sys.executable, "-m", "agent", "--config", config],
+        cwd=PROJECT,
+        env={"PATH": os.environ["PATH"], "KUBECONFIG": "/none"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert started.stderr.count(b"env --block-signal=TERM") == warnings, started.stderr
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_works_without_standard_streams(program: str, cluster: Cluster, namespace: str) -> None:
     if program == "webhooks":

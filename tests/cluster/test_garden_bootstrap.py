@@ -1,7 +1,6 @@
 """What the controller manager makes in a fresh garden, for programs that need it, and what it leaves alone."""
 
 import base64
-import contextlib
 import hashlib
 from collections.abc import AsyncIterator
 
@@ -13,8 +12,7 @@ from kit.garden import Garden
 from kit.objects import decoded, secret
 from kit.world import connected
 from kube.clock import utc_now
-from kube.errors import NotFound
-from kube.objects import Object, labels, metadata, uid
+from kube.objects import Key, Object, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from kube.runtime.client import Client, Selection
 
@@ -34,9 +32,8 @@ async def client(garden: Garden) -> AsyncIterator[Client]:
 
 async def clear(client: Client) -> None:
     for each in await of_monitoring(client):
-        await client.delete(SECRETS, metadata(each)["name"], namespace="garden")
-    with contextlib.suppress(NotFound):
-        await client.delete(CONFIG_MAPS, IDENTITY, namespace="kube-system")
+        await client.delete(SECRETS, Key("garden", metadata(each)["name"]))
+    await client.delete_if_exists(CONFIG_MAPS, Key("kube-system", IDENTITY))
 
 
 async def of_monitoring(client: Client) -> list[Object]:
@@ -56,7 +53,7 @@ async def test_a_fresh_garden_gets_what_gardenlets_need(client: Client) -> None:
     }
     assert of_manager.items() <= labels(monitoring).items()
     assert monitoring["immutable"] is True
-    identity = await client.get(CONFIG_MAPS, IDENTITY, namespace="kube-system")
+    identity = await client.get(CONFIG_MAPS, Key("kube-system", IDENTITY))
     assert identity["data"][IDENTITY] == uid(await client.get(NAMESPACES, "kube-system"))
     await client.get(NAMESPACES, "gardener-system-shoot-issuer")
 
@@ -67,7 +64,7 @@ async def test_what_is_there_stays_as_it_is(client: Client) -> None:
     await client.create(CONFIG_MAPS, given)
     await prepare(client, PlainApi(client), now=utc_now())
     assert [metadata(each)["name"] for each in await of_monitoring(client)] == ["given"]
-    assert (await client.get(CONFIG_MAPS, IDENTITY, namespace="kube-system"))["data"] == given["data"]
+    assert (await client.get(CONFIG_MAPS, Key("kube-system", IDENTITY)))["data"] == given["data"]
 
 
 async def test_a_second_start_makes_nothing(client: Client) -> None:
@@ -80,4 +77,4 @@ async def test_a_second_start_makes_nothing(client: Client) -> None:
 async def test_the_originals_api_server_makes_the_identity_itself(client: Client) -> None:
     await prepare(client, AggregatedApi(client), now=utc_now())
     assert await of_monitoring(client)
-    assert await client.find(CONFIG_MAPS, IDENTITY, namespace="kube-system") is None
+    assert await client.find(CONFIG_MAPS, Key("kube-system", IDENTITY)) is None

@@ -12,7 +12,7 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.world import connected
 from kube.errors import NotFound
-from kube.objects import Object, controller_of, uid
+from kube.objects import Key, Object, controller_of, uid
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, SERVICE_ACCOUNTS
 from kube.runtime.client import Client
 
@@ -63,8 +63,8 @@ async def test_subjects_are_those_that_are_selected(client: Client) -> None:
         await account(first, "a", name)
         await has(f"{first}/a", f"{first}/b", f"{second}/a")
         patch: Object = {"metadata": {"labels": {"app": "other"}}}
-        await client.patch(SERVICE_ACCOUNTS, "b", patch, namespace=first)
-        await client.delete(SERVICE_ACCOUNTS, "a", namespace=second)
+        await client.patch(SERVICE_ACCOUNTS, Key(first, "b"), patch)
+        await client.delete(SERVICE_ACCOUNTS, Key(second, "a"))
         await has(f"{first}/a")
         await client.patch(CLUSTER_ROLE_BINDINGS, name, {"subjects": None})
         await has(f"{first}/a")

@@ -441,6 +441,40 @@ async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: Mirror
     other.remove()
 
 
+async def test_an_entry_that_another_seed_lets_go_is_restored_though_it_was_asked_for_before(
+    place: MirrorPlace,
+) -> None:
+    """The status alone changes then, and the annotation that asks for it counts only once."""
+    other = place.place.seed("-b")
+    async with place.gardenlet(entries) as (loop,):
+        place.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        place.change_entry({"status": {"seedName": other}}, status=True)
+        asked = place.change_entry(_asking("restore"))
+        await looked_at(loop, BACKUP_ENTRIES, asked)
+        place.change_entry({"status": {"seedName": None}}, status=True)
+        await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="restore")
+
+
+async def test_an_entry_that_leaves_and_comes_back_is_asked_for_at_once(place: MirrorPlace) -> None:
+    async with place.gardenlet(entries) as (loop,):
+        place.ready_bucket()
+        place.entry()
+        await made_entry(place)
+        for _ in range(3):
+            place.change_entry({"spec": {"seedName": None}})
+            back = place.change_entry({"spec": {"seedName": place.name}})
+
+            def is_observed(back: Object = back) -> bool:
+                seen = at(place.find_entry() or {}, "status", "observedGeneration")
+                return bool(seen == metadata(back)["generation"])
+
+            await soon(is_observed, "it to be reconciled")
+        left = place.change_entry({"spec": {"seedName": None}})
+        await looked_at(loop, BACKUP_ENTRIES, left)
+
+
 @pytest.mark.parametrize("late", [False, True], ids=["before the extension lets go", "while its object goes"])
 async def test_a_move_that_is_taken_back_is_a_restoration(place: MirrorPlace, late: bool) -> None:
     other = place.place.seed("-b")

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from agent.controller_manager.certificate_signing_request import USAGES, declare
 from gardener.api.garden import SEEDS
-from gardener.garden.seeds import bootstrap_token_id
+from gardener.garden.seeds import BOOTSTRAP_GROUP, BootstrapToken
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -22,7 +22,7 @@ from kit.kubeconfigs import kubeconfig, written
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import connected
 from kube.errors import Forbidden, KubeError
-from kube.objects import Key, Object, condition
+from kube.objects import Object, condition
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
 from kube.runtime.client import Client
@@ -134,11 +134,22 @@ async def test_a_token_by_which_nodes_join_is_none_of_a_gardenlet(garden: Garden
     await soon(is_refused, "the token to be known, and refused", passing=(KubeError,))
 
 
-async def test_a_seed_that_exists_is_given_to_the_token_that_was_made_for_it(garden: Garden, tmp_path: Path) -> None:
-    gardenlet = Gardenlet(garden, tmp_path, ShootPlace(garden).seed())
+async def test_a_token_that_names_a_seed_is_valid_for_it_alone(garden: Garden, tmp_path: Path) -> None:
+    """Also if it exists. A token without a name is valid for new ones alone."""
+    gardenlet, new = Gardenlet(garden, tmp_path, ShootPlace(garden).seed()), Gardenlet(garden, tmp_path)
+    own = BootstrapToken(gardenlet.name).extra_groups
+    by_itself = BootstrapToken(gardenlet.name, gardenlet.name).extra_groups
+    by_another = BootstrapToken(gardenlet.name, new.name).extra_groups
     async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
-        async with connected(gardenlet.bootstrap_kubeconfig()) as another:
-            name = await ask(another, gardenlet.request("another"))
-        async with connected(gardenlet.bootstrap_kubeconfig(bootstrap_token_id(Key("", gardenlet.name)))) as own:
-            assert await certificate(own, await ask(own, gardenlet.request("own")))
-        assert not await is_decided(operator, name)
+        names = []
+        for number, (group, asked) in enumerate(
+            ((BOOTSTRAP_GROUP, gardenlet), (own, new), (by_itself, new), (by_another, gardenlet))
+        ):
+            async with connected(gardenlet.bootstrap_kubeconfig(group=group)) as another:
+                names.append(await ask(another, asked.request(f"refused-{number}")))
+        for number, group in enumerate((own, by_itself)):
+            async with connected(gardenlet.bootstrap_kubeconfig(group=group)) as bootstrapping:
+                name = await ask(bootstrapping, gardenlet.request(f"own-{number}"))
+                assert await certificate(bootstrapping, name)
+        for name in names:
+            assert not await is_decided(operator, name)

@@ -35,7 +35,8 @@ from kit.world import connected
 from kube.clock import utc_now
 from kube.objects import Object, annotations, condition, spec
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS
-from kube.runtime.transport import ServerClock, Transport
+from kube.runtime.server_clock import ServerClock
+from kube.runtime.transport import Transport
 from kube.signing_requests import DENIED, with_decision
 from kube.x509 import make_ca
 from process import clusters as process_clusters

@@ -96,13 +96,13 @@ class Extensions(World):
         """ManagedResources here are those of every Seed of this cluster."""
         for each in await self.client.list(MANAGED_RESOURCES, Selection(namespace="garden")):
             if metadata(each)["name"].startswith(f"{self.place.name}-"):
-                await self.client.delete(MANAGED_RESOURCES, metadata(each)["name"], namespace="garden")
+                await self.client.delete(MANAGED_RESOURCES, Key("garden", metadata(each)["name"]))
 
     async def objects(self, name: str) -> list[Object]:
         """What its ManagedResource has."""
-        managed = await self.client.get(MANAGED_RESOURCES, self.called(name), namespace="garden")
+        managed = await self.client.get(MANAGED_RESOURCES, Key("garden", self.called(name)))
         (reference,) = managed["spec"]["secretRefs"]
-        secret = await self.client.get(SECRETS, reference["name"], namespace="garden")
+        secret = await self.client.get(SECRETS, Key("garden", reference["name"]))
         assert secret["immutable"]
         assert reference["name"] in metadata(managed)["annotations"].values()
         data = {key: base64.b64decode(value) for key, value in secret["data"].items()}
@@ -151,7 +151,7 @@ async def test_an_extension_is_installed_changed_and_removed(world: Extensions) 
         env = found["dep"]["spec"]["template"]["spec"]["containers"][0]["env"]
         assert env[-1] == {"name": "SEED_NAME", "value": world.place.name}
         assert "env" not in found["lost"]["spec"]["template"]["spec"]["containers"][0]
-        access = await world.client.get(SECRETS, "garden-access-extension", namespace=namespace)
+        access = await world.client.get(SECRETS, Key(namespace, "garden-access-extension"))
         assert labels(access)[keys.CLASS] == "garden"
         world.place.patch(
             CONTROLLER_DEPLOYMENTS, world.called("e"), {"helm": {"rawChart": raw_chart(), "values": {"word": "new"}}}
@@ -174,7 +174,7 @@ async def test_an_extension_is_installed_changed_and_removed(world: Extensions) 
             (NAMESPACES, namespace, ""),
             (SERVICE_ACCOUNTS, account, in_garden),
         ):
-            assert await world.client.find(resource, each, namespace=of) is None
+            assert await world.client.find(resource, Key(of, each)) is None
 
 
 async def test_the_finalizer_stays_until_the_namespace_has_gone(world: Extensions) -> None:
@@ -207,9 +207,7 @@ async def test_the_finalizer_stays_until_the_namespace_has_gone(world: Extension
         world.place.create(CONTROLLER_INSTALLATIONS, world.called("e"), spec=spec)
         message = f'Namespace "{namespace}" of a former installation is still being deleted.'
         await world.until_said("e", conditions.INSTALLED, "False", "InstallationPending", message)
-        await world.client.patch(
-            SECRETS, metadata(held)["name"], {"metadata": {"finalizers": None}}, namespace=namespace
-        )
+        await world.client.patch(SECRETS, Key(namespace, metadata(held)["name"]), {"metadata": {"finalizers": None}})
         await world.until_said("e", conditions.VALID, "True", "RegistrationValid")
 
 

@@ -1,7 +1,6 @@
 """A gardenlet registers its Seed, and takes over what its predecessor has left; the garden is its own seed here."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,8 +24,7 @@ from kit.garden_shoots import ShootPlace
 from kit.gardenlet_bootstrap import QUICK, Entry
 from kit.proxied import proxy_to
 from kit.world import connected
-from kube.errors import NotFound
-from kube.objects import Object, labels, resource_version
+from kube.objects import Key, Object, labels, resource_version
 from kube.paths import at
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
@@ -94,8 +92,7 @@ async def test_without_a_namespace_the_seed_stays_and_the_start_fails(garden: Ga
 
 async def test_a_seed_that_was_finalised_here_is_not_registered_by_a_restart(entry: Entry, client: Client) -> None:
     seed = await registration(entry, client).register()
-    with contextlib.suppress(NotFound):
-        await client.delete(CONFIG_MAPS, MARKER, namespace="garden")
+    await client.delete_if_exists(CONFIG_MAPS, Key("garden", MARKER))
     await client.create(CONFIG_MAPS, finalised_marker(seed, entry.seed_config))
     entry.garden.patch(SEEDS, entry.name, CONFIRMED)
     entry.garden.delete(SEEDS, entry.name)
@@ -130,7 +127,7 @@ async def test_an_object_for_upgrades_that_can_not_be_decoded_stays(entry: Entry
             await hand_over(garden=client, seed=client, pace=QUICK)
         assert entry.config_map(NAME)
     finally:
-        await client.delete(CONFIG_MAPS, NAME, namespace="garden")
+        await client.delete(CONFIG_MAPS, Key("garden", NAME))
 
 
 async def test_an_object_for_upgrades_that_the_garden_has_is_left_as_it_is(

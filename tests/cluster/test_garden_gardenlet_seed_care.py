@@ -9,12 +9,14 @@ import pytest
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.seed.care.controller import declare
+from agent.gardenlet.seed.care.stores import PoliciesElsewhere
 from config.gardenlet.controllers import Controllers, NetworkPolicy, SeedCare
 from config.shared import ConditionThreshold, LabelSelector
 from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.network_policies import NAMES
+from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -24,8 +26,9 @@ from kit.seed_kinds import install_seed_kinds
 from kit.world import World, connected
 from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists
-from kube.objects import Object, condition, metadata, resource_version
+from kube.objects import Key, Object, condition, metadata, resource_version
 from kube.resources import NAMESPACES, NETWORK_POLICIES
+from kube.runtime.loop import ControlLoop
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -218,6 +221,23 @@ async def test_missing_policies_that_another_program_makes_are_named(world: Care
             policy = obj(NETWORK_POLICIES, name, namespace=namespace, spec={"podSelector": {}})
             await world.create(policy)
         await world.until(*FINE)
+    await world.remove(NAMESPACES, namespace)
+
+
+async def test_policies_that_the_watch_has_not_brought_are_not_missing(world: CareWorld) -> None:
+    namespace = f"{world.place.name}-behind"
+    await world.create(obj(NAMESPACES, namespace, labels={keys.ROLE: "shoot", "served": namespace}))
+    for name in NAMES[1:]:
+        await world.create(obj(NETWORK_POLICIES, name, namespace=namespace, spec={"podSelector": {}}))
+    behind = cluster_of(world.client, behind=[NETWORK_POLICIES])
+    loop = ControlLoop("behind")
+    served = NetworkPolicy(namespaces_served_elsewhere=(LabelSelector(match_labels={"served": namespace}),))
+    policies = PoliciesElsewhere.declared(loop, behind, served)
+    assert policies is not None
+    await soon(lambda: policies.namespaces.get(Key("", namespace)), "the namespace")
+    assert await policies.missing() == {namespace: [NAMES[0]]}
+    await loop.close()
+    await behind.caches.close()
     await world.remove(NAMESPACES, namespace)
 
 

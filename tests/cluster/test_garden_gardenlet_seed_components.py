@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 import pytest
 
-from agent.gardenlet.seed.main import optional
+from agent.gardenlet.components import seed_registry
 from agent.gardenlet.seed.main.controller import declare
 from config.gardenlet.schema import ExposureClassHandler, Images, LocalProfile
 from devcluster.cluster import Cluster
@@ -46,7 +46,7 @@ from kube.x509 import load_certificates, profile_of
 
 pytestmark = pytest.mark.timeout(900)
 
-NAMES = {each.name for each in optional.COMPONENTS}
+NAMES = {each.name for each in seed_registry.COMPONENTS}
 WITHOUT_MANAGED_RESOURCE = {"vpn-authorization-server"}
 IMAGES = Images(
     etcd_druid="druid",
@@ -298,9 +298,10 @@ async def others_at_work(place: SeedPlace) -> AsyncIterator[None]:
 def credentials(place: SeedPlace) -> Object:
     """Of the DNS provider, in the garden."""
     name = at(place.seed, "spec", "dns", "provider", "secretRef", "name")
-    with suppress(AlreadyExists):
-        place.garden.create(SECRETS, name, namespace=GARDEN, stringData={"token": "secret"})
-    return place.garden.get(SECRETS, name, namespace=GARDEN)
+    content = {"stringData": {"token": "secret"}}
+    with suppress(AlreadyExists):  # of another test, which may have left it empty
+        place.garden.create(SECRETS, name, namespace=GARDEN)
+    return place.garden.patch(SECRETS, name, content, namespace=GARDEN)
 
 
 def gateway_images(place: SeedPlace) -> dict[str, str]:

@@ -17,7 +17,6 @@ from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.care.rules.remediation import MOST_REVERSALS
 from agent.gardenlet.shoot.state import controller as saver
 from agent.gardenlet.shoot_clusters import ShootClusters
-from config.blocks import ClientConnection
 from config.gardenlet.controllers import Controllers, ShootCare
 from devcluster.faults import Rule, Silence, internal_error
 from devcluster.proxy import FaultProxy
@@ -36,6 +35,7 @@ from kube.objects import Object, annotations, condition, mappings, metadata
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from localprocesses.pki import Authority
 from process.clusters import Clusters
+from process.configuration.blocks import ClientConnection
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -16,11 +16,12 @@ from kit.objects import encoded, role_binding
 from kit.objects import user as of_user
 from kit.world import connected
 from kube.clock import parse_time
-from kube.errors import Forbidden
+from kube.errors import ApiError, Forbidden
 from kube.objects import Object
 from kube.paths import at
 from kube.resources import CLUSTER_ROLES, CONFIG_MAPS, ROLE_BINDINGS, SECRETS, SELF_SUBJECT_REVIEWS, Resource
 from kubectl.garden.__main__ import app
+from localprocesses.pki import Authority
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -111,6 +112,15 @@ def test_a_member_of_a_project_gets_a_kubeconfig_and_can_not_read_what_it_is_mad
     eventually(lambda: _made(run(place, "s", "--as", user)), "the role")
     with pytest.raises(Forbidden):
         place.garden.as_user(user).get(INTERNAL_SECRETS, "s.ca-client", namespace=place.namespace)
+
+
+def test_the_owner_of_a_shoot_is_unknown_to_the_garden_and_to_seeds(place: ShootPlace, tmp_path: Path) -> None:
+    """Each cluster has an authority of its own; that of the Shoot makes an administrator in the Shoot alone."""
+    pair = Authority.create("shoot").key_pair()
+    place.remove_one(INTERNAL_SECRETS, "s.ca-client")
+    place.create(INTERNAL_SECRETS, "s.ca-client", data=encoded({"ca.crt": pair.certificate, "ca.key": pair.key}))
+    with pytest.raises(ApiError, match="Unauthorized"):
+        asyncio.run(whoami(run(place, "s").stdout, tmp_path))
 
 
 def test_the_audit_log_shows_who_has_asked_and_nothing_is_stored(place: ShootPlace) -> None:

@@ -1,7 +1,7 @@
 """What others refer to in a garden is not deleted before the last of them has gone, and then it is at once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,8 +18,6 @@ from agent.controller_manager.objects_in_use import (
 from agent.controller_manager.objects_in_use import declare_exposure_classes as exposure_class
 from agent.controller_manager.objects_in_use import declare_secret_bindings as secret_binding
 from agent.controller_manager.quota import declare as quota
-from config.controller_manager.schema import ControllerManagerConfiguration
-from gardenapi.api import recognized
 from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
@@ -33,7 +31,6 @@ from gardener.api.garden import (
     SEEDS,
     SHOOTS,
 )
-from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -43,10 +40,7 @@ from kit.world import connected
 from kube.errors import Forbidden
 from kube.objects import Object, finalizers
 from kube.resources import Resource
-from kube.runtime.cache import Caches, Store, View
-from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop
-from kube.runtime.watch import ListEnds
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -240,35 +234,16 @@ async def test_a_list_of_users_is_reported_once(place: ShootPlace) -> None:
     place.delete(SHOOTS, "t")
 
 
-class BehindOnShoots(Caches):
-    """Their watch of Shoots hangs: they know of none."""
-
-    def acquire(self, view: View[Any], *, needed_at_start: bool = False) -> Store[Any]:
-        if view.resource != SHOOTS:
-            return super().acquire(view, needed_at_start=needed_at_start)
-        store = Store(view)
-        store.source("").apply(ListEnds(1))
-        return store
-
-    async def release(self, view: View[Any]) -> None:
-        if view.resource != SHOOTS:
-            await super().release(view)
-
-
 async def test_users_that_no_cache_has_heard_of_yet_hold_as_well(place: ShootPlace) -> None:
     text = "still associated by the following Shoots"
     place.create(EXPOSURE_CLASSES, place.name, handler="h", metadata={"finalizers": ["gardener"]})
     place.shoot(exposureClassName=place.name)
     place.delete(EXPOSURE_CLASSES, place.name)
-    async with connected(place.garden.cluster) as client:
-        context = Context(
-            config=ControllerManagerConfiguration(),
-            garden=replace(cluster_of(client), caches=BehindOnShoots(client)),
-            api=await recognized(client),
-            recorder=EventRecorder(client, component="test"),
-        )
-        async with loops_at_work(context.recorder, {context.garden.caches}, exposure_class(context)):
-            await soon(lambda: any(text in each for each, _ in events(place, "ExposureClass", place.name)), "an Event")
+    async with (
+        connected(place.garden.cluster) as client,
+        run_garden_controller(exposure_class, client, behind=[SHOOTS]),
+    ):
+        await soon(lambda: any(text in each for each, _ in events(place, "ExposureClass", place.name)), "an Event")
     place.delete(SHOOTS, "s")
     async with connected(place.garden.cluster) as client, run_garden_controller(exposure_class, client):
         await soon(lambda: place.find(EXPOSURE_CLASSES, place.name) is None, "it to go with its last user")

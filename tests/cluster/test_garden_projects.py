@@ -18,7 +18,7 @@ from kit.garden_controllers import run_garden_controller, until_idle
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.errors import Forbidden, NotFound
-from kube.objects import Object, annotations, finalizers, is_deleting, labels, mappings, metadata, uid
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, labels, mappings, metadata, uid
 from kube.paths import at
 from kube.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -110,7 +110,7 @@ class Watched:
         await soon(is_reported, f"an Event: {text}")
 
     async def subjects(self, binding: str) -> list[str]:
-        found = await self.client.get(ROLE_BINDINGS, binding, namespace=self.namespace)
+        found = await self.client.get(ROLE_BINDINGS, Key(self.namespace, binding))
         return [each["name"] for each in mappings(found.get("subjects"))]
 
     async def all(self) -> dict[str, str]:
@@ -142,7 +142,7 @@ async def test_a_project_gets_a_namespace_a_quota_and_rights(client: Client, nam
         assert project.namespace.startswith(f"garden-{name}-")
         namespace = await client.get(NAMESPACES, project.namespace)
         assert annotations(namespace)["namespace.gardener.cloud/project"] == uid(ready)
-        quota = await client.get(RESOURCE_QUOTAS, "gardener", namespace=project.namespace)
+        quota = await client.get(RESOURCE_QUOTAS, Key(project.namespace, "gardener"))
         assert quota["spec"]["hard"] == {"count/configmaps": "50", "count/secrets": "60"}
         assert await project.subjects("gardener.cloud:system:project-viewer") == ["vic"]
         assert await project.subjects(f"gardener.cloud:extension:project:{name}:foo") == ["ext"]
@@ -161,16 +161,16 @@ async def test_what_somebody_changes_is_corrected(client: Client, name: str) -> 
         project = await made(client, name, namespace=f"garden-{name}", members=[user("vic", "viewer")])
         await project.becomes("Ready")
         there = project.namespace
-        await client.delete(ROLE_BINDINGS, viewer, namespace=there)
+        await client.delete(ROLE_BINDINGS, Key(there, viewer))
         await client.patch(CLUSTER_ROLES, member, {"rules": [], "metadata": {"labels": {"mine": "1"}}})
         await client.patch(CLUSTER_ROLE_BINDINGS, member, {"metadata": {"ownerReferences": None}, "subjects": None})
         await client.patch(NAMESPACES, project.namespace, {"metadata": {"ownerReferences": None}})
-        await client.delete(RESOURCE_QUOTAS, "gardener", namespace=there)
+        await client.delete(RESOURCE_QUOTAS, Key(there, "gardener"))
 
         async def is_right() -> bool:
             role = await client.get(CLUSTER_ROLES, member)
             binding = await client.get(CLUSTER_ROLE_BINDINGS, member)
-            await client.get(RESOURCE_QUOTAS, "gardener", namespace=there)
+            await client.get(RESOURCE_QUOTAS, Key(there, "gardener"))
             owned = [role, binding, await client.get(NAMESPACES, project.namespace)]
             assert await project.subjects(viewer) == ["vic"]
             return all(controlling_project(each) == name for each in owned) and (
@@ -207,7 +207,7 @@ async def test_members_and_extension_roles_come_and_go(client: Client, name: str
         await project.patch({"spec": {"members": [user("ann", "admin"), *members[1:]]}})
         await project.becomes("Ready")
         assert await client.find(CLUSTER_ROLES, role) is None
-        assert await client.find(ROLE_BINDINGS, role, namespace=project.namespace) is None
+        assert await client.find(ROLE_BINDINGS, Key(project.namespace, role)) is None
         assert "ann" in await project.subjects("gardener.cloud:system:project-member")
 
 
@@ -222,13 +222,13 @@ async def test_a_quota_follows_the_labels_of_the_project_and_keeps_limits(client
             "metadata": {"name": "gardener", "namespace": project.namespace, "labels": {"own": "1"}},
             "spec": {"hard": {"count/configmaps": "7", "count/pods": "3"}},
         }
-        if await client.find(RESOURCE_QUOTAS, "gardener", namespace=project.namespace) is not None:
-            await client.delete(RESOURCE_QUOTAS, "gardener", namespace=project.namespace)
+        if await client.find(RESOURCE_QUOTAS, Key(project.namespace, "gardener")) is not None:
+            await client.delete(RESOURCE_QUOTAS, Key(project.namespace, "gardener"))
         await client.create(RESOURCE_QUOTAS, quota)
         await project.patch({"metadata": {"labels": {"quota": "conf"}}})
 
         async def is_merged() -> bool:
-            found = await client.get(RESOURCE_QUOTAS, "gardener", namespace=project.namespace)
+            found = await client.get(RESOURCE_QUOTAS, Key(project.namespace, "gardener"))
             return bool(
                 found["spec"]["hard"] == {"count/configmaps": "7", "count/secrets": "60"}
                 and labels(found) == {"own": "1", "from": "config"}

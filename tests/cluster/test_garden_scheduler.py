@@ -152,6 +152,14 @@ async def test_no_seed_gets_more_than_it_has_room_for_however_late_watches_are(
             full = dict.fromkeys((*seeds, ""), room)
             await soon(lambda: is_placed(full), "all Seeds to be full, and the others to be reported")
             assert refused() == before
+
+            async def is_said() -> bool:
+                """Of each that has a Seed, the ones with lost answers among them."""
+                events = await client.list(EVENTS, Selection(place.namespace))
+                successes = (each for each in events if each["reason"] == "SchedulingSuccessful")
+                return len({each["involvedObject"]["name"] for each in successes}) == room * len(seeds)
+
+            await soon(is_said, "Events about all bindings")
             set_room(place, seeds[0], room + room // 2)
             began = time.monotonic()
             await soon(

@@ -23,7 +23,7 @@ from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists
-from kube.objects import Object, condition, mappings, metadata
+from kube.objects import Key, Object, condition, key_of, mappings, metadata
 from kube.paths import at
 from kube.resources import LEASES, NAMESPACES, Resource
 from kube.runtime.client import Client
@@ -152,8 +152,8 @@ class Overtaken(Client):
     seed: str
     is_back = False
 
-    async def patch(self, resource: Resource, name: str, *arguments: Any, **options: Any) -> Object:
-        if name == self.seed and not self.is_back:
+    async def patch(self, resource: Resource, name: Key | str, *arguments: Any, **options: Any) -> Object:
+        if key_of(name).name == self.seed and not self.is_back:
             self.is_back = True
             await asyncio.to_thread(self._report)
         return await super().patch(resource, name, *arguments, **options)

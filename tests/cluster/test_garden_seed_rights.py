@@ -1,7 +1,11 @@
 """A gardenlet may do what its flows need of what belongs to its Seed; a foreign one reads and writes nothing of it."""
 
 import base64
-from collections.abc import Callable, Iterator
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -9,8 +13,26 @@ import pytest
 
 from config.webhooks.schema import SeedAuthorizer
 from gardener.api import garden as resources
-from gardener.garden.seeds import LEASE_NAMESPACE, bootstrap_token_id, namespace_of
-from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
+from gardener.garden.seed_graph import KEYS_NAMESPACE
+from gardener.garden.seeds import (
+    LEASE_NAMESPACE,
+    BootstrapToken,
+    bootstrap_account,
+    bootstrap_binding,
+    bootstrap_token_id,
+    namespace_of,
+)
+from gardener.keys import (
+    CREDENTIALS_FINALIZER,
+    SEED_LABEL_PREFIX,
+    SEED_USER_PREFIX,
+    SEEDS_GROUP,
+    TASKS,
+    USABLE_BY_SEED_PREFIX,
+)
+from gardener.rights import everybody, gardenlet
+from gardener.rights.model import ALL, Case
+from gardener.rights.requests import Attributes
 from kit.controllers import cluster_of
 from kit.eventually import eventually, soon
 from kit.garden import Garden
@@ -19,10 +41,12 @@ from kit.garden_shoots import ShootPlace
 from kit.seed_rights import TwoSeeds, two_seeds
 from kit.world import connected
 from kube import resources as kubernetes
+from kube.clock import format_time, utc_now
 from kube.errors import ApiError, Forbidden, NotFound
 from kube.objects import Key, Object, metadata, uid
 from kube.resources import Resource
 from webhooks.authorizers.seed.webhook import authorizer
+from webhooks.review import Endpoint
 from webhooks.state import SharedListers
 
 pytestmark = pytest.mark.timeout(600)
@@ -74,8 +98,8 @@ def test_what_a_shoot_uses_is_read_by_its_gardenlet_alone(seeds: TwoSeeds) -> No
     place = seeds.place
     for resource, name in ((kubernetes.SECRETS, "named"),):
         assert seeds.may(seeds.own, "get", resource, name)
-        assert seeds.may(seeds.own, "patch", resource, name)
-        assert not seeds.may(seeds.own, "delete", resource, name)
+        for verb in (*CHANGE, "delete"):
+            assert not seeds.may(seeds.own, verb, resource, name)
         for verb in (*READ, *CHANGE, "delete"):
             assert not seeds.may(seeds.foreign, verb, resource, name)
     # Both Shoots use these.
@@ -150,6 +174,17 @@ def test_a_gardenlet_reads_all_seeds_and_changes_its_own(seeds: TwoSeeds) -> Non
         assert not seeds.may(seeds.foreign, verb, kubernetes.SECRETS, f"generated-bucket-{bucket}", "garden")
 
 
+def test_the_deployed_authorizer_denies_what_is_not_in_the_table(seeds: TwoSeeds) -> None:
+    """RBAC grants gardenlets more, for gardens without the authorizer."""
+    named = (each for module in (resources, kubernetes) for each in vars(module).values())
+    kinds = [each for each in named if isinstance(each, Resource)]
+    for kind, verb in itertools.product(kinds, (*READ, "create", *CHANGE, "delete", "deletecollection", "impersonate")):
+        asked = Attributes(user="", verb=verb, group=kind.group, resource=kind.plural, namespace="x", name="none")
+        rows = gardenlet.TABLE.about(kind, verb)
+        expected = any(each.objects is ALL for each in rows) or everybody.TABLE.permits(Case(asked=asked))
+        assert seeds.may("another", verb, kind, "none", namespace="x") is expected, (verb, kind.plural)
+
+
 def test_a_shoot_that_has_just_come_is_known(seeds: TwoSeeds) -> None:
     """A refusal is never that of a cache that lags, until the Seed was refused often: this one was not yet."""
     place = seeds.place
@@ -162,36 +197,73 @@ def test_a_shoot_that_has_just_come_is_known(seeds: TwoSeeds) -> None:
         assert seeds.may(seed, "get", kubernetes.SECRETS, f"new-{number}")
 
 
-async def test_before_a_refusal_the_api_server_is_asked(garden: Garden) -> None:
-    """The caches know of nothing that comes after they have stopped."""
-    place = ShootPlace(garden)
+@dataclass(frozen=True)
+class Stopped:
+    """An authorizer whose caches know of nothing that comes after they have stopped."""
+
+    review: Endpoint
+    seed: str
+
+    async def status(self, resource: Resource, name: str, namespace: str) -> Object:
+        attributes = {"verb": "get", "group": resource.group, "resource": resource.plural}
+        attributes |= {"namespace": namespace, "name": name}
+        spec = {"user": f"{SEED_USER_PREFIX}{self.seed}", "groups": [SEEDS_GROUP], "resourceAttributes": attributes}
+        found = await self.review(orjson.dumps({"spec": spec}), "application/json")
+        reported: Object = orjson.loads(found)["status"]
+        return reported
+
+    async def is_ready(self) -> bool:
+        return "evaluationError" not in await self.status(kubernetes.SECRETS, "x", "x")
+
+    async def permits(self, resource: Resource, name: str, namespace: str) -> bool:
+        return bool((await self.status(resource, name, namespace))["allowed"])
+
+
+@contextlib.asynccontextmanager
+async def stopped_authorizer(place: ShootPlace) -> AsyncIterator[Stopped]:
+    """For a new Seed."""
     seed = place.seed()
-    async with connected(garden.cluster) as client:
+    async with connected(place.garden.cluster) as client:
         stopped = cluster_of(client)
         state = SharedListers(stopped, stopped)
-        answer = authorizer(SeedAuthorizer(), state)
-
-        async def status(resource: str, name: str) -> Object:
-            attributes = {"verb": "get", "resource": resource, "namespace": place.namespace, "name": name}
-            spec = {"user": f"{SEED_USER_PREFIX}{seed}", "groups": [SEEDS_GROUP], "resourceAttributes": attributes}
-            found = await answer(orjson.dumps({"spec": spec}), "application/json")
-            reported: Object = orjson.loads(found)["status"]
-            return reported
-
-        async def is_ready() -> bool:
-            return "evaluationError" not in await status("secrets", "x")
-
+        found = Stopped(authorizer(SeedAuthorizer(), state), seed)
         await state.start()
-        await soon(is_ready, "the caches")
+        await soon(found.is_ready, "the caches")
         await stopped.caches.close()
+        yield found
+
+
+async def test_before_a_refusal_the_api_server_is_asked(garden: Garden) -> None:
+    place = ShootPlace(garden)
+    async with stopped_authorizer(place) as stopped:
         place.create(kubernetes.SECRETS, "late", stringData={"key": "value"})
         late = {"secretRef": {"name": "late", "namespace": place.namespace}, "provider": {"type": place.name}}
         place.create(resources.SECRET_BINDINGS, "late", **late)
-        assert (await status("secrets", "s.ca-cluster"))["denied"]
-        place.shoot("s", seedName=seed, secretBindingName="late")
-        assert (await status("secrets", "s.ca-cluster"))["allowed"]
-        assert (await status("secrets", "late"))["allowed"]
-        assert (await status("secrets", "other"))["denied"]
+        assert not await stopped.permits(kubernetes.SECRETS, "s.ca-cluster", place.namespace)
+        place.shoot("s", seedName=stopped.seed, secretBindingName="late")
+        assert await stopped.permits(kubernetes.SECRETS, "s.ca-cluster", place.namespace)
+        assert await stopped.permits(kubernetes.SECRETS, "late", place.namespace)
+        assert not await stopped.permits(kubernetes.SECRETS, "other", place.namespace)
+
+
+@pytest.mark.parametrize(
+    "resource", [kubernetes.SERVICE_ACCOUNTS, kubernetes.CLUSTER_ROLE_BINDINGS, kubernetes.SECRETS], ids=str
+)
+async def test_before_a_refusal_managed_seeds_are_read(garden: Garden, resource: Resource) -> None:
+    place = ShootPlace(garden, is_garden=True)
+    child = f"{place.name}-c"
+    account = bootstrap_account(Key("garden", child))
+    named = {
+        kubernetes.SERVICE_ACCOUNTS: account,
+        kubernetes.CLUSTER_ROLE_BINDINGS: Key("", bootstrap_binding(account)),
+        kubernetes.SECRETS: Key("kube-system", f"bootstrap-token-{bootstrap_token_id(Key('garden', child))}"),
+    }[resource]
+    async with stopped_authorizer(place) as stopped:
+        assert not await stopped.permits(resource, named.name, named.namespace)
+        shoot_of_seed(place, child, stopped.seed)
+        place.create(resources.MANAGED_SEEDS, child, spec={"shoot": {"name": child}, "gardenlet": {}})
+        assert await stopped.permits(resource, named.name, named.namespace)
+    place.remove()
 
 
 # --- the admission
@@ -233,17 +305,63 @@ def test_a_gardenlet_gives_nothing_away_and_takes_no_more(seeds: TwoSeeds) -> No
     text = refused(gardenlet.patch, resources.SHOOTS, "s", moved, status=True, **shoot)
     assert f'may not give the object to seed "{seeds.foreign}"' in text
     gardenlet.patch(resources.SHOOTS, "s", {"status": {"seedName": seeds.own}}, status=True, **shoot)
-    gardenlet.patch(resources.SHOOTS, "s", {"metadata": {"annotations": {"a": "b"}}}, **shoot)
+    for change in ({"annotations": {"a": "b"}}, {"labels": {"a": "b"}}, {"finalizers": ["example.com/forever"]}):
+        text = refused(gardenlet.patch, resources.SHOOTS, "s", {"metadata": change}, **shoot)
+        assert "others decide about it" in text
+    gardenlet.patch(resources.SHOOTS, "s", {"metadata": {"annotations": {TASKS: None}}}, **shoot)
     reference = {"name": "r", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "unused"}}
     text = refused(gardenlet.patch, resources.SHOOTS, "s", {"spec": {"resources": [reference]}}, **shoot)
     assert "allowed to read" in text or "may not make the object use" in text
     backup = {"spec": {"backup": {"secretRef": {"name": "unused", "namespace": place.namespace}}}}
     text = refused(gardenlet.patch, resources.SEEDS, seeds.own, backup)
-    assert f'may not make the object use secrets "{place.namespace}/unused"' in text
-    secret = {"data": {"key": base64.b64encode(b"other").decode()}}
-    text = refused(gardenlet.patch, kubernetes.SECRETS, "named", secret, **shoot)
-    assert "may only change the metadata" in text
-    gardenlet.patch(kubernetes.SECRETS, "named", {"metadata": {"annotations": {"a": "b"}}}, **shoot)
+    assert f'Secret "{place.namespace}/unused" is not confirmed for seed "{seeds.own}"' in text
+
+
+def test_credentials_that_an_operator_confirms_become_those_of_a_seed(seeds: TwoSeeds) -> None:
+    place, gardenlet, name = seeds.place, seeds.garden.as_gardenlet(seeds.own), f"{seeds.place.name}-dns"
+    seeds.garden.create(kubernetes.SECRETS, name, namespace="garden", stringData={"key": "value"})
+    provider = {"type": place.name, "secretRef": {"name": name, "namespace": "garden"}}
+    change = {"spec": {"dns": {"provider": provider}}}
+    text = refused(gardenlet.patch, resources.SEEDS, seeds.own, change)
+    label = f"{USABLE_BY_SEED_PREFIX}{seeds.own}"
+    assert f"`kubectl --namespace garden label secrets {name} {label}=true`" in text
+    assert not seeds.may(seeds.own, "get", kubernetes.SECRETS, name, "garden")
+    seeds.garden.patch(kubernetes.SECRETS, name, {"metadata": {"labels": {label: "true"}}}, namespace="garden")
+    # Other refusals may have used up the reads that confirm one; the API server remembers a refusal for a second.
+    eventually(lambda: gardenlet.patch(resources.SEEDS, seeds.own, change), "the change", passing=(Forbidden,))
+    eventually(lambda: seeds.may(seeds.own, "get", kubernetes.SECRETS, name, "garden"), "the right")
+    assert not seeds.may(seeds.foreign, "get", kubernetes.SECRETS, name, "garden")
+    assert "forbidden" in refused(gardenlet.delete, resources.SEEDS, seeds.own)
+    bare = seeds.garden.as_user("clerk")
+    seeds.garden.allow("clerk", "patch", resources.SEEDS)
+    other = {"spec": {"dns": {"provider": {**provider, "secretRef": {"name": f"{name}-other", "namespace": "garden"}}}}}
+    assert "which you are not allowed to read" in refused(bare.patch, resources.SEEDS, seeds.own, other)
+
+
+def test_the_status_of_a_shoot_names_no_other(seeds: TwoSeeds) -> None:
+    place, gardenlet = seeds.place, seeds.garden.as_gardenlet(seeds.own)
+    place.shoot("n", seedName=seeds.own)
+    victim, own = (uid(place.get(resources.SHOOTS, name)) for name in ("f", "n"))
+    shoot: dict[str, Any] = {"namespace": place.namespace, "status": True}
+    for stolen in ({"uid": victim}, {"technicalID": f"shoot--{place.name}--f"}):
+        text = refused(gardenlet.patch, resources.SHOOTS, "n", {"status": stolen}, **shoot)
+        assert "must be" in text
+    right = {"technicalID": f"shoot--{place.name}--n", "uid": own}
+    eventually(
+        lambda: gardenlet.patch(resources.SHOOTS, "n", {"status": right}, **shoot),
+        "the right status",
+        passing=(Forbidden,),
+    )
+    # Others may write it, and give no rights by it.
+    place.shoot("m", seedName=seeds.own)
+    place.patch(resources.SHOOTS, "m", {"status": {**right, "uid": victim}}, status=True)
+    for name in (f"shoot--{place.name}--f--{victim}", f"shoot--{place.name}--n--{victim}"):
+        assert not seeds.may(seeds.own, "get", resources.BACKUP_ENTRIES, name)
+    assert not seeds.may(seeds.own, "get", kubernetes.SECRETS, f"{place.name}--{victim}", KEYS_NAMESPACE)
+    keys_of_own = f"{place.name}--{own}"
+    eventually(
+        lambda: seeds.may(seeds.own, "get", kubernetes.SECRETS, keys_of_own, KEYS_NAMESPACE), "the right to own keys"
+    )
 
 
 def test_backups_are_in_the_bucket_of_the_seed(seeds: TwoSeeds) -> None:
@@ -273,6 +391,19 @@ def test_backups_are_in_the_bucket_of_the_seed(seeds: TwoSeeds) -> None:
     assert seeds.may(seeds.own, "get", resources.BACKUP_BUCKETS, own)
     assert not seeds.may(seeds.own, "get", resources.BACKUP_BUCKETS, foreign)
     assert seeds.may(seeds.own, "get", kubernetes.SECRETS, "backup", "garden")
+    secrets: dict[str, Any] = {"namespace": "garden"}
+    kind = kubernetes.SECRETS
+    gardenlet.patch(kind, "backup", {"metadata": {"finalizers": [CREDENTIALS_FINALIZER]}}, **secrets)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u"}
+    for body in (
+        {"metadata": {"finalizers": None}},
+        {"metadata": {"ownerReferences": [owner]}},
+        {"metadata": {"labels": {"gardener.cloud/role": "default-domain"}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"immutable": True},
+        {"data": {"key": base64.b64encode(b"other").decode()}},
+    ):
+        assert f'seed "{seeds.own}" may not' in refused(gardenlet.patch, kind, "backup", body, **secrets), body
     text = refused(
         seeds.garden.as_gardenlet(seeds.foreign).patch,
         resources.BACKUP_ENTRIES,
@@ -283,16 +414,21 @@ def test_backups_are_in_the_bucket_of_the_seed(seeds: TwoSeeds) -> None:
     assert "forbidden" in text
 
 
+def shoot_of_seed(place: ShootPlace, name: str, seed: str) -> None:
+    """A Shoot that can become a Seed."""
+    dns = {
+        "domain": f"{name}.{place.name}.example.com",
+        "providers": [{"type": place.name, "primary": True, "secretName": place.name}],
+    }
+    version = {"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}}
+    place.shoot(name, seedName=seed, dns=dns, kubernetes=version)
+
+
 def test_credentials_for_a_new_gardenlet_are_made_by_that_of_its_shoot(garden: Garden) -> None:
     place = ShootPlace(garden, is_garden=True)
     parent, foreign = place.seed("-p"), place.seed("-q")
     child = f"{place.name}-c"
-    dns = {
-        "domain": f"{child}.{place.name}.example.com",
-        "providers": [{"type": place.name, "primary": True, "secretName": place.name}],
-    }
-    kubernetes_of_shoot = {"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}}
-    place.shoot(child, seedName=parent, dns=dns, kubernetes=kubernetes_of_shoot)
+    shoot_of_seed(place, child, parent)
     spec = {"shoot": {"name": child}, "gardenlet": {}}
     place.create(resources.MANAGED_SEEDS, child, spec=spec)
     identity = bootstrap_token_id(Key("garden", child))
@@ -301,6 +437,8 @@ def test_credentials_for_a_new_gardenlet_are_made_by_that_of_its_shoot(garden: G
         "token-secret": "0123456789abcdef",
         "usage-bootstrap-authentication": "true",
         "usage-bootstrap-signing": "true",
+        "expiration": format_time(utc_now() + timedelta(hours=24)),
+        "auth-extra-groups": BootstrapToken(child, parent).extra_groups,
     }
     kind: dict[str, Any] = {"type": "bootstrap.kubernetes.io/token", "namespace": "kube-system"}
     name = f"bootstrap-token-{identity}"
@@ -309,13 +447,14 @@ def test_credentials_for_a_new_gardenlet_are_made_by_that_of_its_shoot(garden: G
     text = refused(gardenlet.create, kubernetes.SECRETS, name, stringData=unusable, **kind)
     assert "usage-bootstrap-signing" in text
     stolen = {**token, "auth-extra-groups": "system:bootstrappers:other"}
-    assert "extra group" in refused(gardenlet.create, kubernetes.SECRETS, name, stringData=stolen, **kind)
+    assert "extra-groups" in refused(gardenlet.create, kubernetes.SECRETS, name, stringData=stolen, **kind)
     assert refused(garden.as_gardenlet(foreign).create, kubernetes.SECRETS, name, stringData=token, **kind)
     gardenlet.create(kubernetes.SECRETS, name, stringData=token, **kind)
     gardenlet.delete(kubernetes.SECRETS, name, namespace="kube-system")
 
     place_of_child = garden_object(resources.SEEDS)["spec"]
     place_of_child["provider"]["type"] = place_of_child["dns"]["provider"]["type"] = place.name
+    place_of_child["dns"]["provider"]["secretRef"] = {"name": place.name, "namespace": "garden"}  # as the ManagedSeed
     place_of_child["ingress"]["domain"] = f"ingress.{child}.example.com"
     garden.as_gardenlet(child).create(resources.SEEDS, child, spec=place_of_child)
     eventually(lambda: garden.get(resources.SEEDS, child), "the Seed")

@@ -3,6 +3,7 @@
 A garden of its own: that of other tests has an authorizer.
 """
 
+import itertools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from functools import partial
@@ -18,7 +19,7 @@ from devcluster.garden.box import GardenBox
 from devcluster.garden.objects import NAMESPACE
 from devcluster.pytest_plugin import RunClusters
 from gardener.api import garden as resources
-from gardener.garden.seeds import namespace_of
+from gardener.garden.seeds import bootstrap_token_id, namespace_of
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller, until_idle
@@ -26,7 +27,7 @@ from kit.seed_rights import TwoSeeds, two_seeds
 from kit.world import connected
 from kube import resources as kubernetes
 from kube.errors import Forbidden, NotFound
-from kube.objects import metadata
+from kube.objects import Key, metadata
 from kube.resources import NAMESPACES, RBAC_GROUP, ROLES
 from kube.runtime.loop import ControlLoop
 
@@ -129,6 +130,37 @@ async def test_rights_follow_the_shoot_and_go_with_it(seeds: TwoSeeds, loop: Con
     place.delete(resources.SHOOTS, "s")
     await soon(lambda: not may(seeds.own, "s.ca-cluster"), "the rights to go with the Shoot")
     await soon(lambda: not [each for each in roles() if each.endswith(":s")], "its Roles to go")
+
+
+def twins(name: str) -> tuple[str, str, str]:
+    """Two suffixes of a name with which bootstrap tokens have the same id, and the name of the Secret."""
+    seen: dict[str, str] = {}
+    for suffix in map("-{:x}".format, itertools.count()):
+        token = bootstrap_token_id(Key(NAMESPACE, name + suffix))
+        if token in seen:
+            return seen[token], suffix, f"bootstrap-token-{token}"
+        seen[token] = suffix
+    raise AssertionError
+
+
+async def test_a_token_that_could_be_that_of_two_is_of_none(seeds: TwoSeeds, loop: ControlLoop) -> None:
+    place = seeds.place
+    first, second, token = twins(place.name)
+
+    def may(seed: str) -> bool:
+        return seeds.may(seed, "get", kubernetes.SECRETS, token, "kube-system")
+
+    for suffix in (first, second):
+        place.garden.create(NAMESPACES, namespace_of(place.name + suffix))
+    one = place.seed(first)
+    await soon(lambda: may(one), "the Roles to be known")
+    other = place.seed(second)
+    await soon(lambda: not may(one), "the right to go")
+    await until_idle(loop)
+    assert not may(other)
+    assert not seeds.may(other, "get", kubernetes.SECRETS, "any", "kube-system")
+    place.delete(resources.SEEDS, other)
+    await soon(lambda: may(one), "the right to come back")
 
 
 async def test_roles_of_a_shoot_that_went_meanwhile_are_removed_at_the_start(plain: Garden, seeds: TwoSeeds) -> None:

@@ -14,7 +14,7 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.errors import NotFound
-from kube.objects import Object, controller_of, labels, metadata, uid
+from kube.objects import Key, Object, controller_of, labels, metadata, uid
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client
 
@@ -42,17 +42,17 @@ class Copied:
         await self.client.create(SECRETS, {"metadata": meta, "stringData": {"key": "1"}, **fields})
 
     async def patch(self, body: Object) -> None:
-        await self.client.patch(SECRETS, self.name, body, namespace=GARDEN)
+        await self.client.patch(SECRETS, Key(GARDEN, self.name), body)
 
     async def delete(self) -> None:
-        await self.client.delete(SECRETS, self.name, namespace=GARDEN)
+        await self.client.delete(SECRETS, Key(GARDEN, self.name))
 
     async def copy(self) -> Object:
-        return await self.client.get(SECRETS, self.name, namespace=self.namespace)
+        return await self.client.get(SECRETS, Key(self.namespace, self.name))
 
     async def is_copied(self, value: str) -> None:
         async def found() -> bool:
-            copy, source = await self.copy(), await self.client.get(SECRETS, self.name, namespace=GARDEN)
+            copy, source = await self.copy(), await self.client.get(SECRETS, Key(GARDEN, self.name))
             assert base64.b64decode(copy["data"]["key"]).decode() == value
             for field in ("data", "type", "immutable"):
                 assert copy.get(field) == source.get(field)
@@ -64,7 +64,7 @@ class Copied:
 
     async def is_gone(self) -> None:
         async def found() -> bool:
-            return await self.client.find(SECRETS, self.name, namespace=self.namespace) is None
+            return await self.client.find(SECRETS, Key(self.namespace, self.name)) is None
 
         await soon(found, "the end of the copy")
 
@@ -110,9 +110,9 @@ async def test_what_is_changed_by_hand_is_corrected(garden: Garden, client: Clie
             {"metadata": {"labels": {"mine": "1"}}},
         ]
         for change in changes:
-            await client.patch(SECRETS, secret.name, change, namespace=secret.namespace)
+            await client.patch(SECRETS, Key(secret.namespace, secret.name), change)
             await secret.is_copied("1")
-        await client.delete(SECRETS, secret.name, namespace=secret.namespace)
+        await client.delete(SECRETS, Key(secret.namespace, secret.name))
         await secret.is_copied("1")
 
         meta: Object = {"name": own.name, "namespace": own.namespace}

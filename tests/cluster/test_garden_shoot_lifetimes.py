@@ -7,7 +7,7 @@ import pytest
 from agent.controller_manager.shoot.quota import REASON, declare
 from config.controller_manager.controllers import Controllers
 from gardener import keys
-from gardener.api.garden import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.api.garden import PROJECTS, QUOTAS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -26,11 +26,7 @@ NOW = datetime.now(UTC)
 def place(garden: Garden) -> ShootPlace:
     """With a Quota of a week."""
     place = ShootPlace(garden)
-    scope = {"apiVersion": "v1", "kind": "Secret"}
-    place.create(QUOTAS, "q", spec={"scope": scope, "clusterLifetimeDays": 7, "metrics": {"cpu": "100"}})
-    quotas = [{"name": "q", "namespace": place.namespace}]
-    secret = {"name": place.name, "namespace": place.namespace}
-    place.create(SECRET_BINDINGS, "limited", provider={"type": place.name}, secretRef=secret, quotas=quotas)
+    place.limit(days=7)
     return place
 
 

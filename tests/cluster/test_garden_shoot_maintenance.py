@@ -20,7 +20,7 @@ from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.errors import Forbidden, Invalid
-from kube.objects import Object, annotations
+from kube.objects import Key, Object, annotations
 from kube.paths import at
 from kube.resources import EVENTS, Resource
 from kube.runtime.client import Client, Selection
@@ -280,7 +280,7 @@ async def test_a_credentials_binding_takes_the_place_of_a_secret_binding(garden:
     assert found["kubernetes"]["version"] == "1.34.0"
     assert (found.get("secretBindingName"), found["credentialsBindingName"]) == (None, name)
     assert (found.get("cloudProfileName"), found["cloudProfile"]["name"]) == (None, shoot.place.name)
-    binding = await client.get(CREDENTIALS_BINDINGS, name, namespace=shoot.place.namespace)
+    binding = await client.get(CREDENTIALS_BINDINGS, Key(shoot.place.namespace, name))
     secret = {"name": shoot.place.name, "namespace": shoot.place.namespace}
     assert binding["credentialsRef"] == {"apiVersion": "v1", "kind": "Secret", **secret}
     assert f'credentialsBindingName has its place: "{name}"' in shoot.last()["description"]

@@ -14,7 +14,7 @@ from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.objects import Object
+from kube.objects import Key, Object, key_of
 from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.client import Client
@@ -47,9 +47,13 @@ class Overtaken(Client):
     place: ShootPlace
     numbers = itertools.count(1)
 
-    async def patch(self, resource: Resource, name: str, *arguments: Any, **options: Any) -> Object:
+    async def patch(self, resource: Resource, name: Key | str, *arguments: Any, **options: Any) -> Object:
         await asyncio.to_thread(
-            self.place.patch, SHOOTS, name, {"status": {"observedGeneration": next(self.numbers)}}, status=True
+            self.place.patch,
+            SHOOTS,
+            key_of(name).name,
+            {"status": {"observedGeneration": next(self.numbers)}},
+            status=True,
         )
         return await super().patch(resource, name, *arguments, **options)
 

@@ -55,7 +55,7 @@ class Place:
     waited_for: list[str]
 
     async def live(self, kind: Kind, name: str) -> Object:
-        return await self.client.get(kind.resource, name, namespace=NAMESPACE)
+        return await self.client.get(kind.resource, Key(NAMESPACE, name))
 
     async def answer(
         self,
@@ -69,7 +69,7 @@ class Place:
         """As an extension does: it takes the operation away, then reports."""
         live = await self.live(kind, name)
         meta = {"annotations": {keys.OPERATION: None}, "finalizers": [FINALIZER]}
-        live = await self.client.patch(kind.resource, name, {"metadata": meta}, namespace=NAMESPACE)
+        live = await self.client.patch(kind.resource, Key(NAMESPACE, name), {"metadata": meta})
         await self.report(kind, live, state=state, error=error, at=at)
 
     async def report(
@@ -86,7 +86,7 @@ class Place:
         operation = {"type": of, "state": state, "description": "d", "progress": 100, "lastUpdateTime": updated}
         status = {"observedGeneration": metadata(live)["generation"], "lastOperation": operation, "lastError": error}
         name = metadata(live)["name"]
-        await self.client.patch(kind.resource, name, {"status": status}, namespace=NAMESPACE, subresource="status")
+        await self.client.patch(kind.resource, Key(NAMESPACE, name), {"status": status}, subresource="status")
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ async def test_a_question_that_got_lost_is_asked_again(place: Place) -> None:
     kind, manifest = kinds.INFRASTRUCTURE, infrastructure("lost")
     await place.objects.deploy(kind, manifest)
     meta = {"annotations": {keys.OPERATION: None}}
-    await place.client.patch(kind.resource, "lost", {"metadata": meta}, namespace=NAMESPACE)
+    await place.client.patch(kind.resource, Key(NAMESPACE, "lost"), {"metadata": meta})
     await place.objects.deploy(kind, manifest)
     assert annotations(await place.live(kind, "lost"))[keys.OPERATION] == "reconcile"
 
@@ -213,7 +213,7 @@ async def test_members_are_scaled_only_if_the_last_question_is_the_own_one(place
 
     async def taken() -> None:
         meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
-        await place.client.patch(kind.resource, "scaled", meta, namespace=NAMESPACE)
+        await place.client.patch(kind.resource, Key(NAMESPACE, "scaled"), meta)
 
     with pytest.raises(ReconcileError, match='scaled: gardener operation "reconcile" is not picked up yet'):
         await place.objects.scale(asked, 3)
@@ -251,7 +251,7 @@ async def test_labels_and_annotations_of_others_stay(place: Place) -> None:
     await place.objects.deploy(kinds.NETWORK, manifest)
     await place.answer(kinds.NETWORK, "labelled")
     meta = {"labels": {"theirs": "1"}, "annotations": {"theirs": "2"}}
-    await place.client.patch(kinds.NETWORK.resource, "labelled", {"metadata": meta}, namespace=NAMESPACE)
+    await place.client.patch(kinds.NETWORK.resource, Key(NAMESPACE, "labelled"), {"metadata": meta})
     mine = {**manifest, "metadata": {**manifest["metadata"], "labels": {"mine": "3"}, "annotations": {"mine": "4"}}}
     await place.objects.deploy(kinds.NETWORK, mine)
     live = metadata(await place.live(kinds.NETWORK, "labelled"))
@@ -274,7 +274,7 @@ async def test_an_object_that_is_being_deleted_is_followed_by_another(place: Pla
 
     async def let_go() -> None:
         meta = {"finalizers": None}
-        await place.client.patch(kind.resource, "leaving", {"metadata": meta}, namespace=NAMESPACE)
+        await place.client.patch(kind.resource, Key(NAMESPACE, "leaving"), {"metadata": meta})
 
     await while_waiting(place, place.objects.deploy(kind, network("leaving")), (FINALIZER, let_go))
     assert uid(await place.live(kind, "leaving")) != former
@@ -352,7 +352,7 @@ async def test_what_is_said_in_the_second_of_the_question_before_it_is_no_answer
     await place.objects.wait(asked)
     asked = await place.objects.deploy(kind, network("same-second"))
     meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
-    await place.client.patch(kind.resource, "same-second", meta, namespace=NAMESPACE)
+    await place.client.patch(kind.resource, Key(NAMESPACE, "same-second"), meta)
     with pytest.raises(ExtensionError, match="last operation is older than the request"):
         await place.objects.wait(asked)
     await place.answer(kind, "same-second", at=utc_now() + timedelta(seconds=2))
@@ -363,10 +363,10 @@ async def test_what_is_being_deleted_or_gone_is_not_ready(place: Place) -> None:
     kind = impatient(kinds.NETWORK, longest=0.5)
     asked = await place.objects.deploy(kind, network("taken"))
     await place.answer(kind, "taken", at=utc_now() + timedelta(seconds=1))
-    await place.client.delete(kind.resource, "taken", namespace=NAMESPACE)
+    await place.client.delete(kind.resource, Key(NAMESPACE, "taken"))
     with pytest.raises(ExtensionError, match="it is being deleted"):
         await place.objects.wait(asked)
-    await place.client.patch(kind.resource, "taken", {"metadata": {"finalizers": None}}, namespace=NAMESPACE)
+    await place.client.patch(kind.resource, Key(NAMESPACE, "taken"), {"metadata": {"finalizers": None}})
     with pytest.raises(ExtensionError, match="it does not exist"):
         await place.objects.wait(asked)
 
@@ -391,7 +391,7 @@ async def test_whatever_an_extension_does_first_only_its_answer_to_the_last_ques
         match move:
             case "lose":
                 meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
-                await place.client.patch(kind.resource, name, meta, namespace=NAMESPACE)
+                await place.client.patch(kind.resource, Key(NAMESPACE, name), meta)
             case "answer-old":
                 await place.answer(kind, name, at=utc_now() - timedelta(minutes=1))
             case "fail":
@@ -423,7 +423,7 @@ async def test_a_deletion_is_confirmed_and_awaited(place: Place) -> None:
     assert annotations(live)[keys.CONFIRM_DELETION] == "true"
 
     async def let_go() -> None:
-        await place.client.patch(kind.resource, "gone", {"metadata": {"finalizers": None}}, namespace=NAMESPACE)
+        await place.client.patch(kind.resource, Key(NAMESPACE, "gone"), {"metadata": {"finalizers": None}})
 
     await while_waiting(place, place.objects.wait_until_gone(kind, name), (FINALIZER, let_go))
     await place.objects.delete(kind, name)
@@ -453,7 +453,7 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
 
     async def let_go() -> None:
         await place.client.patch(
-            kind.resource, "moved", {"metadata": {"annotations": {keys.OPERATION: None}}}, namespace=NAMESPACE
+            kind.resource, Key(NAMESPACE, "moved"), {"metadata": {"annotations": {keys.OPERATION: None}}}
         )
         await place.report(kind, await place.live(kind, "moved"), of="Migrate")
 
@@ -466,7 +466,7 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
     assert (live["status"]["state"], annotations(live)[keys.OPERATION]) == ({"network": "n-1"}, "restore")
     await place.report(kind, live, of="Restore", at=utc_now() + timedelta(seconds=2))
     meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
-    await place.client.patch(kind.resource, "restored", meta, namespace=NAMESPACE)
+    await place.client.patch(kind.resource, Key(NAMESPACE, "restored"), meta)
     await place.objects.wait(asked)
 
 

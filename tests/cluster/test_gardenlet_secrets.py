@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
+from agent.gardenlet.components import registry
 from agent.gardenlet.secrets_manager.manager import SecretsError, SecretsManager, restore
 from agent.gardenlet.secrets_manager.rules.configs import Config, Data, Given, Made
 from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
@@ -49,7 +50,6 @@ NOT_MADE = {
     "plutono-tls": "the same",
     "prometheus-aggregate-tls": "a seed has no monitoring of its own",
     "vpa-admission-controller-server": "a seed has no vertical Pod autoscaler of its own",
-    "vpn-seed-server-tlsauth": "a key of OpenVPN: there is no tunnel yet",
 }
 PROGRAM = "secrets-manager"
 PATIENCE = 60.0
@@ -115,7 +115,7 @@ async def everything_of_a_shoot(manager: SecretsManager) -> None:
     )
     others: Iterable[Config] = (
         *(SSH_KEY, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, static_tokens(has_cluster_admin=False)),
-        *plane.certificates(),
+        *registry.secrets(plane),
         generic_token_kubeconfig("shoot--local--w", bundle.data["bundle.crt"]),
     )
     await asyncio.gather(*(manager.generate(each) for each in others))
@@ -344,6 +344,20 @@ async def test_old_keys_verify_until_they_are_ignored(open_manager: Open) -> Non
     new, old = prepared.current.data["id_rsa"], before.current.data["id_rsa"]
     assert prepared.bundle.data["bundle.key"] == new + old
     assert completed.bundle.data["bundle.key"] == new
+
+
+async def test_rotations_one_after_the_other_leave_the_current_and_the_old(world: World, open_manager: Open) -> None:
+    configs = (ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY, SSH_KEY)
+    await generated(await open_manager(), *configs)
+    numbers = []
+    for day in range(1, 6):
+        moment = NOW + timedelta(days=day)
+        manager = await open_manager(now=moment, asked=dict.fromkeys((each.name for each in configs), moment))
+        await generated(manager, *configs)
+        await manager.clean_up()
+        there = await secrets_in(world)
+        numbers.append((len(there), len(entries(there.values()))))
+    assert len(set(numbers)) == 1, numbers
 
 
 # --- what goes wrong

@@ -7,12 +7,15 @@ import pytest
 
 from agent.gardenlet.components import gardenlet_autoscaling, resource_manager
 from agent.gardenlet.components.parts import GARDEN
+from agent.gardenlet.components.seed_component import SeedInputs
+from config.gardenlet.schema import GardenletConfiguration
 from conformance.seed_objects import recorded_as_stored
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api.kinds import SERVICE_MONITORS, VERTICAL_POD_AUTOSCALERS
 from kit.kinds import serve
 from kit.objects import obj
+from kit.shoot_inputs import NamedSecrets
 from kit.world import WRITES, Place, World, connected
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
 from kube.objects import Object, annotations, labels, uid
@@ -55,9 +58,12 @@ async def started(cluster: Cluster) -> AsyncIterator[ObjectSets]:
         await caches.close()
 
 
+INPUTS = SeedInputs(config=GardenletConfiguration(), seed={}, secrets=NamedSecrets())
+
+
 def desired() -> list[Object]:
     values = resource_manager.Values(image="image", server_secret="server", ca_bundle=BUNDLE, zones=("0",))
-    return [*gardenlet_autoscaling.objects(), *resource_manager.objects(values)]
+    return [*gardenlet_autoscaling.COMPONENT.objects(INPUTS), *resource_manager.objects(values)]
 
 
 async def test_components_of_the_original_are_taken_over_once(own_cluster: Cluster) -> None:

@@ -27,7 +27,7 @@ from kube.runtime.client import Selection
 
 WIDGETS = custom_resource("kstatus.example.com", "Widget")
 GADGETS = custom_resource("kstatus.example.com", "Gadget")
-DOCS = Path(__file__).parents[2] / "docs" / "managed-resources.md"
+DOCS = Path(__file__).parents[2] / "docs" / "managed-resource-status.md"
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Kubeconfigs that run a plugin for their credentials, which only tools that a person runs may use."""
 
+import asyncio
 import stat
 import subprocess
 import sys
@@ -38,8 +39,8 @@ async def test_a_plugin_is_run_once_and_again_when_its_token_is_not_taken(cluste
     (tmp_path / "credential").write_text(CREDENTIAL % cluster.token)
     async with Transport(connection(cluster, tmp_path)) as transport:
         client = Client(transport, user_agent="plugin-test")
-        for _ in range(3):
-            assert (await client.get(NAMESPACES, "default"))["kind"] == "Namespace"
+        await asyncio.gather(*(client.get(NAMESPACES, "default") for _ in range(3)))
+        assert (await client.get(NAMESPACES, "default"))["kind"] == "Namespace"
     assert (tmp_path / "runs").read_text() == "run\n"
 
     (tmp_path / "credential").write_text(CREDENTIAL % "outdated")

@@ -34,8 +34,9 @@ from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from kube.runtime.events import EventRecorder
 from kube.runtime.waiting import Waiting
-from localprovider.extensions.actuators import ACTUATORS, DNS, GARDEN, World
+from localprovider.extensions.actuators import ACTUATORS, DNS, GARDEN, Actuator, World
 from localprovider.extensions.controller import declare
+from localprovider.extensions.machines.worker import NotReady
 from localprovider.extensions.state import State
 
 pytestmark = pytest.mark.timeout(600)
@@ -127,14 +128,14 @@ async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
             {"name": f"{place}-w-z1", "minimum": 1, "maximum": 3}
         ]
         config = at(found["OperatingSystemConfig"], "status", "cloudConfig", "secretRef")
-        assert (await client.get(SECRETS, config["name"], namespace=place))["data"].keys() == {"cloud_config"}
-        assert (await client.get(CONFIG_MAPS, DNS, namespace=GARDEN))["data"][record] == "127.0.0.1"
+        assert (await client.get(SECRETS, Key(place, config["name"])))["data"].keys() == {"cloud_config"}
+        assert (await client.get(CONFIG_MAPS, Key(GARDEN, DNS)))["data"][record] == "127.0.0.1"
         for kind, each in asked:
             await objects.delete(kind, key(each))
         for kind, each in asked:
             await objects.wait_until_gone(kind, key(each))
     assert list((tmp_path / "networks").iterdir()) == []
-    assert record not in (await client.get(CONFIG_MAPS, DNS, namespace=GARDEN)).get("data", {})
+    assert record not in (await client.get(CONFIG_MAPS, Key(GARDEN, DNS))).get("data", {})
     left = [key(each).name for page in [await client.list(SECRETS)] for each in page if key(each).namespace == place]
     assert left == []
 
@@ -168,15 +169,45 @@ async def test_simulated_errors_come_as_often_as_asked(
             await objects.wait_until_gone(severe, asked.name)
         # Without the fault it goes.
         body = {"spec": {"providerConfig": None}}
-        await client.patch(severe.resource, asked.name.name, body, namespace=asked.name.namespace)
+        await client.patch(severe.resource, asked.name, body)
         await objects.wait_until_gone(kinds.INFRASTRUCTURE, asked.name)
+
+
+@pytest.mark.parametrize("waits_for_nodes", [False, True])
+async def test_what_takes_long_holds_no_worker(
+    waits_for_nodes: bool, objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
+) -> None:
+    async def wait_for_nodes(_world: World, obj: Object) -> Object:
+        if key(obj).name.startswith("slow"):
+            raise NotReady("Nodes are not ready")
+        return {}
+
+    slow: dict[str, Any] = {} if waits_for_nodes else {"delay": "1h"}
+    actuator = Actuator(resource=kinds.INFRASTRUCTURE.resource, make=wait_for_nodes)
+    async with connected(cluster, "local-provider") as own:
+        seed = cluster_of(own)
+        loop = declare(seed, actuator, World(client=own, state=State(tmp_path)), workers=1)
+        async with loops_at_work(EventRecorder(own, component="test"), {seed.caches}, loop):
+            for number in range(3):
+                made = infrastructure(place, **slow)
+                made["metadata"]["name"] = f"slow-{number}"
+                await objects.deploy(kinds.INFRASTRUCTURE, made)
+            await objects.wait(await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place)))
+            for number in range(3):
+                found = await client.get(kinds.INFRASTRUCTURE.resource, Key(place, f"slow-{number}"))
+                assert at(found, "status", "lastOperation", "state") == "Processing"
+                await objects.delete(kinds.INFRASTRUCTURE, key(found))
 
 
 async def test_every_kind_has_every_fault(
     objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
     await client.create(SECRETS, {**SECRETS.type_meta, "metadata": {"name": "s", "namespace": place}})
-    faulty = [*of_a_shoot(place), *of_a_seed(place)]
+    bucket, (of_entries, entry) = of_a_seed(place)
+    # All go through their faults at the same time: the bucket of the entry is another, which stays.
+    entry["spec"]["bucketName"] = f"e-{place}"
+    (tmp_path / "buckets" / f"e-{place}").mkdir(parents=True)
+    faulty = [*of_a_shoot(place), bucket, (of_entries, entry)]
     assert {kind.resource for kind, _ in faulty} == {each.resource for each in ACTUATORS}
     fails = {"errorText": "no", "errorCode": "ERR_X"}
 
@@ -188,7 +219,7 @@ async def test_every_kind_has_every_fault(
             return await objects.deploy(kind, {**obj, "spec": wanted})
 
         async def state() -> Any:
-            live = await client.get(kind.resource, name.name, namespace=name.namespace)
+            live = await client.get(kind.resource, name)
             return at(live, "status", "lastOperation", "state")
 
         async def is_begun() -> bool:
@@ -229,7 +260,7 @@ async def test_a_shoot_that_has_failed_is_left_alone_until_it_is_tried_again(
         asked = await objects.deploy(kinds.EXTENSION, manifest(place))
         other = await objects.deploy(kinds.EXTENSION, manifest("default", f"other-{place}"))
         await objects.wait(other)
-        live = await client.get(kinds.EXTENSION.resource, "a", namespace=place)
+        live = await client.get(kinds.EXTENSION.resource, Key(place, "a"))
         assert annotations(live)[OPERATION] == "reconcile"
         tried = {"spec": {"shoot": {"status": {"lastOperation": {"state": "Processing"}}}}}
         await client.patch(CLUSTERS, place, tried)
@@ -249,13 +280,13 @@ async def test_state_and_backups_move_with_a_shoot(
     async with provider(cluster, tmp_path):
         first = await objects.wait(await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place)))
         await objects.wait(await objects.deploy(kinds.BACKUP_ENTRY, backup))
-        etcd = await client.get(SECRETS, "etcd-backup", namespace=place)
+        etcd = await client.get(SECRETS, Key(place, "etcd-backup"))
         assert etcd["data"].keys() == {"credential", "bucketName", "hostPath"}
         state = at(first, "status", "state")
         leaving = await objects.migrate(kinds.INFRASTRUCTURE, key(first))
         assert leaving is not None
         await objects.wait_until_migrated(leaving)
-        assert finalizers(await client.get(kinds.INFRASTRUCTURE.resource, "a", namespace=place)) == []
+        assert finalizers(await client.get(kinds.INFRASTRUCTURE.resource, Key(place, "a"))) == []
         await objects.delete(kinds.INFRASTRUCTURE, key(first))
         await objects.wait_until_gone(kinds.INFRASTRUCTURE, key(first))
         second = await objects.wait(
@@ -264,10 +295,10 @@ async def test_state_and_backups_move_with_a_shoot(
         assert at(second, "status", "state") == state
         # Another Shoot of the same name has come: its Secret stays.
         own = {"metadata": {"annotations": {"backup.gardener.cloud/created-by": f"{place}--other"}}}
-        await client.patch(SECRETS, "etcd-backup", own, namespace=place)
+        await client.patch(SECRETS, Key(place, "etcd-backup"), own)
         await objects.delete(kinds.BACKUP_ENTRY, Key("", entry))
         await objects.wait_until_gone(kinds.BACKUP_ENTRY, Key("", entry))
-        await client.get(SECRETS, "etcd-backup", namespace=place)
+        await client.get(SECRETS, Key(place, "etcd-backup"))
 
 
 @pytest.mark.parametrize("seed", range(3))

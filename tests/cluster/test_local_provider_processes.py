@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -14,12 +15,12 @@ import pytest
 
 from kit.eventually import soon
 from kube.objects import Key
-from localprocesses import supervisor
+from localprocesses import landlock, supervisor
 from localprocesses.local import HOST
 from localprovider.runner.addresses import Here
 from localprovider.runner.places import Places
 from localprovider.runner.pods import Pod, Pods, Standing
-from localprovider.runner.processes import Processes
+from localprovider.runner.processes import Processes, last_lines
 
 NAMESPACE, NAME = "shoot--dev--rose", "kube-controller-manager"
 SECONDS = 60.0
@@ -94,3 +95,54 @@ def test_who_has_lost_a_port_gets_another_one(tmp_path: Path) -> None:
         places.forget_ports(NAMESPACE, NAME)
         assert places.ports(NAMESPACE) == {"kube-apiserver": kept}
         assert places.port(NAMESPACE, NAME) not in {kept, lost}
+
+
+@pytest.mark.skipif(not landlock.is_enforced(), reason="this kernel has no Landlock")
+async def test_a_process_uses_no_files_but_its_own(pods: Pods, tmp_path: Path) -> None:
+    """Neither it nor what it starts: the other program is not even run."""
+    foreign = tmp_path / "foreign"
+    foreign.write_text("secret")
+    script = f'echo own > "$TMPDIR/own"; cat {foreign}; echo > {tmp_path}/new; rm {foreign}; touch "$TMPDIR/other"'
+    await pods.run(pod(pods, "sh", "-c", script))
+    own = pods.places.of_pod(NAMESPACE, NAME) / "root/tmp"
+    await soon(lambda: _is_over(pods.processes.directory), "the process to end")
+    assert [each.name for each in own.iterdir()] == ["own"]
+    assert foreign.read_text() == "secret"
+    assert not (tmp_path / "new").exists()
+    log = pods.processes.log(f"{NAMESPACE}.{NAME}").read_text()
+    assert "secret" not in log
+    assert log.count("ermission denied") >= 3
+
+
+async def test_a_process_gets_no_variables_of_this_program(pods: Pods, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "of-the-user")
+    await pods.run(pod(pods, "sh", "-c", "set"))
+    await soon(lambda: _is_over(pods.processes.directory), "the process to end")
+    assert "of-the-user" not in pods.processes.log(f"{NAMESPACE}.{NAME}").read_text()
+
+
+async def test_a_log_is_cut(pods: Pods) -> None:
+    """A process goes on to write, and the end of what it has written stays."""
+    size = supervisor.LARGEST_LOG + 1
+    script = f"import time; print('.' * {size}, flush=True)\nwhile True: print('more', flush=True); time.sleep(0.1)"
+    await pods.run(pod(pods, sys.executable, "-c", script))
+    log = pods.processes.log(f"{NAMESPACE}.{NAME}")
+
+    def is_cut() -> bool:
+        return log.exists() and 0 < log.stat().st_size < size and log.with_suffix(".old.log").exists()
+
+    await soon(is_cut, "the log to be cut")
+    assert log.read_bytes().startswith(b"more\n")
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (f"a: write x: no space left on device\n{'trace ' * 400}", "a: write x: no space left on device"),
+        (f"{'long ago ' * 1000}the last\n", f"{'long ago ' * 1000}the last"[-500:]),
+    ],
+)
+def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, said: str) -> None:
+    log = tmp_path / "log"
+    log.write_text(printed)
+    assert last_lines(log) == said

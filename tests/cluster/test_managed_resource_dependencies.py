@@ -202,7 +202,7 @@ def test_a_deletion_waits_across_restarts(rig: Rig) -> None:
 
 def test_the_example_of_the_documentation(rig: Rig) -> None:
     """The metadata and the message are those of the page, save for the namespace."""
-    page = (Path(__file__).parents[2] / "docs" / "managed-resources.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "managed-resource-order.md").read_text()
     section = page.partition("\n## Dependencies\n")[2].partition("\n## ")[0].replace("garden", rig.namespace)
     (metadata,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     ((command, message),) = re.findall(r"```\n\$ (.*?)\n(.*?)\n```", section, re.DOTALL)

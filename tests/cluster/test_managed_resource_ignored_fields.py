@@ -100,7 +100,7 @@ def test_a_wrong_pointer_is_reported_and_nothing_is_written(rig: Rig) -> None:
 
 
 def documented() -> str:
-    page = (Path(__file__).parents[2] / "docs" / "managed-resources.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "managed-resource-updates.md").read_text()
     return page.partition("\n### Ignored fields\n")[2].partition("\n## ")[0]
 
 

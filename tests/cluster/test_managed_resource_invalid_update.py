@@ -11,7 +11,7 @@ from kit.managed_resources import config_map as plain
 from kit.objects import config_map, deployment, service
 from kit.proxied import proxied
 from kit.rig import Rig
-from kube.objects import Object, uid
+from kube.objects import Key, Object, uid
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
@@ -86,4 +86,4 @@ async def test_what_was_made_anew_meanwhile_is_not_deleted(cluster: Cluster, nam
             meddling = proxy.rules = _Meddling(cluster, {**new, "metadata": {"name": "x"}})
             await world.want({"a": [new]})
             await world.settle()
-        assert uid(await world.client.get(CONFIG_MAPS, "x", namespace=namespace)) == meddling.made
+        assert uid(await world.client.get(CONFIG_MAPS, Key(namespace, "x"))) == meddling.made

@@ -186,3 +186,57 @@ def test_an_object_that_could_not_be_taken_over_is_nobodys_to_delete(rig: Rig) -
     rig.delete_managed_resource("first")
     assert rig.get("Secret", "theirs") == before
     assert rig.find("ConfigMap", "a") is None
+
+
+ORIGIN, KEEP = "resources.gardener.cloud/origin", "resources.gardener.cloud/keep-object"
+ELSEWHERE = {"metadata": {"annotations": {ORIGIN: "elsewhere:a/b"}}}
+
+
+def patch_as_agent(rig: Rig, name: str, patch: Object) -> None:
+    rig.api.patch(rig.path("ConfigMap", name) + "?fieldManager=gardener-resource-manager", patch)
+
+
+def test_an_origin_that_no_agent_has_written_keeps_no_object_from_being_repaired(rig: Rig) -> None:
+    """It was there before, and gets its former origin back as often as somebody likes."""
+    rig.put(config_map("c", {"k": "evil"}, annotations={ORIGIN: "elsewhere:a/b"}))
+    rig.apply("mr", config_map("c", {"k": "good"}))
+    for _ in range(2):
+        rig.patch("ConfigMap", "c", {**ELSEWHERE, "data": {"k": "evil"}})
+        rig.until_data("c", {"k": "good"})
+        rig.until(lambda: rig.origin("ConfigMap", "c") == "mr", "its origin")
+    rig.until_applied("mr")
+
+
+@pytest.mark.parametrize("origin", ["elsewhere:a/b", "gone/mr", "none at all", ""])
+def test_no_origin_that_others_write_outlives_a_removal(origin: str, rig: Rig) -> None:
+    rig.apply("mr", config_map("c"), config_map("rest"))
+    with rig.asleep():
+        rig.patch("ConfigMap", "c", {"metadata": {"annotations": {ORIGIN: origin or None}}})
+        rig.write_secret("mr", config_map("rest"))
+    rig.until_gone("ConfigMap", "c")
+
+
+def test_what_was_never_taken_over_is_not_deleted_for_its_origin(rig: Rig) -> None:
+    theirs = secret("theirs", type="example.com/a", annotations={ORIGIN: "elsewhere:a/b"})
+    before = rig.put(theirs)["metadata"]["uid"]
+    rig.write("mr", secret("theirs", type="example.com/b"), config_map("rest"))
+    rig.until_failed("mr", "field is immutable")
+    rig.write_secret("mr", config_map("rest"))
+    rig.until_applied("mr")
+    assert rig.uid("Secret", "theirs") == before
+
+
+def test_what_is_left_though_it_was_to_go_is_reported(rig: Rig) -> None:
+    """An agent of another cluster may have taken it over, as far as can be seen; and the mark to keep it counts."""
+    rig.apply("mr", config_map("a"), config_map("b"), config_map("rest"))
+    with rig.asleep():
+        patch_as_agent(rig, "a", ELSEWHERE)
+        rig.patch("ConfigMap", "b", {"metadata": {"annotations": {KEEP: "true"}}})
+        rig.write_secret("mr", config_map("rest"))
+    rig.until(lambda: rig.listed("mr") == {"rest"}, "the others to be forgotten")
+    texts = ["an agent has made it that of ManagedResource elsewhere:a/b", f"the annotation {KEEP} was set on it"]
+    rig.until(lambda: all(text in rig.applied("mr")[2] for text in texts), "the condition to say so")
+    [event] = rig.until(lambda: rig.events("mr"), "an Event")
+    assert all(text in event["message"] for text in texts)
+    for name in "ab":
+        assert rig.find("ConfigMap", name) is not None

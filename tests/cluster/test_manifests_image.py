@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from devcluster.cluster import Cluster
+from gardener.distribution import DISTRIBUTION
 from kit.eventually import eventually
 from kit.objects import bundle, config_map, managed_resource
 from kit.processes.deployed_pods import DeployedPod
@@ -33,7 +34,6 @@ from kit.processes.webhooks import pod_review
 from kit.world import Place
 from kube.errors import KubeError
 from kube.objects import Object
-from process.version import DISTRIBUTION
 from release import plan
 from release.oci import digest_in
 from release.plan import Release

@@ -42,6 +42,7 @@ from kube.resources import (
     INGRESSES,
     NETWORK_POLICIES,
     SERVICES,
+    Resource,
 )
 from kube.runtime.client import Client
 from kube.runtime.loop import ControlLoop
@@ -146,7 +147,10 @@ async def place(cluster: Cluster, *, agent_kubeconfig: Path | None = None) -> As
 
 @asynccontextmanager
 async def controller(
-    world: PolicyWorld, settings: dict[str, Any] | None = None, timings: Timings | None = None
+    world: PolicyWorld,
+    settings: dict[str, Any] | None = None,
+    timings: Timings | None = None,
+    behind: Sequence[Resource] = (),
 ) -> AsyncIterator[None]:
     """The controller, restricted to the namespaces of the test: others share the cluster."""
     namespaces = tuple(world.full(short) for short in ("a", "b", "c"))
@@ -158,7 +162,7 @@ async def controller(
         )
 
     async with run_controller(
-        network_policy, world.agent, *namespaces, controllers=controllers, timings=timings
+        network_policy, world.agent, *namespaces, controllers=controllers, timings=timings, behind=behind
     ) as world.loop:
         yield
 
@@ -411,6 +415,8 @@ async def test_gateways_of_istio_reach_what_virtual_services_lead_to(
             await world.until_policies(*PAIR, *extra)
         async with controller(world, {"istio_routes": False}):
             await world.until_policies(*PAIR)
+        async with controller(world, behind=[GATEWAYS]):
+            await world.until_policies(*PAIR, *extra)
         await _a_new_leader_takes_nothing_away(world, cluster, tmp_path, audit, extra)
 
 

@@ -118,7 +118,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
             await client.create(CONFIG_MAPS, {"metadata": {"name": "future", "namespace": place}})
         await soon(caches.history_rewound.is_set, "the rewound history to be found out")
         with pytest.raises(HistoryRewound):
-            await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
+            await client.patch(CONFIG_MAPS, Key(place, "kept"), {"data": {"at": "second"}})
 
         def equals_server() -> bool:
             server = {key(item): resource_version(item) for item in cluster.api.get(path)["items"]}
@@ -133,7 +133,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         put(cluster, place, "kept", at="third")
         await soon(equals_server, "a change after the restore")
         caches.history_rewound.clear()
-        await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "fourth"}}, namespace=place)
+        await client.patch(CONFIG_MAPS, Key(place, "kept"), {"data": {"at": "fourth"}})
 
 
 async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_what_was(
@@ -159,7 +159,7 @@ async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_wha
 
         def write() -> Awaitable[Object]:
             caches.history_rewound.clear()  # as a process does that begins anew
-            return client.patch(CONFIG_MAPS, "kept", {"data": {"at": "second"}}, namespace=place)
+            return client.patch(CONFIG_MAPS, Key(place, "kept"), {"data": {"at": "second"}})
 
         await soon(write, "what is written to be accepted", passing=(HistoryRewound,))
         assert not caches.history_rewound.is_set()
@@ -183,9 +183,9 @@ async def test_while_the_api_server_cannot_answer_yet_nothing_is_written(
         await soon(lambda: caches.unverified, "the doubt")
         for _ in range(2):
             with pytest.raises(KubeError, match="initializing"):
-                await client.patch(CONFIG_MAPS, "a", {"data": {"at": "second"}}, namespace=place)
+                await client.patch(CONFIG_MAPS, Key(place, "a"), {"data": {"at": "second"}})
         proxy.rules.remove(rule)
-        await client.patch(CONFIG_MAPS, "a", {"data": {"at": "second"}}, namespace=place)
+        await client.patch(CONFIG_MAPS, Key(place, "a"), {"data": {"at": "second"}})
 
 
 async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluster, place: str, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluste
         await proxy.resume()
         put(own_cluster, place, "a", at="second")
         await soon(lambda: seen, "the change after the outage")
-        await client.patch(CONFIG_MAPS, "a", {"data": {"at": "third"}}, namespace=place)
+        await client.patch(CONFIG_MAPS, Key(place, "a"), {"data": {"at": "third"}})
         await soon(lambda: len(seen) == 2, "the own write")
         lists = [entry.request for entry in proxy.log if entry.request.method == "GET" and not entry.request.watch]
         assert [request.path for request in lists] == [MAPS.format(place)]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from config.blocks import ClientConnection
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.eventually import eventually, soon
@@ -22,6 +21,7 @@ from kube.runtime.cache import View
 from kube.runtime.connection import load_kubeconfig
 from process.caches import CacheCollector
 from process.clusters import Clusters, Endpoint
+from process.configuration.blocks import ClientConnection
 
 
 class Greeter(AgentProcess):

@@ -16,7 +16,7 @@ from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.kinds import custom_resource, serve
 from kit.shoot_components import bare_operation
-from kube.objects import Object, is_deleting
+from kube.objects import Key, Object, is_deleting
 from kube.resources import Resource
 from kube.runtime.client import Client
 from process.clusters import Cluster as Connected
@@ -52,10 +52,10 @@ async def test_all_kinds_are_listed_again_until_a_round_finds_nothing(
 
     async def let_go(resource: Resource, name: str) -> None:
         async def goes() -> bool:
-            return is_deleting(await client.get(resource, name, namespace=namespace))
+            return is_deleting(await client.get(resource, Key(namespace, name)))
 
         await soon(goes, f"{name} to be deleted")
-        await client.patch(resource, name, {"metadata": {"finalizers": None}}, namespace=namespace)
+        await client.patch(resource, Key(namespace, name), {"metadata": {"finalizers": None}})
 
     async def user() -> None:
         for one, following in pairwise(made):
@@ -70,7 +70,7 @@ async def test_all_kinds_are_listed_again_until_a_round_finds_nothing(
         await cleanup.clean_up(operation, kinds)
         await working
     for resource, name in made:
-        assert await client.find(resource, name, namespace=namespace) is None
+        assert await client.find(resource, Key(namespace, name)) is None
 
 
 SHOOT: Object = {"metadata": {"name": "b", "namespace": "garden-a"}, "spec": {"kubernetes": {"version": "1.30.1"}}}

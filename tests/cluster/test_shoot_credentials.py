@@ -19,7 +19,7 @@ from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kit.shoot_components import bare_operation
 from kit.world import connected
-from kube.objects import Object, annotations, labels
+from kube.objects import Key, Object, annotations, labels
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client
 from kube.runtime.waiting import Waiting
@@ -52,7 +52,7 @@ class Field:
         await infrastructure.credentials(bare_operation(**self.operation, shoot=shoot))
 
     async def secret(self) -> Object:
-        return await self.client.get(SECRETS, "cloudprovider", namespace=self.namespace)
+        return await self.client.get(SECRETS, Key(self.namespace, "cloudprovider"))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_a_token_stays_until_there_are_other_credentials(field: Field) -> 
     assert not deploying.done()
     notes = {keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP: RENEWAL}
     body = {"metadata": {"annotations": notes}, "data": TOKEN}
-    left = await field.client.patch(SECRETS, "cloudprovider", body, namespace=field.namespace)
+    left = await field.client.patch(SECRETS, Key(field.namespace, "cloudprovider"), body)
     await deploying
     assert set(left["data"]) == {"config", "token"}
     await field.deploy("tokens")

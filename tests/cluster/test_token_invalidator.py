@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from agent.resource_manager.token_invalidator import reconcile
+from agent.resource_manager.token_invalidator import usage
 from agent.resource_manager.token_invalidator.controller import declare
 from agent.resource_manager.token_invalidator.rules import SECRET_TYPE, SERVICE_ACCOUNT_NAME
 from config.resource_manager.controllers import Controllers, TokenInvalidator
@@ -112,7 +112,7 @@ async def test_a_secret_that_is_there_at_the_start_is_labelled(world: TokenWorld
 
 
 async def test_a_secret_in_use_waits(world: TokenWorld, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcile, "IN_USE_SECONDS", 0.2)
+    monkeypatch.setattr(usage, "IN_USE_SECONDS", 0.2)
     await account(world, automount=False)
     await secret(world)
     volume = {"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}

@@ -13,7 +13,7 @@ from kit.objects import config_map, obj
 from kit.proxied import QUICK
 from kit.rig import Rig
 from kube.errors import NotFound
-from kube.objects import Object, key
+from kube.objects import Key, Object, key
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
 from kube.runtime.cache import Caches, View, without_managed_fields
 from kube.runtime.client import Client, Form, Selection
@@ -61,11 +61,11 @@ async def test_a_secret_with_deep_managed_fields_is_seen_as_all_others(
     assert dict(caches.behind()) == {SECRETS: False}
     for found in (
         await client.list(SECRETS, Selection(namespace=namespace), form=form),
-        [await client.get(SECRETS, "deep-a", namespace=namespace, form=form)],
+        [await client.get(SECRETS, Key(namespace, "deep-a"), form=form)],
     ):
         assert "deep-a" in {key(each).name for each in found}
-    await client.patch(SECRETS, "deep-a", {"metadata": {"labels": {"a": "b"}}}, namespace=namespace)
-    await client.delete(SECRETS, "deep-a", namespace=namespace)
+    await client.patch(SECRETS, Key(namespace, "deep-a"), {"metadata": {"labels": {"a": "b"}}})
+    await client.delete(SECRETS, Key(namespace, "deep-a"))
     await soon(lambda: len(watching) == len(listing) == 3, "it to go")
     await caches.close()
 
@@ -86,7 +86,7 @@ async def test_of_a_deep_custom_resource_only_what_is_deep_is_not_read(client: C
     await soon(lambda: len(store) == 3, "the Widgets")
     assert {k.name for k in store.unread} == {"deeper"}
     assert all(widget["spec"]["size"] == 1 for widget in store.values())
-    deeper = await client.get(WIDGETS, "deeper", namespace=namespace)
+    deeper = await client.get(WIDGETS, Key(namespace, "deeper"))
     assert deeper["spec"]["size"] == 1
     await caches.close()
 
@@ -138,12 +138,12 @@ async def test_a_watch_of_which_nothing_comes_is_not_behind(client: Client, name
     await client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": namespace, "labels": {LABEL: "x"}}})
     await soon(lambda: len(store) == 1, "what happens after a silence")
     # It expires, as Events do, and its past is forgotten.
-    await client.delete(CONFIG_MAPS, "a", namespace=namespace)
+    await client.delete(CONFIG_MAPS, Key(namespace, "a"))
     await soon(lambda: len(store) == 0, "it to go")
     asked = lists
     await soon(lambda: lists > asked + 2, "it to ask again")
     assert not any(doubts)
     assert not caches.history_rewound.is_set()
     with pytest.raises(NotFound):
-        await client.get(CONFIG_MAPS, "a", namespace=namespace)
+        await client.get(CONFIG_MAPS, Key(namespace, "a"))
     await caches.close()

@@ -120,6 +120,20 @@ async def test_what_a_silent_watch_does_not_know_of_is_not_gone(world: World, cl
             await gone
 
 
+async def test_what_a_silent_watch_does_not_know_of_is_found(world: World, cluster: Cluster, tmp_path: Path) -> None:
+    name, reported = Key(world.namespace, "a"), asyncio.Queue[str]()
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT, after_events=1), path="/configmaps$"))
+        client = Client(transport, user_agent="test")
+        waiting = Waiting(client=client, caches=Caches(client), discovery=Discovery(client))
+        ready = asyncio.create_task(
+            waiting.until_ready(CONFIG_MAPS, name, unready, seconds=PATIENCE, report=reported.put_nowait)
+        )
+        assert await reported.get() == "not there"
+        await world.create(in_state("ready"))
+        assert (await ready)["data"] == {"state": "ready"}
+
+
 async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: World, waiting: Waiting) -> None:
     before = uid(await world.create(config_map("a")))
     await world.delete("ConfigMap", "a")

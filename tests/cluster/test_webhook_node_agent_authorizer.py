@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 import pytest
 
-from config.blocks import ClientConnection
 from config.resource_manager.webhooks import NodeAgentAuthorizer
 from devcluster.cluster import Cluster
 from gardener.api.kinds import MACHINES
@@ -21,6 +20,7 @@ from kube.objects import Object
 from kube.resources import NODES
 from process.clusters import Cluster as ConnectedCluster
 from process.clusters import Clusters, endpoints
+from process.configuration.blocks import ClientConnection
 from webhooks.handlers.node_agent_authorizer import authorizer
 from webhooks.handlers.node_agent_authorizer.files import KEY
 from webhooks.handlers.node_agent_authorizer.rules import COMMON_SECRETS

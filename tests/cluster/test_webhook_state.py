@@ -8,11 +8,13 @@ import pytest
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from devcluster.cluster import Cluster as DevCluster
+from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.objects import config_map, obj, service
-from kit.world import Place
+from kit.world import Place, connected
 from kube.errors import NotFound
 from kube.objects import Key
+from kube.resources import NAMESPACES
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
@@ -76,6 +78,18 @@ async def test_annotations_of_namespaces_are_followed(read: Read, cluster: DevCl
     )
     with pytest.raises(NotFound, match="^namespaces"):
         await read.state.namespace("missing")
+
+
+async def test_a_namespace_that_the_watch_has_not_brought_is_found(cluster: DevCluster, namespace: str) -> None:
+    async with connected(cluster) as client:
+        behind = cluster_of(client, behind=[NAMESPACES])
+        state = SharedListers(behind, behind)
+        await state.start()
+        assert (await state.namespace(namespace)).labels["kubernetes.io/metadata.name"] == namespace
+        with pytest.raises(NotFound, match="^namespaces"):
+            await state.namespace("missing")
+        await state.close()
+        await behind.caches.close()
 
 
 async def test_autoscalers_are_found_by_what_they_scale(read: Read, cluster: DevCluster, namespace: str) -> None:

@@ -24,12 +24,12 @@ from conformance.object_normal import project_name
 from conformance.scenario_data import Observations, Ref
 from conformance.scenario_normal import contains
 from conformance.scenario_player import Pauses
-from gardener.api.garden import NAMESPACED_CLOUD_PROFILES
+from gardener.api.garden import NAMESPACED_CLOUD_PROFILES, SHOOTS
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
 from kit.signing.requests import csr_object, signing_request
 from kube.errors import AlreadyExists, ApiError, Conflict, KubeError, NotFound, Unreachable
-from kube.objects import Object, annotations, labels
+from kube.objects import Key, Object, annotations, labels
 from kube.resources import SERVICE_ACCOUNTS
 from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
@@ -97,16 +97,25 @@ class _Idleness:
     def __init__(self, agents: Sequence[AgentProcess]) -> None:
         self._agents = agents
         self._last: dict[str, float] = {}
+        self._began = 0.0
 
     async def follow(self) -> None:
         while True:
             await asyncio.sleep(_LOOK)
+            began = time.monotonic()
             now, work = time.monotonic(), Counter[str]()
             for agent in self._agents:
                 for series, value in (await asyncio.to_thread(agent.metrics)).items():
                     if found := _WORK.match(series):
                         work[found["controller"]] += int(value)
             self._last |= {controller: now for controller, count in work.items() if not count}
+            self._began = began
+
+    async def has_answered(self) -> None:
+        """Returns when all agents have answered a request that was made after this call: they have read their watches."""
+        called = time.monotonic()
+        while self._began < called and time.monotonic() < called + _REACTION:
+            await asyncio.sleep(_LOOK)
 
     async def reached(self, area: str) -> None:
         """Those that a scenario is about have had nothing to do at some time after this call, unless they always have."""
@@ -188,7 +197,7 @@ class _Play:
         await self._wait(f"{CORE} Project {self.project}", ready)
 
         async def has_account() -> bool:
-            return await self.client.find(SERVICE_ACCOUNTS, "default", namespace=self.namespace) is not None
+            return await self.client.find(SERVICE_ACCOUNTS, Key(self.namespace, "default")) is not None
 
         await soon(has_account, "the account of new objects")
 
@@ -199,6 +208,10 @@ class _Play:
         match step:
             case {"put": objects}:
                 for obj in objects:
+                    if obj["kind"] == SHOOTS.kind:
+                        # What decides about it is to have seen all that was put before, which other watches bring.
+                        await asyncio.sleep(_DELIVERY)
+                        await self.idleness.has_answered()
                     await self._put(obj, client)
             case {"csr": name}:
                 pem = signing_request(step["cn"], organizations=step.get("o", ()))
@@ -254,18 +267,24 @@ class _Play:
         body["metadata"] = meta
         name, namespace = meta["name"], meta.get("namespace", "")
 
+        is_new: bool | None = None
+
         async def is_written() -> bool:
-            try:
-                await client.create(resource, body)
-            except AlreadyExists:
-                live = await client.get(resource, name, namespace=namespace)
-                kept = {
-                    **live["metadata"],
-                    **meta,
-                    "labels": {**labels(live), **labels(body)},
-                    "annotations": {**annotations(live), **annotations(body)},
-                }
-                await client.replace(resource, {**body, "metadata": kept})
+            nonlocal is_new
+            if is_new is None:
+                is_new = await client.find(resource, Key(namespace, name)) is None
+            if is_new:
+                with contextlib.suppress(AlreadyExists):  # an earlier attempt succeeded, but its answer was lost
+                    await client.create(resource, body)
+                return True
+            live = await client.get(resource, Key(namespace, name))
+            kept = {
+                **live["metadata"],
+                **meta,
+                "labels": {**labels(live), **labels(body)},
+                "annotations": {**annotations(live), **annotations(body)},
+            }
+            await client.replace(resource, {**body, "metadata": kept})
             return True
 
         await self._persist(is_written, f"put {obj['kind']} {name}")
@@ -276,7 +295,7 @@ class _Play:
 
     async def _owner(self, ref: Ref) -> Object:
         resource = await self.discovery.find(ref.api_version, ref.kind)
-        live = await self.client.get(resource, ref.name, namespace=ref.namespace if resource.namespaced else "")
+        live = await self.client.get(resource, Key(ref.namespace if resource.namespaced else "", ref.name))
         reference = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "uid": live["metadata"]["uid"]}
         return {**reference, "controller": True, "blockOwnerDeletion": True}
 
@@ -286,21 +305,32 @@ class _Play:
         namespace = ref.namespace if resource.namespaced else ""
 
         async def is_patched() -> bool:
-            await client.patch(resource, ref.name, body, namespace=namespace, subresource=subresource)
+            await client.patch(resource, Key(namespace, ref.name), body, subresource=subresource)
             return True
 
         await self._persist(is_patched, f"patch {ref}")
 
     async def _delete(self, ref: Ref, client: Client) -> None:
         resource = await self.discovery.find(ref.api_version, ref.kind)
-        with contextlib.suppress(NotFound):
-            await client.delete(resource, ref.name, namespace=ref.namespace if resource.namespaced else "")
+
+        async def is_deleted() -> bool:
+            await client.delete_if_exists(resource, Key(ref.namespace if resource.namespaced else "", ref.name))
+            return True
+
+        await self._persist(is_deleted, f"delete {ref}")
 
     async def _approve(self, name: str, condition: Object) -> None:
         resource = await self.discovery.find("certificates.k8s.io/v1", "CertificateSigningRequest")
-        live = await self.client.get(resource, name)
-        told = [*(live.get("status") or {}).get("conditions", ()), condition]
-        await self.client.replace(resource, {**live, "status": {"conditions": told}}, subresource="approval")
+
+        async def is_approved() -> bool:
+            live = await self.client.get(resource, name)
+            conditions = (live.get("status") or {}).get("conditions", [])
+            if condition["type"] not in {each["type"] for each in conditions}:
+                decided = {**live, "status": {"conditions": [*conditions, condition]}}
+                await self.client.replace(resource, decided, subresource="approval")
+            return True
+
+        await self._persist(is_approved, f"approve {name}")
 
     async def _persist(self, attempt: Callable[[], Any], what: str) -> None:
         """Tries again while admission, who writes at the same time, or a busy machine stands in the way."""

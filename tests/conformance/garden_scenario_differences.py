@@ -37,7 +37,14 @@ _CORDONED: tuple[str, Observations] = (
     {"then": {"core.gardener.cloud/v1beta1 Seed $P-0": {"metadata": {"annotations": _CORDON}}}},
 )
 
+_NOT_APPROVED: tuple[str, Observations] = (
+    "a certificate names one Seed, by a DNS label; without a name it would give rights to all of them",
+    {"then": {"certificates.k8s.io/v1 CertificateSigningRequest $P": {"metadata": {"name": "$P"}, "status": None}}},
+)
+
 BETTER: dict[str, tuple[str, Observations]] = {
+    "csr/any-name-after": _NOT_APPROVED,
+    "csr/bare-prefix": _NOT_APPROVED,
     "managedseedset/deleted-full": (
         "a Shoot stays while the Seed that runs in it is there, also when its ManagedSeed is gone",
         {"then": {f"{_SHOOT} garden/$P-0": {"metadata": {"deletionTimestamp": None, "name": "$P-0"}}}},

@@ -14,7 +14,7 @@ from kit.garden import installed
 from kit.processes.agent import AgentProcess
 from kit.world import connected
 
-AT_ONCE = 64
+_AT_ONCE = 64
 _QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota"}
 _QUOTAS = [
     {
@@ -73,6 +73,7 @@ def played(
     *,
     controllers: Mapping[str, Any] = CONTROLLERS,
     scheduler: Mapping[str, Any] | None = None,
+    at_once: int = _AT_ONCE,
 ) -> dict[str, Observations]:
     """What was seen, by the scenario. Args: scheduler: its settings; None: there is none."""
     if not scenarios:
@@ -81,7 +82,7 @@ def played(
 
     async def play(agents: Sequence[AgentProcess]) -> dict[str, Observations]:
         async with connected(as_recorded, "scenarios") as client:
-            return await play_all(scenarios, client, agents, at_once=AT_ONCE)
+            return await play_all(scenarios, client, agents, at_once=at_once)
 
     configs = {
         "gardener-controller-manager": {

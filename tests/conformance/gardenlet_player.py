@@ -26,7 +26,7 @@ from conformance.scenario_normal import contains
 from kit.chart_archives import archive
 from kit.eventually import soon
 from kube.clock import utc_now
-from kube.errors import AlreadyExists, ApiError, Conflict, KindBusy, KindNotServed, KubeError, NotFound
+from kube.errors import AlreadyExists, ApiError, Conflict, KindNotServed, KubeError, NotFound, Unreachable
 from kube.objects import Object, mapping
 from kube.paths import at
 from kube.x509 import make_ca
@@ -36,7 +36,7 @@ MANAGED_RESOURCE = ("resources.gardener.cloud/v1alpha1", "ManagedResource")
 CSRS = ("certificates.k8s.io/v1", "CertificateSigningRequest")
 _STABLE = 5.0
 """Seconds, unless a step says."""
-_PATIENCE = 90.0
+_PATIENCE = 150.0
 """Seconds at least for what becomes so: the bounds of steps are those of a machine that is not busy."""
 _LOOK = 1.0
 _AFTER_WAIT = 3.0
@@ -203,7 +203,7 @@ class Play:
             return True
 
         # Admission learns of what was put before a moment later.
-        passing = (Conflict, AlreadyExists, NotFound, ApiError, KindBusy)
+        passing = (Conflict, AlreadyExists, NotFound, ApiError, Unreachable)
         await soon(is_put, f"{obj['kind']} {obj['metadata']['name']} to be put", passing=passing)
         if cluster != "garden":
             self._put_elsewhere.append((cluster, Ref.of(obj)))
@@ -221,7 +221,7 @@ class Play:
             return True
 
         # What a controller is to make may not be there yet.
-        await soon(is_patched, f"{ref} to be patched", passing=(NotFound, Conflict, KindBusy), seconds=_PATIENCE)
+        await soon(is_patched, f"{ref} to be patched", passing=(NotFound, Conflict, Unreachable), seconds=_PATIENCE)
 
     async def _delete(self, cluster: str, ref: Ref) -> None:
         async def is_deleted() -> bool:
@@ -229,7 +229,7 @@ class Play:
                 await self.sites[cluster].delete(ref)
             return True
 
-        await soon(is_deleted, f"{ref} to be deleted", passing=(KindBusy,))
+        await soon(is_deleted, f"{ref} to be deleted", passing=(Unreachable,))
 
     async def _kubeconfig(self, step: Object) -> Object:
         url = await self.gardenlet.url("garden")
@@ -254,7 +254,7 @@ class Play:
             await site.decide(newest, condition_type)
             return True
 
-        await soon(is_decided, f"a request for a certificate of {name}", seconds=_PATIENCE)
+        await soon(is_decided, f"a request for a certificate of {name}", seconds=_PATIENCE, passing=(Unreachable,))
 
     # --- looking
 
@@ -273,7 +273,7 @@ class Play:
 
         # The original went on after its time; what is to be seen is seen by the next observation.
         with contextlib.suppress(AssertionError):
-            await soon(is_so, f"{text} to be {wanted}", seconds=_PATIENCE, passing=(KindBusy,))
+            await soon(is_so, f"{text} to be {wanted}", seconds=_PATIENCE, passing=(Unreachable,))
         # What has led to it may lead to one more pass, which is not to see what follows.
         if wanted == "present":
             await asyncio.sleep(_AFTER_WAIT)
@@ -287,7 +287,7 @@ class Play:
             await asyncio.sleep(_LOOK)
             try:
                 found = await self._found(step)
-            except KindBusy:
+            except Unreachable:
                 continue
             now = time.monotonic()
             if found != last:

@@ -4,7 +4,7 @@ import base64
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
@@ -17,7 +17,7 @@ from kit.kubeconfigs import kubeconfig
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import connected
 from kube.errors import AlreadyExists, KindNotServed, NotFound
-from kube.objects import Object, annotations, labels, mapping
+from kube.objects import Key, Object, annotations, labels, mapping
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, EVENTS
 from kube.runtime.client import Client, Selection
 from kube.runtime.discovery import Discovery
@@ -33,6 +33,8 @@ class Site:
     discovery: Discovery
     kubeconfig_file: Any
     """Of the administrator of the recording."""
+    unanswered: set[Ref] = field(default_factory=set)
+    """Objects whose creation failed: it may have succeeded, and only the answer was lost."""
 
     @property
     def ca(self) -> str:
@@ -47,7 +49,7 @@ class Site:
     async def get(self, ref: Ref) -> Object | None:
         try:
             resource = await self.discovery.find(ref.api_version, ref.kind)
-            return await self.client.get(resource, ref.name, namespace=ref.namespace if resource.namespaced else "")
+            return await self.client.get(resource, Key(ref.namespace if resource.namespaced else "", ref.name))
         except (NotFound, KindNotServed):
             return None
 
@@ -68,12 +70,15 @@ class Site:
         body = {name: value for name, value in given.items() if name != "status"}
         resource = await self.discovery.find(given["apiVersion"], given["kind"])
         name, namespace = given["metadata"]["name"], given["metadata"].get("namespace", "")
-        try:
-            await self.client.create(resource, body)
-        except AlreadyExists:
-            if given["kind"] == "Project":
-                return  # by an attempt whose answer came too late; it names who has made it
-            live = await self.client.get(resource, name, namespace=namespace)
+        ref = Ref.of(given)
+        if ref not in self.unanswered and await self.get(ref) is None:
+            self.unanswered.add(ref)
+        if ref in self.unanswered:
+            with contextlib.suppress(AlreadyExists):
+                await self.client.create(resource, body)
+            self.unanswered.discard(ref)
+        else:
+            live = await self.client.get(resource, Key(namespace, name))
             kept = {
                 **live["metadata"],
                 "labels": {**labels(live), **labels(body)},
@@ -82,16 +87,16 @@ class Site:
             await self.client.replace(resource, {**body, "metadata": {**live["metadata"], **body["metadata"], **kept}})
         if "status" in given:
             patch = {"status": given["status"]}
-            await self.client.patch(resource, name, patch, namespace=namespace, subresource="status")
+            await self.client.patch(resource, Key(namespace, name), patch, subresource="status")
 
     async def patch(self, ref: Ref, body: Object, *, subresource: str = "") -> None:
         resource = await self.discovery.find(ref.api_version, ref.kind)
         namespace = ref.namespace if resource.namespaced else ""
-        await self.client.patch(resource, ref.name, body, namespace=namespace, subresource=subresource)
+        await self.client.patch(resource, Key(namespace, ref.name), body, subresource=subresource)
 
     async def delete(self, ref: Ref) -> None:
         resource = await self.discovery.find(ref.api_version, ref.kind)
-        await self.client.delete(resource, ref.name, namespace=ref.namespace if resource.namespaced else "")
+        await self.client.delete(resource, Key(ref.namespace if resource.namespaced else "", ref.name))
 
     async def decide(self, csr: Object, condition_type: str) -> None:
         condition = {"type": condition_type, "status": "True", "reason": "Played", "message": "played"}

@@ -27,14 +27,15 @@ from conformance.scenario_data import Observations, Ref
 from devcluster.cluster import Cluster
 from gardener.api.garden import SEEDS
 from gardener.api.seed_definitions import Stage, custom_resource_definitions
+from gardener.keys import USABLE_BY_SEED_PREFIX
 from kit.eventually import soon
 from kit.garden import installed
 from kit.managed_resources import install_crd
 from kit.processes.forked_agents import forked_agents
-from kube.errors import ApiError, Conflict, NotFound
-from kube.objects import Object, mapping
+from kube.errors import ApiError, Conflict, NotFound, Unreachable
+from kube.objects import Key, Object, mapping
 from kube.paths import at
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from localprocesses.components import Shape
 
 _AT_ONCE = 64
@@ -54,6 +55,8 @@ _PLAYED = (
 """Scenarios say what becomes of workloads and Nodes."""
 _LOOKING_INTO_SHOOTS, _MAKING_SEEDS = "shoot-care", "managedseed"
 """The areas whose scenarios need the cluster that plays Shoots. The second ones are in a namespace of it, one by one."""
+_REGISTERING = "bootstrap"
+"""The area whose gardenlets register as themselves: recorded ones registered in a garden that allows everything."""
 _SERVICES = "10.0.0.0/16"
 _SHAPES = {
     "garden": Shape(services=_SERVICES, scheduled=False),
@@ -111,6 +114,7 @@ async def _play_all(
             return Play(scenario, name, seen, gardenlet, normal)
 
         plays = [play(number, scenario) for number, scenario in enumerate(scenarios)]
+        await _confirm_references(found, [each.name for each in plays if each.scenario.area == _REGISTERING])
         # It would not start with what is put into its seed for others.
         await shared.start_with(configuration())
         if any(each.scenario.config for each in plays):
@@ -173,7 +177,15 @@ async def _furnish(found: Sites) -> None:
                 await found[cluster].put(obj)
                 return True
 
-            await soon(is_put, f"{obj['kind']} {obj['metadata']['name']}", passing=(NotFound, Conflict, ApiError))
+            await soon(
+                is_put, f"{obj['kind']} {obj['metadata']['name']}", passing=(NotFound, Conflict, ApiError, Unreachable)
+            )
+
+
+async def _confirm_references(found: Sites, seeds: Sequence[str]) -> None:
+    """Seeds of the recorded configuration refer to this Secret."""
+    labels = {f"{USABLE_BY_SEED_PREFIX}{name}": "true" for name in seeds}
+    await found["garden"].client.patch(SECRETS, Key("garden", "dns"), {"metadata": {"labels": labels}})
 
 
 def _is_of_seed(obj: Object) -> bool:

@@ -27,7 +27,7 @@ from conformance.scenario_data import Ref, Scenario, prepared
 from conformance.scenario_player import Site
 from kit.eventually import soon
 from kube.errors import AlreadyExists
-from kube.objects import Object, annotations, labels
+from kube.objects import Key, Object, annotations, labels
 from kube.resources import NAMESPACES
 from kube.runtime.client import MERGE_PATCH
 
@@ -390,4 +390,4 @@ async def _put_into(site: Site, obj: Object) -> None:
     except AlreadyExists:
         place = obj["metadata"].get("namespace") or ""
         patch = {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
-        await site.client.patch(resource, obj["metadata"]["name"], patch, namespace=place, content_type=MERGE_PATCH)
+        await site.client.patch(resource, Key(place, obj["metadata"]["name"]), patch, content_type=MERGE_PATCH)

@@ -22,8 +22,8 @@ from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import connected as admin_of
-from kube.errors import AlreadyExists, KindNotServed, KubeError, NoStatus, NotFound
-from kube.objects import Object, is_deleting
+from kube.errors import AlreadyExists, KindNotServed, KubeError, NoStatus, NotFound, Unreachable
+from kube.objects import Key, Object, is_deleting
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
 from kube.runtime.client import MERGE_PATCH, Client, Selection
 from kube.runtime.discovery import Discovery
@@ -52,7 +52,7 @@ class Site:
     async def get(self, ref: Ref) -> Object | None:
         try:
             resource = await self.discovery.find(ref.api_version, ref.kind)
-            return await self.client.get(resource, ref.name, namespace=ref.namespace)
+            return await self.client.get(resource, Key(ref.namespace, ref.name))
         except (NotFound, KindNotServed, NoStatus):  # a new kind is listed a moment before its objects can be read
             return None
 
@@ -65,7 +65,7 @@ class Site:
         try:
             await self.client.create(resource, obj)
         except AlreadyExists:
-            live = await self.client.get(resource, Ref.of(obj).name, namespace=Ref.of(obj).namespace)
+            live = await self.client.get(resource, Key(Ref.of(obj).namespace, Ref.of(obj).name))
             version = {"resourceVersion": live["metadata"]["resourceVersion"]}
             await self.client.replace(resource, {**obj, "metadata": {**obj["metadata"], **version}})
         if "status" in obj:
@@ -74,13 +74,13 @@ class Site:
     async def patch(self, ref: Ref, body: Object, *, content_type: str = MERGE_PATCH, subresource: str = "") -> None:
         resource = await self.discovery.find(ref.api_version, ref.kind)
         await self.client.patch(
-            resource, ref.name, body, namespace=ref.namespace, content_type=content_type, subresource=subresource
+            resource, Key(ref.namespace, ref.name), body, content_type=content_type, subresource=subresource
         )
 
     async def delete(self, ref: Ref) -> None:
         with contextlib.suppress(NotFound, KindNotServed):
             resource = await self.discovery.find(ref.api_version, ref.kind)
-            await self.client.delete(resource, ref.name, namespace=ref.namespace)
+            await self.client.delete(resource, Key(ref.namespace, ref.name))
 
 
 @contextlib.asynccontextmanager
@@ -182,7 +182,7 @@ def check(problem: str) -> None:
 
 async def _make_namespace(site: Site, name: str) -> None:
     await site.client.create(NAMESPACES, {"metadata": {"name": name}})
-    account = partial(site.client.get, SERVICE_ACCOUNTS, "default", namespace=name)
+    account = partial(site.client.get, SERVICE_ACCOUNTS, Key(name, "default"))
     await soon(account, f"the ServiceAccount of {name}", seconds=180, passing=(NotFound,))  # many are made at once
 
 
@@ -258,7 +258,7 @@ class _Play:
             await self._site(ref).patch(ref, body, **how)
             return True
 
-        await soon(is_patched, f"{ref} to be there", passing=(NotFound, KindNotServed))
+        await soon(is_patched, f"{ref} to be there", passing=(NotFound, KindNotServed, Unreachable))
 
     async def _put(self, recorded: Object) -> None:
         obj = prepared(recorded, self.namespace)

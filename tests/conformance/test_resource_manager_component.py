@@ -17,16 +17,18 @@ from devcluster.cluster import Cluster
 from gardener.api.kinds import SERVICE_MONITORS, VERTICAL_POD_AUTOSCALERS
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
+from kit import shoot_inputs
 from kit.deployments import pod_of, until
 from kit.kinds import serve
 from kit.objects import encoded, secret
+from kit.shoot_inputs import secret_name
 from kit.world import Place
 from kube.clock import utc_now
 from localprocesses.pki import Authority
 
-SERVER = "gardener-resource-manager-server-1"
+SERVER = secret_name("gardener-resource-manager-server")
 SHOOT = "shoot--local--a"
-BUNDLE, KUBECONFIG = "ca-bundle-1", "generic-token-kubeconfig-1"
+BUNDLE, KUBECONFIG = secret_name("ca-bundle"), secret_name("generic-token-kubeconfig")
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -74,25 +76,18 @@ def of_shoot(own_cluster: Cluster) -> Deployed:
     ca = until(lambda: place.get("ConfigMap", "kube-root-ca.crt")["data"]["ca.crt"], "the CA of the cluster")
     config = generic_token_kubeconfig(SHOOT, ca.encode(), server=urlsplit(own_cluster.url).netloc)
     place.create(secret(KUBECONFIG, config.make(Given("name", None, utc_now())).data))
-    values = shoot.Values(
-        namespace=SHOOT,
-        image="image",
-        seed_identity="seed",
-        server_secret=SERVER,
-        ca_secret=BUNDLE,
-        ca_bundle=authority.bundle.decode(),
-        generic_token_kubeconfig=KUBECONFIG,
-    )
+    contents = {"ca-bundle": {"bundle.crt": authority.bundle}}
+    inputs = shoot_inputs.inputs(namespace=SHOOT, secrets=shoot_inputs.NamedSecrets(contents))
     everywhere = Place(own_cluster, "kube-system")
     everywhere.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": resource_manager.NAME}})
-    contents, others = [], []
-    for obj in shoot.objects(values):
+    managed, others = [], []
+    for obj in shoot.COMPONENT.made(inputs):
         if obj["kind"] == "Secret" and obj["metadata"]["name"].startswith("managedresource-"):
-            contents += [item.object for item in decode_secrets([data_of(obj)]).objects]
+            managed += [item.object for item in decode_secrets([data_of(obj)]).objects]
         elif obj["kind"] != "ManagedResource":
             others.append(obj)
-    webhooks = [each for obj in contents for each in obj.get("webhooks", [])]
-    for obj in [*others, *(obj for obj in contents if "webhooks" not in obj)]:
+    webhooks = [each for obj in managed for each in obj.get("webhooks", [])]
+    for obj in [*others, *(obj for obj in managed if "webhooks" not in obj)]:
         if obj["metadata"]["name"] == access_secret_name(resource_manager.NAME):
             path = f"/api/v1/namespaces/kube-system/serviceaccounts/{resource_manager.NAME}/token"
             token = own_cluster.api.create(path, {"spec": {}})["status"]["token"]

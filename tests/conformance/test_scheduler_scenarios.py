@@ -14,6 +14,9 @@ from devcluster.pytest_plugin import RunClusters
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test waits for all scenarios
 
+_AT_ONCE = 16
+"""Few: a decision is as recorded only if the scheduler has seen all that was written before the Shoot."""
+
 SAME_REGION, MINIMAL_DISTANCE = load("scheduler"), load("scheduler-distance")
 
 
@@ -23,7 +26,7 @@ def seen(devcluster_run: RunClusters, request: pytest.FixtureRequest) -> dict[st
         observations: dict[str, Observations] = {}
         for strategy, scenarios in (("SameRegion", SAME_REGION), ("MinimalDistance", MINIMAL_DISTANCE)):
             settings = {"candidateDeterminationStrategy": strategy}
-            observations |= played(garden, chosen(request.session, scenarios), scheduler=settings)
+            observations |= played(garden, chosen(request.session, scenarios), scheduler=settings, at_once=_AT_ONCE)
         return observations
 
 

@@ -16,27 +16,24 @@ import yaml
 from agent.gardenlet.components import (
     cluster_identity,
     dashboards,
-    etcd_druid,
     gardenlet_autoscaling,
     ingress_gateway,
     istio,
     istiod,
     kube_state_metrics,
     namespaces,
-    nginx_ingress,
     plutono,
     prometheus,
-    prometheus_operator,
     resource_manager,
+    seed_registry,
     system,
-    vertical_pod_autoscaler,
     vpn_authorization_server,
-    worker_roles,
 )
-from agent.gardenlet.components.entrances import Entrance
 from agent.gardenlet.components.gateways import Gateway
-from agent.gardenlet.components.monitors import AGGREGATE, CACHE
-from agent.gardenlet.seed.main import ingress, monitoring
+from agent.gardenlet.components.monitors import CACHE
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
+from agent.gardenlet.seed.main import ingress
+from config.gardenlet.schema import GardenletConfiguration, Images
 from config.resource_manager import decode
 from conformance.seed_objects import (
     Name,
@@ -52,8 +49,10 @@ from conformance.seed_objects import (
     valid,
 )
 from devcluster.cluster import Cluster
+from gardener.api.kinds import POD_MONITORS, SCRAPE_CONFIGS, SERVICE_MONITORS
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
+from kit.shoot_inputs import NamedSecrets
 from kube.objects import Object
 from kube.paths import at
 from localprocesses.pki import Authority
@@ -61,26 +60,26 @@ from localprocesses.pki import Authority
 GATEWAY = Gateway(namespace="istio-ingress", service=ingress_gateway.NAME, labels=istio.GATEWAY)
 ZONES = ("0",)
 BUNDLE = Authority.create("ca-seed").bundle.decode()
-IMAGES = {
-    ingress_gateway.NAME: "gcr.io/istio-release/proxyv2:1.21.5-distroless",
-    istiod.NAME: "gcr.io/istio-release/pilot:1.21.5-distroless",
-    etcd_druid.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/etcd-druid:v0.22.7",
-    kube_state_metrics.NAME: "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.13.0",
-    nginx_ingress.BACKEND: "europe-docker.pkg.dev/gardener-project/releases/gardener/ingress-default-backend:0.19.0",
-    nginx_ingress.CONTROLLER: "registry.k8s.io/ingress-nginx/controller-chroot:v1.11.2",
-    plutono.NAME: "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.33",
-    "dashboard-refresher": "quay.io/kiwigrid/k8s-sidecar:1.27.6",
-    "prometheus": "quay.io/prometheus/prometheus:v2.54.1",
-    prometheus_operator.NAME: "quay.io/prometheus-operator/prometheus-operator:v0.76.2",
-    "reloader": "quay.io/prometheus-operator/prometheus-config-reloader:v0.76.2",
-    "vpa-admission-controller": "registry.k8s.io/autoscaling/vpa-admission-controller:1.2.1",
-    "vpa-recommender": (
+IMAGES = Images(
+    istio_proxy="gcr.io/istio-release/proxyv2:1.21.5-distroless",
+    istio_discovery="gcr.io/istio-release/pilot:1.21.5-distroless",
+    etcd_druid="europe-docker.pkg.dev/gardener-project/releases/gardener/etcd-druid:v0.22.7",
+    kube_state_metrics="registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.13.0",
+    ingress_default_backend="europe-docker.pkg.dev/gardener-project/releases/gardener/ingress-default-backend:0.19.0",
+    nginx_ingress_controller="registry.k8s.io/ingress-nginx/controller-chroot:v1.11.2",
+    plutono="europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.33",
+    dashboard_refresher="quay.io/kiwigrid/k8s-sidecar:1.27.6",
+    prometheus="quay.io/prometheus/prometheus:v2.54.1",
+    prometheus_operator="quay.io/prometheus-operator/prometheus-operator:v0.76.2",
+    config_reloader="quay.io/prometheus-operator/prometheus-config-reloader:v0.76.2",
+    vpa_admission_controller="registry.k8s.io/autoscaling/vpa-admission-controller:1.2.1",
+    vpa_recommender=(
         "europe-docker.pkg.dev/gardener-project/releases/gardener/autoscaler/vertical-pod-autoscaler/"
         "vpa-recommender:1.2.1"
     ),
-    "vpa-updater": "registry.k8s.io/autoscaling/vpa-updater:1.2.1",
-    vpn_authorization_server.NAME: "europe-docker.pkg.dev/gardener-project/releases/gardener/ext-authz-server:0.10.0",
-}
+    vpa_updater="registry.k8s.io/autoscaling/vpa-updater:1.2.1",
+    vpn_authorization_server="europe-docker.pkg.dev/gardener-project/releases/gardener/ext-authz-server:0.10.0",
+)
 SEED: Object = {
     "spec": {"ingress": {"domain": "ingress.local.seed.example.com"}, "dns": {"provider": {"type": "local"}}}
 }
@@ -161,7 +160,7 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
     Name("ConfigMap", "plutono-datasources-<hash>"): {"data/datasources.yaml": _YAML},
     Name("Secret", "plutono-config-<hash>"): {"data/plutono.ini": "the password is another one"},
     Name("Deployment", plutono.NAME): {"spec/template/spec/volumes/5": "nothing uses that volume"},
-    **{Name("Prometheus", server): _OF_SERVERS for server in monitoring.SERVERS},
+    **{Name("Prometheus", server): _OF_SERVERS for server in prometheus.SERVERS},
     Name("Secret", "prometheus-cache-additional-scrape-configs"): {
         "data/prometheus.yaml": "the same targets and series by other rules, see below"
     },
@@ -191,72 +190,34 @@ NOT_BUILT: Mapping[str, str] = {
 """ManagedResources."""
 
 
-def entrance(letter: str, name: str) -> Entrance:
-    return Entrance(
-        host=f"{letter}-seed.ingress.local.seed.example.com",
-        login_secret="seed-observability-ingress-12345678",
-        tls_secret=f"{name}-tls-12345678",
-    )
+CONTENTS = {"ca-seed-bundle": {"bundle.crt": BUNDLE.encode()}, "plutono-admin": {"password": b"secret"}}
+INPUTS = SeedInputs(
+    config=GardenletConfiguration(images=IMAGES),
+    seed={
+        "metadata": {"name": "local"},
+        "spec": {"ingress": {"domain": "ingress.local.seed.example.com"}, "networks": {"nodes": "10.221.0.0/16"}},
+    },
+    secrets=NamedSecrets(CONTENTS),
+    identity="uid",
+    served=(POD_MONITORS, SCRAPE_CONFIGS, SERVICE_MONITORS),
+    login_secret="seed-observability-ingress-12345678",
+)
+WITHOUT_MANAGED_RESOURCE = (vpn_authorization_server.COMPONENT, gardenlet_autoscaling.COMPONENT)
 
 
-def server_of(server: str) -> list[Object]:
-    """A Prometheus server."""
-    name = prometheus.name_of(server)
-    values = prometheus.Values(
-        image=IMAGES["prometheus"],
-        seed="local",
-        nodes="10.221.0.0/16",
-        entrance=entrance("p", name) if server == AGGREGATE else None,
-    )
-    return prometheus.objects(monitoring.SERVERS[server](values), values)
+def made(component: SeedComponent) -> list[Object]:
+    """A Secret, a ManagedResource, and what the gardenlet writes itself."""
+    return [*component.objects(INPUTS)]
 
 
 COMPONENTS: Mapping[str, Callable[[], list[Object]]] = {
-    cluster_identity.NAME: lambda: cluster_identity.objects("uid"),
-    system.NAME: lambda: system.objects(system.Values()),
-    worker_roles.CLUSTER_AUTOSCALER: worker_roles.cluster_autoscaler,
-    worker_roles.MACHINE_CONTROLLER_MANAGER: worker_roles.machine_controller_manager,
-    etcd_druid.NAME: lambda: etcd_druid.objects(etcd_druid.Values(image=IMAGES[etcd_druid.NAME])),
-    kube_state_metrics.NAME: lambda: kube_state_metrics.objects(
-        kube_state_metrics.Values(image=IMAGES[kube_state_metrics.NAME])
-    ),
-    ingress_gateway.MANAGED_RESOURCE: lambda: ingress_gateway.objects(
-        ingress_gateway.Values(image=IMAGES[ingress_gateway.NAME])
-    ),
-    istiod.MANAGED_RESOURCE: lambda: istiod.objects(istiod.Values(image=IMAGES[istiod.NAME])),
-    nginx_ingress.NAME: lambda: nginx_ingress.objects(
-        nginx_ingress.Values(
-            image=IMAGES[nginx_ingress.CONTROLLER],
-            backend_image=IMAGES[nginx_ingress.BACKEND],
-            domain="ingress.local.seed.example.com",
-        )
-    ),
-    plutono.NAME: lambda: plutono.objects(
-        plutono.Values(
-            image=IMAGES[plutono.NAME],
-            refresher_image=IMAGES["dashboard-refresher"],
-            entrance=entrance("g", "plutono"),
-            admin_secret="plutono-admin-12345678",
-            admin_password="secret",
-        )
-    ),
     **{
-        prometheus.name_of(name): partial(server_of, name)  # of the table of the flow
-        for name in monitoring.SERVERS
+        each.name: partial(made, each)
+        for each in (cluster_identity.COMPONENT, system.COMPONENT, *seed_registry.COMPONENTS)
+        if each not in WITHOUT_MANAGED_RESOURCE
     },
-    prometheus_operator.NAME: lambda: prometheus_operator.objects(
-        prometheus_operator.Values(image=IMAGES[prometheus_operator.NAME], reloader_image=IMAGES["reloader"])
-    ),
-    vertical_pod_autoscaler.NAME: lambda: vertical_pod_autoscaler.objects(
-        vertical_pod_autoscaler.Values(
-            admission_image=IMAGES["vpa-admission-controller"],
-            recommender_image=IMAGES["vpa-recommender"],
-            updater_image=IMAGES["vpa-updater"],
-            server_secret="vpa-admission-controller-server-12345678",
-            ca_secret="ca-seed-bundle-12345678",
-            ca_bundle=BUNDLE,
-        )
-    ),
+    ingress_gateway.MANAGED_RESOURCE: lambda: ingress_gateway.objects(ingress_gateway.Values(image=IMAGES.istio_proxy)),
+    istiod.MANAGED_RESOURCE: lambda: istiod.objects(istiod.Values(image=IMAGES.istio_discovery)),
 }
 """Those that are ManagedResources."""
 
@@ -267,15 +228,13 @@ def written() -> Iterator[Object]:
     yield from namespaces.of_istio(system="istio-system", gateways=[GATEWAY], zones=ZONES)
     if record := ingress.record(SEED, address="192.0.2.1"):
         yield record
-    yield from gardenlet_autoscaling.objects()
     values = resource_manager.Values(
         image="resource-manager", server_secret=f"{_NAME}-server-12345678", ca_bundle=BUNDLE, zones=ZONES
     )
     yield from resource_manager.objects(values)
-    yield plutono.boards()
-    yield from vpn_authorization_server.objects(
-        vpn_authorization_server.Values(image=IMAGES[vpn_authorization_server.NAME])
-    )
+    yield from made(plutono.COMPONENT)[2:]
+    for each in WITHOUT_MANAGED_RESOURCE:
+        yield from made(each)
 
 
 @pytest.fixture
@@ -340,7 +299,7 @@ def test_nodes_are_scraped_as_the_original_does() -> None:
     ours, recorded = (
         by_name(objects)[secret]["data"]["prometheus.yaml"]
         for objects in (
-            _contents(server_of(CACHE)),
+            _contents(COMPONENTS[prometheus.name_of(CACHE)]()),
             recorded_managed_resources()[prometheus.name_of(CACHE)]["objects"],
         )
     )
@@ -359,13 +318,13 @@ def _series(relabelings: Sequence[Object]) -> set[str]:
 
 
 def _contents(component: Sequence[Object]) -> list[Object]:
-    secret, _ = component
+    secret, *_ = component
     return [item.object for item in decode_secrets([data_of(secret)]).objects]
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_managed_resource_and_what_it_has(name: str, stored: Stored) -> None:
-    secret, managed = COMPONENTS[name]()
+    secret, managed, *_ = COMPONENTS[name]()
     recorded = recorded_managed_resources()[name]
     (its_secret,) = recorded["secret"]
     assert unhashed(secret["metadata"]["name"]) == unhashed(its_secret["metadata"]["name"])

@@ -16,16 +16,15 @@ from agent.gardenlet.components import (
     etcd,
     gardener_access,
     kube_apiserver,
-    kube_controller_manager,
     referenced_resources,
+    registry,
     shoot_backup_entry,
     shoot_exposure,
     shoot_namespace,
-    shoot_system,
 )
 from agent.gardenlet.components.control_plane import Running
 from agent.gardenlet.components.etcd_schedules import schedules
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from config.resource_manager import decode
 from conformance.seed_objects import (
@@ -53,10 +52,13 @@ from conformance.written_objects import is_of_managed_resource, readable, with_a
 from devcluster.cluster import Cluster
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
+from kit import shoot_inputs
+from kit.shoot_inputs import secret_name
 from kube.objects import Object, metadata
 from localprocesses.pki import Authority
 
 BUNDLE = Authority.create("ca").bundle.decode()
+CONTENTS = {"ca-bundle": {"bundle.crt": BUNDLE.encode()}}
 UID = "uid-29"
 """Chosen so that times that depend on it are the recorded ones."""
 OLD_KEY, NEW_KEY = (kube_apiserver.Key(name, "<key>") for name in ("key1795692683", "key1795693649"))
@@ -191,10 +193,6 @@ IN_THE_SHOOT: Mapping[Name, Differences] = {
 # --- what is written
 
 
-def secret_name(config: str) -> str:
-    return f"{config}-12345678"
-
-
 def shoot(moment: str) -> Object:
     """As it was then, with a uid."""
     found: Object = in_the_garden(moment)[Name("Shoot", "a")]
@@ -203,31 +201,12 @@ def shoot(moment: str) -> Object:
 
 
 def api_server(moment: str) -> kube_apiserver.Values:
-    spec = shoot(moment)["spec"]
-    return kube_apiserver.Values(
-        namespace=NAMESPACE,
-        image="registry.k8s.io/kube-apiserver:v1.30.14",
-        version=spec["kubernetes"]["version"],
-        secrets=kube_apiserver.Secrets(
-            ca_bundle=secret_name("ca-bundle"),
-            ca_client_bundle=secret_name("ca-client-bundle"),
-            ca_front_proxy_bundle=secret_name("ca-front-proxy-bundle"),
-            ca_etcd_bundle=secret_name("ca-etcd-bundle"),
-            etcd_client=secret_name("etcd-client"),
-            server=secret_name("kube-apiserver"),
-            aggregator=secret_name("kube-aggregator"),
-            service_account_key=secret_name("service-account-key"),
-            service_account_key_bundle=secret_name("service-account-key-bundle"),
-            static_token=secret_name("kube-apiserver-static-token"),
-        ),
+    given = kube_apiserver.Given(
         encryption=kube_apiserver.Encryption(keys=KEYS.get(moment, [OLD_KEY])),
         health_token="token",
-        host=INTERNAL_HOST,
-        service_network=spec["networking"]["services"],
-        advertised="10.0.0.1",
-        settings=spec["kubernetes"]["kubeAPIServer"],
-        running=running(moment),
+        settings=shoot(moment)["spec"]["kubernetes"]["kubeAPIServer"],
     )
+    return kube_apiserver.values_of(inputs(moment), given)
 
 
 def running(moment: str) -> Running:
@@ -253,34 +232,17 @@ def etcds(moment: str) -> Iterator[Object]:
         yield from etcd.objects(values)
 
 
-def controller_manager(moment: str) -> kube_controller_manager.Values:
-    return kube_controller_manager.Values(
+def inputs(moment: str) -> Inputs:
+    return shoot_inputs.inputs(
+        shoot(moment),
+        seed={**SEED, "status": {"clusterIdentity": "<uid>"}},
         namespace=NAMESPACE,
-        image="registry.k8s.io/kube-controller-manager:v1.30.14",
-        version="1.30.14",
-        secrets=kube_controller_manager.Secrets(
-            ca_bundle=secret_name("ca-bundle"),
-            ca_client=secret_name("ca-client"),
-            server=secret_name("kube-controller-manager-server"),
-            service_account_key=secret_name("service-account-key"),
-            generic_token_kubeconfig=secret_name("generic-token-kubeconfig"),
-        ),
-        service_network="10.4.0.0/16",
-        apis=kube_apiserver.runtime_config(api_server(moment)),
+        host=INTERNAL_HOST,
+        garden_identity="rig",
+        cluster_ip="10.0.0.1",
         running=running(moment),
-    )
-
-
-def its_resource_manager(moment: str) -> resource_manager.Values:
-    return resource_manager.Values(
-        namespace=NAMESPACE,
-        image="resource-manager",
-        seed_identity="<uid>",
-        server_secret=secret_name("gardener-resource-manager-server"),
-        ca_secret=secret_name("ca-bundle"),
-        ca_bundle=BUNDLE,
-        generic_token_kubeconfig=secret_name("generic-token-kubeconfig"),
-        running=running(moment),
+        images=shoot_inputs.NamedImages({"gardener-resource-manager": "resource-manager"}),
+        secrets=shoot_inputs.NamedSecrets(CONTENTS),
     )
 
 
@@ -321,9 +283,9 @@ def exposure(moment: str) -> list[Object]:
     return shoot_exposure.objects(values) if running(moment) is Running.AWAKE else []
 
 
-def namespaces(moment: str) -> list[Object]:
+def its_namespace(moment: str) -> Object:
     zones = shoot_namespace.zones_of(shoot(moment), SEED, live=None, volumes=[], choose=lambda zones: zones[0])
-    return shoot_namespace.objects(
+    return shoot_namespace.manifest(
         shoot_namespace.Values(
             name=NAMESPACE, shoot=shoot(moment), seed=SEED, zones=zones, extensions=["ext-after", "ext-before"]
         )
@@ -332,19 +294,17 @@ def namespaces(moment: str) -> list[Object]:
 
 def written(moment: str) -> Iterator[Object]:
     """All of it, with ManagedResources and their Secrets."""
-    yield from namespaces(moment)
+    yield its_namespace(moment)
     yield from etcds(moment)
     yield kube_apiserver.service(NAMESPACE)
     yield from exposure(moment)
     yield from kube_apiserver.objects(api_server(moment))
-    yield from kube_controller_manager.objects(controller_manager(moment))
-    yield from resource_manager.objects(its_resource_manager(moment))
+    for component in registry.COMPONENTS:
+        if not component.is_of_workers and component is not kube_apiserver.COMPONENT:
+            yield from component.made(inputs(moment))
     yield from gardener_access.objects(access())
     yield from records(moment)
     yield from (each.manifest(NAMESPACE) for each in wanted(shoot(moment), []).values())
-    yield from shoot_system.namespaces(NAMESPACE)
-    yield from shoot_system.system(NAMESPACE)
-    yield from shoot_system.identity(NAMESPACE, shoot_system.identity_of(NAMESPACE, UID, "rig"))
     referenced = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "some-resource"}, "type": "Opaque"}
     yield from referenced_resources.objects(NAMESPACE, [{**referenced, "data": {"a": encoded("b")}}])
 
@@ -368,7 +328,7 @@ def expected(moment: str, ours: Mapping[Name, Object]) -> dict[Name, set[str]]:
 
 @pytest.mark.parametrize("moment", moments())
 def test_what_the_gardenlet_writes_into_the_seed(moment: str, stored: Stored) -> None:
-    (namespace,) = namespaces(CREATED)
+    namespace = its_namespace(CREATED)
     ours = by_name(
         readable(stored(with_availability(obj, namespace=namespace)))
         for obj in written(moment)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent.gardenlet.components import registry
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules import labels as names
 from agent.gardenlet.secrets_manager.rules.configs import (
@@ -50,7 +51,7 @@ CONFIGS: tuple[Config, ...] = (
     tables.ENCRYPTION_KEY,
     tables.static_tokens(has_cluster_admin=False),
     tables.generic_token_kubeconfig(NAMESPACE, b"bundle"),
-    *PLANE.certificates(),
+    *registry.secrets(PLANE),
 )
 BY_NAME = {config.name: config for config in CONFIGS}
 
@@ -107,7 +108,7 @@ def test_a_bundle_has_the_recorded_labels(of: str) -> None:
     assert shown(made_labels(config)) == shown(labels(recorded(config.name)))
 
 
-@pytest.mark.parametrize("config", PLANE.certificates(), ids=lambda config: config.name)
+@pytest.mark.parametrize("config", registry.secrets(PLANE), ids=lambda config: config.name)
 def test_a_certificate_says_what_is_recorded(config: SignedCertificate) -> None:
     secret = recorded(config.name)
     certificate, *chain = certificates(secret, "tls.crt")

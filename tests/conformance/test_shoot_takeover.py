@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from agent.gardenlet.components import registry
 from agent.gardenlet.components.etcd import ROLES
 from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
@@ -85,7 +86,7 @@ async def generate_all(manager: SecretsManager, moment: str) -> None:
         ENCRYPTION_KEY,
         static_tokens(has_cluster_admin=False),
         generic_token_kubeconfig(NAMESPACE, bundle.data[BUNDLE]),
-        *PLANE.certificates(),
+        *registry.secrets(PLANE),
     )
     await asyncio.gather(*(manager.generate(each, old=rotation.old(each)) for each in others))
 

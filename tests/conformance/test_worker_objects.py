@@ -11,28 +11,17 @@ import pytest
 import yaml
 
 from agent.gardenlet.components import (
-    apiserver_proxy,
-    coredns,
     kube_apiserver,
-    kube_controller_manager,
-    kube_proxy,
-    kube_scheduler,
-    machine_controllers,
-    metrics_server,
-    node_problem_detector,
+    registry,
     shoot_infrastructure,
-    shoot_pods,
     shoot_system,
 )
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
-from agent.gardenlet.components.resource_manager.configuration import Pods
-from agent.gardenlet.components.vpn import client as vpn_client
-from agent.gardenlet.components.vpn import server as vpn_server
+from agent.gardenlet.components.inputs import Inputs, Networks
 from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
 from agent.gardenlet.components.worker_pools.pools import HASHES, hashes, pools_of
+from conformance import seed_objects
 from conformance.seed_objects import (
     Name,
-    Stored,
     by_name,
     differences,
     found_differences,
@@ -46,16 +35,38 @@ from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
+from kit import shoot_inputs
 from kube.objects import Object, metadata
 from localprocesses.pki import Authority
 
 BUNDLE = Authority.create("ca").bundle.decode()
 HOST = "api.w.local.internal.example.com"
 ADDRESS, POD_NETWORK, SERVICE_NETWORK, NODE_NETWORK = "10.5.0.1", "10.3.0.0/16", "10.4.0.0/16", "10.250.0.0/16"
-NETWORKS = shoot_pods.Networks(pods=POD_NETWORK, services=SERVICE_NETWORK, nodes=NODE_NETWORK)
+NETWORKS = Networks(pods=POD_NETWORK, services=SERVICE_NETWORK, nodes=NODE_NETWORK)
 STATUS = {"apiVersion": "local.provider.extensions.gardener.cloud/v1alpha1", "kind": "InfrastructureStatus"}
 RELEASES = "europe-docker.pkg.dev/gardener-project/releases"
-ENVOY = f"{RELEASES}/3rd/envoyproxy/envoy-distroless:v1.31.1"
+IMAGES = {
+    "cluster-autoscaler": f"{RELEASES}/gardener/autoscaler/cluster-autoscaler:v1.30.0",
+    "machine-controller-manager": f"{RELEASES}/gardener/machine-controller-manager:v0.54.0",
+    "gardener-resource-manager": "resource-manager",
+    "apiserver-proxy": f"{RELEASES}/gardener/apiserver-proxy:v0.17.0",
+    "coredns": "registry.k8s.io/coredns/coredns:v1.11.3",
+    "envoy": f"{RELEASES}/3rd/envoyproxy/envoy-distroless:v1.31.1",
+    "metrics-server": "registry.k8s.io/metrics-server/metrics-server:v0.7.2",
+    "node-problem-detector": "registry.k8s.io/node-problem-detector/node-problem-detector:v0.8.19",
+    "vpn-seed-server": f"{RELEASES}/gardener/vpn-seed-server:0.26.0",
+    "vpn-shoot-client": f"{RELEASES}/gardener/vpn-shoot-client:0.26.0",
+}
+_CERTIFICATE = {"tls.crt": b"a", "tls.key": b"b"}
+CONTENTS = {
+    "ca-vpn-bundle": {"bundle.crt": b"a"},
+    "metrics-server": _CERTIFICATE,
+    "vpn-shoot-client": _CERTIFICATE,
+    "vpn-seed-server-tlsauth": {"vpn.tlsauth": b"a"},
+    **{f"{name}-bundle": {"bundle.crt": BUNDLE.encode()} for name in ("ca", "ca-metrics-server")},
+}
+_, IDENTITY, _ = shoot_system.COMPONENTS
+MACHINES = {"name": f"{NAMESPACE}-pool-z1", "minimum": 1, "maximum": 2}
 PROFILE: Object = {
     "metadata": {"name": "local"},
     "spec": {"machineTypes": [{"name": "local", "cpu": "1", "gpu": "0", "memory": "8Gi"}]},
@@ -210,10 +221,6 @@ IN_THE_SHOOT: Mapping[Name, Differences] = {
 # --- what is written
 
 
-def secret_name(config: str) -> str:
-    return f"{config}-12345678"
-
-
 def pool_config() -> operating_system.Values:
     (pool,) = pools_of(shoot(), PROFILE)
     return operating_system.Values(
@@ -234,106 +241,11 @@ def pool_config() -> operating_system.Values:
     )
 
 
-def api_server() -> kube_apiserver.Values:
-    spec = shoot()["spec"]
-    return kube_apiserver.Values(
-        namespace=NAMESPACE,
-        image="registry.k8s.io/kube-apiserver:v1.30.14",
-        version=spec["kubernetes"]["version"],
-        secrets=kube_apiserver.Secrets(
-            ca_bundle=secret_name("ca-bundle"),
-            ca_client_bundle=secret_name("ca-client-bundle"),
-            ca_front_proxy_bundle=secret_name("ca-front-proxy-bundle"),
-            ca_etcd_bundle=secret_name("ca-etcd-bundle"),
-            etcd_client=secret_name("etcd-client"),
-            server=secret_name("kube-apiserver"),
-            aggregator=secret_name("kube-aggregator"),
-            service_account_key=secret_name("service-account-key"),
-            service_account_key_bundle=secret_name("service-account-key-bundle"),
-            static_token=secret_name("kube-apiserver-static-token"),
-            ca_kubelet_bundle=secret_name("ca-kubelet-bundle"),
-            kubelet=secret_name("kube-apiserver-kubelet"),
-            ca_vpn_bundle=secret_name("ca-vpn-bundle"),
-            http_proxy=secret_name("kube-apiserver-http-proxy"),
-        ),
-        encryption=kube_apiserver.Encryption(keys=[kube_apiserver.Key("key", "<key>")]),
-        health_token="token",
-        host=HOST,
-        service_network=SERVICE_NETWORK,
-        advertised=ADDRESS,
-        settings=spec["kubernetes"]["kubeAPIServer"],
-        has_workers=True,
-    )
-
-
-def controller_manager() -> kube_controller_manager.Values:
-    return kube_controller_manager.Values(
-        namespace=NAMESPACE,
-        image="registry.k8s.io/kube-controller-manager:v1.30.14",
-        version="1.30.14",
-        secrets=kube_controller_manager.Secrets(
-            ca_bundle=secret_name("ca-bundle"),
-            ca_client=secret_name("ca-client"),
-            ca_kubelet="ca-kubelet",
-            server=secret_name("kube-controller-manager-server"),
-            service_account_key=secret_name("service-account-key"),
-            generic_token_kubeconfig=secret_name("generic-token-kubeconfig"),
-        ),
-        service_network=SERVICE_NETWORK,
-        pod_network=POD_NETWORK,
-        settings=shoot()["spec"]["kubernetes"]["kubeControllerManager"],
-        apis=kube_apiserver.runtime_config(api_server()),
-    )
-
-
-def scheduler() -> kube_scheduler.Values:
-    return kube_scheduler.Values(
-        namespace=NAMESPACE,
-        image="registry.k8s.io/kube-scheduler:v1.30.14",
-        version="1.30.14",
-        secrets=kube_scheduler.Secrets(
-            ca_client_bundle=secret_name("ca-client-bundle"),
-            server=secret_name("kube-scheduler-server"),
-            generic_token_kubeconfig=secret_name("generic-token-kubeconfig"),
-        ),
-    )
-
-
-def its_resource_manager() -> resource_manager.Values:
-    return resource_manager.Values(
-        namespace=NAMESPACE,
-        image="resource-manager",
-        seed_identity="<uid>",
-        server_secret=secret_name("gardener-resource-manager-server"),
-        ca_secret=secret_name("ca-bundle"),
-        ca_bundle=BUNDLE,
-        generic_token_kubeconfig=secret_name("generic-token-kubeconfig"),
-        pods=Pods(host=HOST),
-    )
-
-
-def machines() -> Iterator[Object]:
-    common: dict[str, Any] = {
-        "namespace": NAMESPACE,
-        "namespace_uid": "uid",
-        "token_kubeconfig": secret_name("generic-token-kubeconfig"),
-    }
-    image = f"{RELEASES}/gardener/machine-controller-manager:v0.54.0"
-    yield from machine_controllers.manager(machine_controllers.Values(**common, image=image))
-    groups = [machine_controllers.Group(f"{NAMESPACE}-pool-z1", 1, 2)]
-    yield from machine_controllers.cluster_autoscaler(
-        machine_controllers.AutoscalerValues(
-            **common, image=f"{RELEASES}/gardener/autoscaler/cluster-autoscaler:v1.30.0", groups=groups
-        )
-    )
-
-
 def extensions() -> Iterator[Object]:
-    values = shoot_infrastructure.Values(namespace=NAMESPACE, shoot=shoot())
     yield shoot_infrastructure.credentials(NAMESPACE, {"key": base64.b64encode(b"b").decode()})
-    yield shoot_infrastructure.infrastructure(values, ssh_key="a")
-    yield shoot_infrastructure.control_plane(values, status=STATUS)
-    yield shoot_infrastructure.network(values, pods=POD_NETWORK, services=SERVICE_NETWORK)
+    yield shoot_infrastructure.infrastructure(inputs(), ssh_key="a")
+    yield shoot_infrastructure.control_plane(inputs())
+    yield shoot_infrastructure.network(inputs())
     yield hashes(NAMESPACE, [pool_config().pool])
     yield from operating_system.objects(pool_config())
     first, _ = operating_system.objects(pool_config())
@@ -352,102 +264,43 @@ def extensions() -> Iterator[Object]:
     )
 
 
-def on_nodes() -> Iterator[Object]:
-    host = f"{HOST}."
-    yield from coredns.objects(
-        coredns.Values(
-            namespace=NAMESPACE,
-            image="registry.k8s.io/coredns/coredns:v1.11.3",
-            address="10.4.0.10",
-            host=host,
-            networks=[NODE_NETWORK, POD_NETWORK],
-        )
-    )
-    yield from kube_proxy.objects(
-        kube_proxy.Values(
-            namespace=NAMESPACE,
-            images={"1.30.14": "registry.k8s.io/kube-proxy:v1.30.14"},
-            server=f"https://{HOST}",
-            ca_bundle=BUNDLE.encode(),
-            pod_network=POD_NETWORK,
-            nodes=[kube_proxy.Nodes("pool", "1.30.14")],
-            settings=shoot()["spec"]["kubernetes"]["kubeProxy"],
-        )
-    )
-    data = {"tls.crt": b"a", "tls.key": b"b"}
-    yield from metrics_server.objects(
-        metrics_server.Values(
-            namespace=NAMESPACE,
-            image="registry.k8s.io/metrics-server/metrics-server:v0.7.2",
-            host=host,
-            server=data,
-            ca_bundle=BUNDLE.encode(),
-        )
-    )
-    yield from node_problem_detector.objects(
-        node_problem_detector.Values(
-            namespace=NAMESPACE,
-            image="registry.k8s.io/node-problem-detector/node-problem-detector:v0.8.19",
-            host=host,
-        )
-    )
-    yield from apiserver_proxy.objects(
-        apiserver_proxy.Values(
-            namespace=NAMESPACE,
-            image=ENVOY,
-            sidecar_image=f"{RELEASES}/gardener/apiserver-proxy:v0.17.0",
-            address=ADDRESS,
-            host=host,
-        )
-    )
-    yield from vpn_client.objects(
-        vpn_client.Values(
-            namespace=NAMESPACE,
-            image=f"{RELEASES}/gardener/vpn-shoot-client:0.26.0",
-            host=host,
-            seed_pods="10.223.0.0/16",
-            ca_bundle={"bundle.crt": b"a"},
-            certificate=data,
-            key={"vpn.tlsauth": b"a"},
-        )
-    )
-
-
-def tunnel_server() -> list[Object]:
-    return vpn_server.objects(
-        vpn_server.Values(
-            namespace=NAMESPACE,
-            image=f"{RELEASES}/gardener/vpn-seed-server:0.26.0",
-            proxy_image=ENVOY,
-            networks=NETWORKS,
-            ca_bundle=secret_name("ca-vpn-bundle"),
-            certificate=secret_name("vpn-seed-server"),
-            key=secret_name("vpn-seed-server-tlsauth"),
-        )
+def inputs() -> Inputs:
+    return shoot_inputs.inputs(
+        shoot=shoot(),
+        seed={"spec": {"networks": {"pods": "10.223.0.0/16"}}, "status": {"clusterIdentity": "<uid>"}},
+        profile=PROFILE,
+        namespace=NAMESPACE,
+        host=HOST,
+        images=shoot_inputs.NamedImages(IMAGES),
+        secrets=shoot_inputs.NamedSecrets(CONTENTS, plain=["ca-kubelet"]),
+        namespace_uid="uid",
+        worker={"status": {"machineDeployments": [MACHINES]}},
+        cluster_ip=ADDRESS,
+        infrastructure={"status": {"nodesCIDR": NODE_NETWORK, "providerStatus": STATUS}},
+        live={"coredns": (), "nodes": ()},
     )
 
 
 def written() -> Iterator[Object]:
     yield from extensions()
-    yield from kube_apiserver.objects(api_server())
-    yield from kube_controller_manager.objects(controller_manager())
-    yield from kube_scheduler.objects(scheduler())
-    yield from resource_manager.objects(its_resource_manager())
-    yield from machines()
-    yield from tunnel_server()
-    yield from on_nodes()
-    yield from shoot_system.namespaces(NAMESPACE, zones="0")
-    yield from shoot_system.system(NAMESPACE, of_pods=shoot_pods.objects(shoot(), project="local", networks=NETWORKS))
+    given = kube_apiserver.Given(
+        encryption=kube_apiserver.Encryption(keys=[kube_apiserver.Key("key", "<key>")]),
+        health_token="token",
+        settings=shoot()["spec"]["kubernetes"]["kubeAPIServer"],
+    )
+    yield from kube_apiserver.objects(kube_apiserver.values_of(inputs(), given))
+    for component in set(registry.COMPONENTS) - {kube_apiserver.COMPONENT, IDENTITY}:
+        yield from component.made(inputs())
     yield from node_agent.objects(NAMESPACE, [(pool_config().pool, operating_system.objects(pool_config())[1])])
 
 
 @pytest.fixture
-def stored(cluster: Cluster, namespace: str) -> Stored:
+def stored(cluster: Cluster, namespace: str) -> seed_objects.Stored:
     return stored_by(cluster, namespace, as_they_are={"Namespace", "Secret"})
 
 
 @pytest.fixture
-def stored_in_shoot(cluster: Cluster, namespace: str) -> Stored:
+def stored_in_shoot(cluster: Cluster, namespace: str) -> seed_objects.Stored:
     """Services as they are: their addresses are of another network."""
     as_they_are = {"APIService", "Namespace", "Secret", "Service", "ServiceAccount"}
     return stored_by(cluster, namespace, as_they_are=as_they_are)
@@ -456,7 +309,7 @@ def stored_in_shoot(cluster: Cluster, namespace: str) -> Stored:
 # --- comparisons
 
 
-def test_what_the_gardenlet_writes_into_the_seed(stored: Stored) -> None:
+def test_what_the_gardenlet_writes_into_the_seed(stored: seed_objects.Stored) -> None:
     zones: Object = {"metadata": {"annotations": {ZONES: "0", TOLERANCE: ""}}}
     ours = by_name(
         readable(stored(with_availability(obj, namespace=zones)))
@@ -470,7 +323,7 @@ def test_what_the_gardenlet_writes_into_the_seed(stored: Stored) -> None:
     assert recorded.keys() - ours.keys() == NOT_WRITTEN.keys()
 
 
-def test_managed_resources_and_what_they_have(stored_in_shoot: Stored) -> None:
+def test_managed_resources_and_what_they_have(stored_in_shoot: seed_objects.Stored) -> None:
     ours, recorded = [obj for obj in written() if is_of_managed_resource(obj)], managed_resources()
     secrets = {metadata(obj)["name"]: obj for obj in ours if obj["kind"] == "Secret"}
     managed = {metadata(obj)["name"]: obj for obj in ours if obj["kind"] == "ManagedResource"}

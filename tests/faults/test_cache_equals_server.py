@@ -96,7 +96,7 @@ async def change_at_random(client: Client, namespace: str, chance: random.Random
                 case 1:
                     await client.replace(CONFIG_MAPS, obj)
                 case _:
-                    await client.delete(CONFIG_MAPS, name, namespace=namespace)
+                    await client.delete(CONFIG_MAPS, Key(namespace, name))
         except KubeError:
             pass  # it exists already, or does not
         await asyncio.sleep(chance.random() * 0.02)
@@ -159,7 +159,7 @@ async def test_own_writes_are_read_at_once_and_late_answers_bring_nothing_back(
             assert store.get(Key(namespace, "mine")) is not None
 
             proxy.rules.clear()
-            await client.delete(CONFIG_MAPS, "mine", namespace=namespace)
+            await client.delete(CONFIG_MAPS, Key(namespace, "mine"))
             async with asyncio.timeout(60):
                 while store.get(Key(namespace, "mine")) is not None:
                     await asyncio.sleep(0.02)

@@ -120,7 +120,7 @@ async def test_patience_ends(
 ) -> None:
     proxy.rules.add(Rule(fault=fault, path=PATH))
     with pytest.raises(error) as refused:
-        await client.get(CONFIG_MAPS, "x", namespace=namespace)
+        await client.get(CONFIG_MAPS, Key(namespace, "x"))
     assert str(refused.value) == message
     assert methods(proxy) == ["GET"] * 5
 
@@ -128,7 +128,7 @@ async def test_patience_ends(
 async def test_waiting_takes_no_longer_than_the_request_may(client: Client, proxy: FaultProxy, namespace: str) -> None:
     proxy.rules.add(Rule(fault=throttled(retry_after=6), path=PATH))
     with pytest.raises(TooManyRequests):
-        await client.get(CONFIG_MAPS, "x", namespace=namespace, timeout=11)
+        await client.get(CONFIG_MAPS, Key(namespace, "x"), timeout=11)
     assert methods(proxy) == ["GET"] * 2
 
 
@@ -280,7 +280,7 @@ async def test_a_token_file_that_vanished_is_a_failure_to_reach_the_api_server(
 
 async def test_what_is_not_there_is_not_found(client: Client, namespace: str) -> None:
     with pytest.raises(NotFound) as error:
-        await client.get(CONFIG_MAPS, "missing", namespace=namespace)
+        await client.get(CONFIG_MAPS, Key(namespace, "missing"))
     assert str(error.value) == 'configmaps "missing" not found'
     assert error.value.details["name"] == "missing"
 
@@ -306,10 +306,10 @@ async def test_a_deletion_holds_to_its_preconditions(client: Client, namespace: 
     preconditions: list[dict[str, Any]] = [{"uid": str(uuid.uuid4())}, {"resource_version": "1"}]
     for precondition in preconditions:
         with pytest.raises(Conflict, match="recondition"):
-            await client.delete(CONFIG_MAPS, "c", namespace=namespace, **precondition)
-    await client.delete(CONFIG_MAPS, "c", namespace=namespace, uid=uid(created), propagation="Background")
+            await client.delete(CONFIG_MAPS, Key(namespace, "c"), **precondition)
+    await client.delete(CONFIG_MAPS, Key(namespace, "c"), uid=uid(created), propagation="Background")
     with pytest.raises(NotFound):
-        await client.delete(CONFIG_MAPS, "c", namespace=namespace)
+        await client.delete(CONFIG_MAPS, Key(namespace, "c"))
 
 
 async def test_what_is_invalid_is_named_by_field(client: Client, namespace: str) -> None:
@@ -331,7 +331,7 @@ async def test_who_has_no_right_is_forbidden(cluster: Cluster, namespace: str) -
     async with Transport(load_kubeconfig(cluster.kubeconfig_for("somebody"))) as transport:
         stranger = Client(transport, user_agent="client-test")
         with pytest.raises(Forbidden) as error:
-            await stranger.get(CONFIG_MAPS, "x", namespace=namespace)
+            await stranger.get(CONFIG_MAPS, Key(namespace, "x"))
     assert str(error.value) == (
         'configmaps "x" is forbidden: User "somebody" cannot get resource "configmaps" in API group "" '
         f'in the namespace "{namespace}"'
@@ -341,7 +341,7 @@ async def test_who_has_no_right_is_forbidden(cluster: Cluster, namespace: str) -
 async def test_an_answer_that_is_no_json_is_no_answer(client: Client, proxy: FaultProxy, namespace: str) -> None:
     proxy.rules.add(Rule(fault=HTML))
     for request in (
-        client.get(CONFIG_MAPS, "x", namespace=namespace),
+        client.get(CONFIG_MAPS, Key(namespace, "x")),
         client.create(CONFIG_MAPS, config_map(namespace, "x")),
         client.list(CONFIG_MAPS, Selection(namespace)),
         Discovery(client).find("v1", "ConfigMap"),
@@ -353,7 +353,7 @@ async def test_an_answer_that_is_no_json_is_no_answer(client: Client, proxy: Fau
 async def test_a_redirection_is_no_success(client: Client, proxy: FaultProxy, namespace: str) -> None:
     proxy.rules.add(Rule(fault=Answer(name="redirect", code=302, reason="", message="Found", plain=True)))
     with pytest.raises(NoStatus, match="Found") as error:
-        await client.delete(CONFIG_MAPS, "x", namespace=namespace)
+        await client.delete(CONFIG_MAPS, Key(namespace, "x"))
     assert error.value.status == 302
     assert methods(proxy) == ["DELETE"]
 
@@ -361,7 +361,7 @@ async def test_a_redirection_is_no_success(client: Client, proxy: FaultProxy, na
 async def test_a_message_that_is_no_status_is_shown_as_it_is(client: Client, proxy: FaultProxy, namespace: str) -> None:
     proxy.rules.add(Rule(fault=Answer(name="bad", code=502, reason="", message="upstream away " * 100, plain=True)))
     with pytest.raises(ServerFailure) as error:
-        await client.get(CONFIG_MAPS, "x", namespace=namespace)
+        await client.get(CONFIG_MAPS, Key(namespace, "x"))
     assert str(error.value).startswith("upstream away")
     assert len(str(error.value)) <= 500
 
@@ -369,9 +369,9 @@ async def test_a_message_that_is_no_status_is_shown_as_it_is(client: Client, pro
 async def test_without_a_name_nothing_is_asked(client: Client, proxy: FaultProxy, namespace: str) -> None:
     nameless = config_map(namespace, "")
     for request in (
-        client.get(CONFIG_MAPS, "", namespace=namespace),
-        client.delete(CONFIG_MAPS, "", namespace=namespace),
-        client.patch(CONFIG_MAPS, "", {}, namespace=namespace),
+        client.get(CONFIG_MAPS, Key(namespace, "")),
+        client.delete(CONFIG_MAPS, Key(namespace, "")),
+        client.patch(CONFIG_MAPS, Key(namespace, ""), {}),
         client.replace(CONFIG_MAPS, nameless),
     ):
         with pytest.raises(ValueError, match="without a name"):
@@ -385,14 +385,14 @@ async def test_a_name_can_not_lead_to_another_path(
     await admin.create(CONFIG_MAPS, config_map(namespace, "kept"))
     for name in ("kept?x=y", "kept#", "kept ", "KEPT"):
         with pytest.raises(NotFound):
-            await client.delete(CONFIG_MAPS, name, namespace=namespace)
+            await client.delete(CONFIG_MAPS, Key(namespace, name))
     for name in ("../configmaps/kept", "kept/", "kept%2f", ".", ".."):
         with pytest.raises(NotFound, match=r'^invalid resource name "[^"]+": \[may not '):
-            await client.delete(CONFIG_MAPS, name, namespace=namespace)
+            await client.delete(CONFIG_MAPS, Key(namespace, name))
     with pytest.raises(NotFound, match=f'^invalid namespace "{namespace}/configmaps": '):
-        await client.delete(CONFIG_MAPS, "kept", namespace=f"{namespace}/configmaps")
+        await client.delete(CONFIG_MAPS, Key(f"{namespace}/configmaps", "kept"))
     assert methods(proxy) == ["DELETE"] * 4
-    assert await admin.get(CONFIG_MAPS, "kept", namespace=namespace)
+    assert await admin.get(CONFIG_MAPS, Key(namespace, "kept"))
 
 
 # --- many objects
@@ -418,7 +418,7 @@ async def test_an_answer_that_is_too_long_is_not_read(
     with pytest.raises(AnswerTooLong, match="the answer is longer than 100 bytes"):
         await client.list(CONFIG_MAPS, Selection(namespace, "test=ten"))
     with pytest.raises(AnswerTooLong):
-        await client.get(CONFIG_MAPS, ten[0], namespace=namespace)
+        await client.get(CONFIG_MAPS, Key(namespace, ten[0]))
 
 
 @pytest.fixture
@@ -465,7 +465,7 @@ async def test_a_list_that_expires_half_way_is_complete_in_the_end(
         source.apply(event)
         if isinstance(event, Present) and metadata(event.object)["name"] == "c-1" and not store.synced.is_set():
             try:
-                await admin.delete(CONFIG_MAPS, "c-0", namespace=namespace)
+                await admin.delete(CONFIG_MAPS, Key(namespace, "c-0"))
             except NotFound:
                 continue
         if store.synced.is_set():
@@ -475,7 +475,7 @@ async def test_a_list_that_expires_half_way_is_complete_in_the_end(
 
 
 async def test_metadata_alone_has_no_data(client: Client, proxy: FaultProxy, namespace: str, ten: list[str]) -> None:
-    known = await client.get(CONFIG_MAPS, "c-1", namespace=namespace, form=Form.METADATA)
+    known = await client.get(CONFIG_MAPS, Key(namespace, "c-1"), form=Form.METADATA)
     assert (known["apiVersion"], known["kind"], metadata(known)["name"]) == ("v1", "ConfigMap", "c-1")
     assert metadata(known)["labels"]["test"] == "ten"
     listed = await client.list(CONFIG_MAPS, Selection(namespace, label_selector="test=ten"), form=Form.METADATA)
@@ -502,9 +502,9 @@ async def test_the_guard_is_asked_before_writes_only(transport: Opened, namespac
     steps: dict[str, Callable[[], Awaitable[object]]] = {
         "list": lambda: client.list(CONFIG_MAPS, Selection(namespace)),
         "create": lambda: client.create(CONFIG_MAPS, body),
-        "get": lambda: client.get(CONFIG_MAPS, "c", namespace=namespace),
+        "get": lambda: client.get(CONFIG_MAPS, Key(namespace, "c")),
         "replace": lambda: client.replace(CONFIG_MAPS, body),
-        "patch": lambda: client.patch(CONFIG_MAPS, "c", {"data": {"a": "b"}}, namespace=namespace),
+        "patch": lambda: client.patch(CONFIG_MAPS, Key(namespace, "c"), {"data": {"a": "b"}}),
         "apply": lambda: client.request(
             "PATCH",
             CONFIG_MAPS.path(namespace=namespace, name="d"),
@@ -512,7 +512,7 @@ async def test_the_guard_is_asked_before_writes_only(transport: Opened, namespac
             body=config_map(namespace, "d"),
             content_type="application/apply-patch+yaml",
         ),
-        "delete": lambda: client.delete(CONFIG_MAPS, "c", namespace=namespace),
+        "delete": lambda: client.delete(CONFIG_MAPS, Key(namespace, "c")),
         "delete collection": lambda: client.delete_collection(CONFIG_MAPS, Selection(namespace)),
     }
     for doing, step in steps.items():  # noqa: B007 - the guard reads it
@@ -725,11 +725,11 @@ async def test_requests_are_counted_by_their_status(client: Client, proxy: Fault
 # --- answers that no API server gave
 
 CALLS: dict[str, Callable[[Client, str], Awaitable[object]]] = {
-    "get": lambda client, ns: client.get(CONFIG_MAPS, "c", namespace=ns),
+    "get": lambda client, ns: client.get(CONFIG_MAPS, Key(ns, "c")),
     "create": lambda client, ns: client.create(CONFIG_MAPS, config_map(ns, "c")),
     "replace": lambda client, ns: client.replace(CONFIG_MAPS, config_map(ns, "c")),
-    "patch": lambda client, ns: client.patch(CONFIG_MAPS, "c", {}, namespace=ns),
-    "delete": lambda client, ns: client.delete(CONFIG_MAPS, "c", namespace=ns),
+    "patch": lambda client, ns: client.patch(CONFIG_MAPS, Key(ns, "c"), {}),
+    "delete": lambda client, ns: client.delete(CONFIG_MAPS, Key(ns, "c")),
     "delete collection": lambda client, ns: client.delete_collection(CONFIG_MAPS, Selection(ns)),
     "list": lambda client, ns: client.list(CONFIG_MAPS, Selection(ns)),
     "discover": lambda client, ns: Discovery(client).find("v1", "ConfigMap"),

@@ -10,6 +10,7 @@ from devcluster.proxy import FaultProxy
 from kit.eventually import soon
 from kit.managed_resources import USER_AGENT, ManagedWorld, config_map, control_loop, install_crd
 from kit.proxied import proxied
+from kube.objects import Key
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
@@ -41,7 +42,7 @@ async def test_a_drift_is_repaired_while_many_are_deleted(
             await world.want(dict.fromkeys(leaving))
             await soon(lambda: deletions(proxy) > 0 and len(loop.controller.queue) > COUNT / 2)
             changed = {"data": {"version": "by hand"}}
-            await world.client.patch(CONFIG_MAPS, "kept", changed, namespace=namespace)
+            await world.client.patch(CONFIG_MAPS, Key(namespace, "kept"), changed)
             before = deletions(proxy)
             await soon(lambda: any(entry.request.method == "PUT" for entry in proxy.log))
             meanwhile = deletions(proxy) - before

@@ -10,7 +10,7 @@ from devcluster.faults import Reset, Rule, Silence, unavailable
 from devcluster.proxy import FaultProxy
 from kit.eventually import soon
 from kube.errors import KubeError
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import EVENTS, LEASES
 from kube.runtime.client import Client, Selection
 from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost
@@ -55,7 +55,7 @@ class Candidate:
 
 
 async def spec_of(client: Client, settings: ElectionSettings) -> Object:
-    lease = await client.get(LEASES, settings.name, namespace=settings.namespace)
+    lease = await client.get(LEASES, Key(settings.namespace, settings.name))
     spec: Object = lease["spec"]
     return spec
 
@@ -121,7 +121,7 @@ async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadli
     candidate = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_leading.wait(), 30)
     while True:
-        lease = await client.get(LEASES, settings.name, namespace=settings.namespace)
+        lease = await client.get(LEASES, Key(settings.namespace, settings.name))
         lease["spec"]["holderIdentity"] = "thief"
         with contextlib.suppress(KubeError):
             await client.replace(LEASES, lease)
@@ -135,7 +135,7 @@ async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadli
 async def test_a_lease_that_was_deleted_is_made_again(client: Client, settings: ElectionSettings) -> None:
     candidate = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_leading.wait(), 30)
-    await client.delete(LEASES, settings.name, namespace=settings.namespace)
+    await client.delete(LEASES, Key(settings.namespace, settings.name))
     async with asyncio.timeout(30):
         while not await client.list(LEASES, Selection(namespace=settings.namespace)):
             await asyncio.sleep(0.05)

@@ -1,17 +1,23 @@
 """All webhooks: whatever comes in, the answer is an AdmissionReview with a code, and no handler crashes.
 
+A patch applies, and does not change its own result again. The code is never 500, which is for mistakes of the server.
+
 The first byte chooses the webhook, the rest is the body. To begin with there are the recorded requests, and some with
 millions of values.
 """
 
+import base64
 import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonpatch
+
 from config.resource_manager import decode
 from fuzz import driver
 from kit.webhooks.mutating import at_once, state_of
+from kube.objects import Object
 from webhooks.metrics import panics
 from webhooks.routes import enabled, routes
 
@@ -56,13 +62,39 @@ def seeds() -> Iterator[bytes]:
 def target(data: bytes) -> None:
     if not data:
         return
-    _, endpoint = _endpoints[data[0] % len(_endpoints)]
-    before = panics._value.get()
-    answer = at_once(endpoint(driver.unfolded(data[1:]), "application/json"))
-    if b"no running event loop" in answer:  # it would wait for a namespace that is not known
+    path, _ = _endpoints[data[0] % len(_endpoints)]
+    ask(path, driver.unfolded(data[1:]))
+
+
+def reviews() -> Iterator[tuple[str, Object]]:
+    """The recorded ones, by the path of the webhook."""
+    return ((case["path"], case["review"]) for case in _cases if case["path"] in dict(_endpoints))
+
+
+def ask(path: str, body: bytes) -> None:
+    response = _response(path, body)
+    if response is None or not response.get("patch"):
         return
-    response = json.loads(answer)["response"]
+    review = json.loads(body)
+    after = jsonpatch.apply_patch(review["request"]["object"], json.loads(base64.b64decode(response["patch"])))
+    review["request"]["object"] = after
+    again = _response(path, json.dumps(review).encode())
+    assert again is not None
+    assert again["allowed"], again
+    if again.get("patch"):
+        assert jsonpatch.apply_patch(after, json.loads(base64.b64decode(again["patch"]))) == after, again
+
+
+def _response(path: str, body: bytes) -> Object | None:
+    """None: it would wait for a namespace that is not known."""
+    before = panics._value.get()
+    answer = at_once(dict(_endpoints)[path](body, "application/json"))
+    if b"no running event loop" in answer:
+        return None
+    response: Object = json.loads(answer)["response"]
     code = response["status"]["code"]
     assert isinstance(code, int)
     assert response["allowed"] is (code == 200)
+    assert code != 500, answer
     assert panics._value.get() == before, answer
+    return response

@@ -36,9 +36,9 @@ _access = Access(cast("Any", Reviews()))
 
 def _endpoints() -> Iterator[tuple[str, Endpoint]]:
     for kind in KINDS:
-        lookups = Lookups(_state, kind.reads, patience=0.0)
+        lookups = Lookups(_state, kind.reads)
         name = kind.resource.kind
-        yield name, Reviewer(name, mutator(kind, lookups), path=f"/{name}/mutate")
+        yield name, Reviewer(name, mutator(kind, lookups, _access), path=f"/{name}/mutate")
         yield name, Reviewer(name, validator(kind, lookups, _access), path=f"/{name}/validate")
 
 

@@ -9,8 +9,9 @@ All that they had in memory ends with the block, as if the process had ended. Fo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from prometheus_client import REGISTRY
 
@@ -19,13 +20,14 @@ from agent.resource_manager.health.evaluation import rules_of
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.clock import utc_now
-from kube.runtime.cache import Caches
+from kube.resources import Resource
+from kube.runtime.cache import Caches, Store, View
 from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop
 from kube.runtime.transport import Transport
-from kube.runtime.watch import Timings
+from kube.runtime.watch import ListEnds, Timings
 from process.clusters import Cluster
 
 _DRAIN_SECONDS = 30.0
@@ -33,15 +35,40 @@ _SHARING = {"managedresource", "health", "health-progressing"}
 """They use stores that are not theirs alone."""
 
 
-def cluster_of(client: Client, *namespaces: str, timings: Timings | None = None) -> Cluster:
-    """A cluster of which control loops see these namespaces; none: all."""
+class Behind(Caches):
+    """The watches of some kinds hang, after a first list from before all that there is. Args: kinds: their kinds."""
+
+    def __init__(self, client: Client, *kinds: Resource, namespaces: Sequence[str] = ()) -> None:
+        super().__init__(client, namespaces=namespaces)
+        self._kinds = kinds
+
+    def acquire(self, view: View[Any], *, needed_at_start: bool = False) -> Store[Any]:
+        if view.resource not in self._kinds:
+            return super().acquire(view, needed_at_start=needed_at_start)
+        store = Store(view)
+        store.source("").apply(ListEnds(1))
+        return store
+
+    async def release(self, view: View[Any]) -> None:
+        if view.resource not in self._kinds:
+            await super().release(view)
+
+
+def cluster_of(
+    client: Client, *namespaces: str, timings: Timings | None = None, behind: Sequence[Resource] = ()
+) -> Cluster:
+    """A cluster of which control loops see these namespaces; none: all. Args: behind: kinds whose watches hang."""
+    clocks = client.transport.clock if isinstance(client.transport, Transport) else None
     return Cluster(
         transport=client.transport,
         client=client,
-        caches=Caches(client, namespaces=namespaces, timings=timings),
+        caches=Behind(client, *behind, namespaces=namespaces)
+        if behind
+        else Caches(client, namespaces=namespaces, timings=timings),
         discovery=Discovery(client),
         namespaces=namespaces,
-        clock=client.transport.clock if isinstance(client.transport, Transport) else utc_now,
+        clock=clocks or utc_now,
+        deletion_clock=clocks.earliest if clocks else utc_now,
     )
 
 
@@ -67,9 +94,10 @@ async def run_controller(
     controllers: Controllers | None = None,
     source: Client | None = None,
     timings: Timings | None = None,
+    behind: Sequence[Resource] = (),
 ) -> AsyncIterator[ControlLoop]:
     """One controller at work, which sees these namespaces, or all; the source is the target unless it is given."""
-    cluster = cluster_of(client, *namespaces, timings=timings)
+    cluster = cluster_of(client, *namespaces, timings=timings, behind=behind)
     context = context_of(cluster, controllers or Controllers(), source=cluster_of(source) if source else None)
     loop = declare(context)
     async with at_work(context, loop):

@@ -40,14 +40,15 @@ async def run_garden_controllers(
     controllers: Controllers | None = None,
     clock: Callable[[], datetime] = utc_now,
     timings: Timings | None = None,
+    behind: Sequence[Resource] = (),
 ) -> AsyncIterator[list[ControlLoop]]:
-    """They see these namespaces, or all, and may what the manifests say that they may.
+    """They see these namespaces, or all, and may what the manifests say that they may; see `cluster_of`.
 
     A client of the test's own kind is used as it is.
     """
     if type(client) is Client:
         client = client.impersonating(ACCOUNT)
-    garden = cluster_of(client, *namespaces, timings=timings)
+    garden = cluster_of(client, *namespaces, timings=timings, behind=behind)
     context = Context(
         config=ControllerManagerConfiguration(controllers=controllers or Controllers()),
         garden=garden,
@@ -55,6 +56,7 @@ async def run_garden_controllers(
         api=await soon(partial(recognized, client), "a garden", passing=(KubeError,)),
         recorder=EventRecorder(client, component="test"),
         clock=clock,
+        deletion_clock=clock,
     )
     loops = [declare(context) for declare in declared]
     async with loops_at_work(context.recorder, {garden.caches}, *loops):
@@ -68,9 +70,13 @@ async def run_garden_controller(
     *namespaces: str,
     controllers: Controllers | None = None,
     clock: Callable[[], datetime] = utc_now,
+    behind: Sequence[Resource] = (),
 ) -> AsyncIterator[ControlLoop]:
     """The same for one."""
-    async with run_garden_controllers([declare], client, *namespaces, controllers=controllers, clock=clock) as (loop,):
+    running = run_garden_controllers(
+        [declare], client, *namespaces, controllers=controllers, clock=clock, behind=behind
+    )
+    async with running as (loop,):
         yield loop
 
 

@@ -4,7 +4,7 @@ async with run_scheduler(client, place.namespace):
     place.shoot("s")
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from agent.scheduler.context import Context
@@ -19,6 +19,7 @@ from kit.garden_shoots import ShootPlace
 from kit.scheduling import ready_status
 from kube.objects import Object, spec, text
 from kube.paths import mapping_at
+from kube.resources import Resource
 from kube.runtime.client import Client
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop
@@ -27,11 +28,13 @@ ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{SCHEDULER_ACCOUNT}"
 
 
 @asynccontextmanager
-async def run_scheduler(client: Client, *namespaces: str, shoot: Shoot | None = None) -> AsyncIterator[ControlLoop]:
+async def run_scheduler(
+    client: Client, *namespaces: str, shoot: Shoot | None = None, behind: Sequence[Resource] = ()
+) -> AsyncIterator[ControlLoop]:
     """It sees the Shoots of these namespaces, or all, and may what the manifests say that it may."""
     if type(client) is Client:
         client = client.impersonating(ACCOUNT)
-    garden = cluster_of(client, *namespaces)
+    garden = cluster_of(client, *namespaces, behind=behind)
     context = Context(
         config=SchedulerConfiguration(schedulers=Schedulers(shoot=shoot or Shoot())),
         garden=garden,

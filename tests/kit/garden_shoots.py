@@ -16,6 +16,7 @@ from gardener.api.garden import (
     CLOUD_PROFILES,
     CONTROLLER_REGISTRATIONS,
     PROJECTS,
+    QUOTAS,
     SECRET_BINDINGS,
     SEEDS,
     SHOOTS,
@@ -56,6 +57,15 @@ class ShootPlace:
         self.create(SECRETS, self.name, stringData={"key": "value"})
         secret = {"name": self.name, "namespace": self.namespace}
         self.create(SECRET_BINDINGS, self.name, provider={"type": self.name}, secretRef=secret)
+
+    def limit(self, *, days: int) -> str:
+        """A new SecretBinding whose Quota limits the lifetime of Shoots; its name."""
+        scope = {"apiVersion": "v1", "kind": "Secret"}
+        self.create(QUOTAS, "q", spec={"scope": scope, "clusterLifetimeDays": days, "metrics": {}})
+        secret = {"name": self.name, "namespace": self.namespace}
+        quotas = [{"name": "q", "namespace": self.namespace}]
+        self.create(SECRET_BINDINGS, "limited", provider={"type": self.name}, secretRef=secret, quotas=quotas)
+        return "limited"
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)

@@ -23,12 +23,14 @@ from agent.gardenlet.bootstrap.rules.registration import new_seed
 from agent.gardenlet.bootstrap.stored import Kubeconfig, of_content
 from config.gardenlet.schema import GardenClientConnection, SecretReference
 from devcluster.cluster import Cluster
+from devcluster.garden import objects
 from gardener import keys
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.garden.seeds import (
     BOOTSTRAP_ACCOUNT_PREFIX,
     BOOTSTRAP_ROLE,
     LEASE_NAMESPACE,
+    BootstrapToken,
     bootstrap_token_id,
     namespace_of,
 )
@@ -79,6 +81,8 @@ class Entry:
             self.garden.create(CONTROLLER_REGISTRATIONS, self.name, spec={"resources": provided})
         for name in (LEASE_NAMESPACE, *([namespace_of(self.name)] if self.has_namespace else [])):
             self.make_namespace(name)
+        self.make_namespace("garden")
+        objects.confirm(self.garden.cluster.api, self.seed_config)
         with suppress(AlreadyExists):
             identity = cluster_identity("garden")
             self.garden.create(CONFIG_MAPS, IDENTITY, namespace="kube-system", data=identity["data"])
@@ -89,8 +93,7 @@ class Entry:
 
     @property
     def token_id(self) -> str:
-        """Of the bootstrap token that is made for this Seed."""
-        return bootstrap_token_id(Key("", self.name))
+        return bootstrap_token_id(Key("garden", self.name))
 
     @property
     def namespace(self) -> str:
@@ -122,7 +125,7 @@ class Entry:
         """With a new bootstrap token."""
         identity, secret = identity or secrets.token_hex(3), secrets.token_hex(8)
         data = {"token-id": identity, "token-secret": secret, "usage-bootstrap-authentication": "true"}
-        data["auth-extra-groups"] = "system:bootstrappers:gardenlet"
+        data["auth-extra-groups"] = BootstrapToken(self.name).extra_groups
         kind, name = "bootstrap.kubernetes.io/token", f"bootstrap-token-{identity}"
         self.garden.create(SECRETS, name, namespace="kube-system", type=kind, stringData=data)
         return self.kubeconfig({"token": f"{identity}.{secret}"})

@@ -17,7 +17,6 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.shoot_clusters import ShootClusters
-from config.fields import camel_case
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
@@ -32,6 +31,7 @@ from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop
 from kube.runtime.watch import Timings
 from process.clusters import Clusters
+from process.configuration.fields import camel_case
 
 _DRAIN_SECONDS = 30.0
 Declare: TypeAlias = Callable[[Context], ControlLoop]
@@ -93,6 +93,7 @@ async def gardenlet_context(
         health=HealthState(config.controllers.seed.patience),
         writes=ManagedResourceWrites(),
         clock=clock,
+        deletion_clock=clock,
     )
 
 

@@ -61,6 +61,7 @@ from kube.runtime.predicates import exists
 from kube.runtime.status import StatusWriter
 from kube.x509 import make_rsa_key
 from localprocesses.components import Shape
+from localprocesses.confined import Confined
 from localprocesses.versions import NEWEST
 from localprovider.extensions.actuators import ACTUATORS, World
 from localprovider.extensions.controller import declare
@@ -288,17 +289,19 @@ class PlayedPods:
         pass
 
 
+def played_data(places: Places, etcd: Key) -> Path:
+    return places.of_pod(etcd.namespace, etcd.name) / "played"
+
+
 @dataclass(slots=True)
 class PlayedBackups:
     """Of etcds whose data are one file; the only snapshot is the one that somebody asked for last."""
 
     places: Places
-
-    def data(self, etcd: Key) -> Path:
-        return self.places.of_pod(etcd.namespace, etcd.name) / "played"
+    buckets: Confined
 
     async def prepare(self, etcd: Object, place: object, secret: Object | None, stop: object) -> str:
-        data = self.data(key(etcd))
+        data = played_data(self.places, key(etcd))
         if not data.exists():
             try:
                 newest = self._directory(etcd, secret).snapshots()[:1] if has_store(etcd) else []
@@ -310,11 +313,11 @@ class PlayedBackups:
     async def keep(self, etcd: Object, client: object, secret: Object | None, *, is_asked: bool) -> str:
         if is_asked:
             snapshot = self._directory(etcd, secret).place(utc_now(), 1)
-            snapshot.path.write_bytes(self.data(key(etcd)).read_bytes())
+            snapshot.path.write_bytes(played_data(self.places, key(etcd)).read_bytes())
         return ""
 
     def _directory(self, etcd: Object, secret: Object | None) -> Directory:
-        return directory_of(secret, secret_of(etcd), etcd["spec"]["backup"]["store"]["prefix"])
+        return directory_of(self.buckets, secret, secret_of(etcd), etcd["spec"]["backup"]["store"]["prefix"])
 
 
 class PlayedRunner(Runner):
@@ -322,7 +325,7 @@ class PlayedRunner(Runner):
 
     def played_control_loops(self, hold_up: HoldUp) -> list[ControlLoop]:
         pods = cast("Pods", PlayedPods(self._places, hold_up))
-        backups = cast("Backups", PlayedBackups(self._places))
+        backups = cast("Backups", PlayedBackups(self._places, self._buckets))
         return [self._services(), self._deployments(pods), self._etcds(pods, backups), self._copies()]
 
 
@@ -344,7 +347,7 @@ class _Tokens:
             "data": self._data(secret),
         }
         with suppress(NotFound):
-            await self.client.patch(SECRETS, name.name, body, namespace=name.namespace)
+            await self.client.patch(SECRETS, name, body)
         return Done()
 
     def _has_token(self, secret: Object) -> bool:
@@ -406,8 +409,7 @@ class _Namespaces:
         for resource in next(each for each in self.places if namespace.startswith(each.technical_id(""))).kinds:
             for each in await self.client.list(resource, Selection(namespace=namespace), form=Form.METADATA):
                 was_any = True
-                with suppress(NotFound):
-                    await self.client.delete(resource, key(each).name, namespace=namespace)
+                await self.client.delete_if_exists(resource, Key(namespace, key(each).name))
         return was_any
 
 
@@ -476,7 +478,13 @@ async def played_provider(
         for each in places:
             world.state.bucket(uid(each.seed), is_new=True)
         recorder = EventRecorder(client, component="local-provider")
-        runner = PlayedRunner(cluster, directory, seed_kubeconfig=seed.kubeconfig, recorder=recorder)
+        runner = PlayedRunner(
+            cluster,
+            directory,
+            seed_kubeconfig=seed.kubeconfig,
+            buckets=world.state.buckets,
+            recorder=recorder,
+        )
         hold_up = HoldUp()
         loops = [
             *(declare(cluster, actuator, world, workers=5) for actuator in ACTUATORS),

@@ -39,7 +39,10 @@ GIBIBYTE: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": 
 """The spec of a claim."""
 
 KINDS = {
-    each.kind: each for names in (vars(resources), vars(kinds)) for each in names.values() if isinstance(each, Resource)
+    each.kind: each
+    for names in (vars(resources), vars(kinds))
+    for each in names.values()
+    if isinstance(each, Resource) and each != resources.NEW_EVENTS
 }
 Kind: TypeAlias = Resource | str
 """The name will do for kinds that are named in `kube.resources` or in `gardener.api.kinds`."""

@@ -41,7 +41,7 @@ from kit.seed_kinds import install_seed_kinds
 from kit.world import connected
 from kube.clock import format_time, utc_now
 from kube.errors import Conflict, NotFound
-from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, metadata, spec
 from kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
@@ -283,16 +283,14 @@ async def _say(client: Client, resource: Resource, obj: Object, status: Object) 
     if {name: present.get(name) for name in status} != status:
         meta = metadata(obj)
         await client.patch(
-            resource, meta["name"], {"status": status}, namespace=meta.get("namespace", ""), subresource="status"
+            resource, Key(meta.get("namespace", ""), meta["name"]), {"status": status}, subresource="status"
         )
 
 
 async def _let_go(client: Client, resource: Resource, obj: Object) -> None:
     if finalizers(obj):
         meta = metadata(obj)
-        await client.patch(
-            resource, meta["name"], {"metadata": {"finalizers": None}}, namespace=meta.get("namespace", "")
-        )
+        await client.patch(resource, Key(meta.get("namespace", ""), meta["name"]), {"metadata": {"finalizers": None}})
 
 
 async def _rolls_out(client: Client, resource: Resource, obj: Object) -> None:
@@ -320,7 +318,7 @@ async def _taken(client: Client, resource: Resource, obj: Object) -> Object:
         return obj
     meta = metadata(obj)
     change = {"metadata": {"annotations": {keys.OPERATION: None}, "finalizers": ["example.com/held"]}}
-    return await client.patch(resource, meta["name"], change, namespace=meta.get("namespace", ""))
+    return await client.patch(resource, Key(meta.get("namespace", ""), meta["name"]), change)
 
 
 async def _answers(client: Client, resource: Resource, obj: Object) -> None:

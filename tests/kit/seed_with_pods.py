@@ -51,9 +51,7 @@ async def _gives_token(token: str, client: Client, resource: Resource, secret: O
         data = {"kubeconfig": _encoded(yaml.safe_dump(config).encode())}
     notes = {keys.TOKEN_RENEW_TIMESTAMP: format_time(utc_now() + timedelta(hours=12))}
     name = key(secret)
-    await client.patch(
-        resource, name.name, {"data": data, "metadata": {"annotations": notes}}, namespace=name.namespace
-    )
+    await client.patch(resource, name, {"data": data, "metadata": {"annotations": notes}})
 
 
 def _encoded(content: bytes) -> str:

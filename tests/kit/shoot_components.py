@@ -8,8 +8,8 @@ from typing import Any
 from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
 from agent.gardenlet.components.etcd_schedules import Schedules
 from agent.gardenlet.components.kube_apiserver.arguments import arguments
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from kit.shoot_inputs import inputs, shoot_with
 from kube.objects import Object
 
 SECRETS = kube_apiserver.Secrets(
@@ -50,27 +50,6 @@ def bare_operation(**known: Any) -> ShootOperation:
 
 def named(objects: Sequence[Object], kind: str, prefix: str = "") -> Object:
     return next(each for each in objects if each["kind"] == kind and each["metadata"]["name"].startswith(prefix))
-
-
-def controller_manager(**values: Any) -> kube_controller_manager.Values:
-    secrets = kube_controller_manager.Secrets(
-        ca_bundle="ca", ca_client="ca-client", server="s", service_account_key="k", generic_token_kubeconfig="g"
-    )
-    given = {"namespace": "n", "image": "i", "version": "1.30.1", "secrets": secrets, "service_network": "10.0.0.0/16"}
-    return kube_controller_manager.Values(**{**given, **values})
-
-
-def its_resource_manager(**values: Any) -> resource_manager.Values:
-    given = {
-        "namespace": "n",
-        "image": "i",
-        "seed_identity": "s",
-        "server_secret": "server",
-        "ca_secret": "ca",
-        "ca_bundle": "bundle",
-        "generic_token_kubeconfig": "generic",
-    }
-    return resource_manager.Values(**{**given, **values})
 
 
 def etcd_of(**values: Any) -> Object:
@@ -137,15 +116,12 @@ def api_server_arguments(version: str, values: Mapping[str, Any] | None = None) 
 
 
 def controller_manager_arguments(version: str) -> list[str]:
-    values = controller_manager(version=version, settings=_FEATURES)
-    secrets = replace(values.secrets, ca_kubelet="ca-kubelet")
-    return kube_controller_manager.arguments(replace(values, pod_network="10.1.0.0/16", secrets=secrets))
+    shoot = shoot_with(version=version, workers=1, kubeControllerManager=_FEATURES)
+    return kube_controller_manager.arguments(inputs(shoot))
 
 
 def scheduler_arguments(version: str) -> list[str]:
-    secrets = kube_scheduler.Secrets(ca_client_bundle="ca", server="s", generic_token_kubeconfig="g")
-    values = kube_scheduler.Values(namespace="n", image="i", version=version, secrets=secrets, settings=_FEATURES)
-    return kube_scheduler.arguments(values)
+    return kube_scheduler.arguments(inputs(shoot_with(version=version, kubeScheduler=_FEATURES)))
 
 
 def flags_in(passed: Sequence[str]) -> set[str]:

@@ -168,7 +168,9 @@ spec:
   kubernetes:
     version: 1.30.1
     verticalPodAutoscaler: {enabled: true}
-    kubeAPIServer: {featureGates: {TopologyAwareHints: false}}
+    kubeAPIServer:
+      featureGates: {TopologyAwareHints: false}
+      admissionPlugins: [{name: ImagePolicyWebhook, kubeconfigSecretName: policy}]
     kubeControllerManager: {featureGates: {TopologyAwareHints: false}}
     kubeProxy: {featureGates: {TopologyAwareHints: false}}
   provider:

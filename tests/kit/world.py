@@ -14,7 +14,7 @@ from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.objects import Kind, placed, resource_of
 from kube.errors import Conflict, NotFound
-from kube.objects import Object, condition, metadata
+from kube.objects import Key, Object, condition, metadata
 from kube.resources import Resource
 from kube.runtime.client import Client, Selection
 from kube.runtime.connection import load_kubeconfig
@@ -55,7 +55,7 @@ class World:
 
     async def get(self, kind: Kind, name: str, *, namespace: str | None = None) -> Object:
         resource, namespace = self._of(kind, namespace)
-        return await self.client.get(resource, name, namespace=namespace)
+        return await self.client.get(resource, Key(namespace, name))
 
     async def find(self, kind: Kind, name: str, *, namespace: str | None = None) -> Object | None:
         try:
@@ -67,11 +67,11 @@ class World:
         self, kind: Kind, name: str, body: Object, *, subresource: str = "", namespace: str | None = None
     ) -> Object:
         resource, namespace = self._of(kind, namespace)
-        return await self.client.patch(resource, name, body, namespace=namespace, subresource=subresource)
+        return await self.client.patch(resource, Key(namespace, name), body, subresource=subresource)
 
     async def delete(self, kind: Kind, name: str, *, propagation: str = "", namespace: str | None = None) -> None:
         resource, namespace = self._of(kind, namespace)
-        await self.client.delete(resource, name, namespace=namespace, propagation=propagation)
+        await self.client.delete(resource, Key(namespace, name), propagation=propagation)
 
     async def remove(self, kind: Kind, name: str, *, namespace: str | None = None) -> None:
         """Deletes what may be gone, or going, already."""

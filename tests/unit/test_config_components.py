@@ -8,14 +8,14 @@ from typing import Annotated, Any, Never
 
 import pytest
 
-from config.blocks import ClientConnection, HTTPServer, LeaderElection
-from config.component import Component, load
-from config.decode import Decoder
-from config.errors import ConfigError
-from config.fields import is_block, join, members, setting
-from config.overrides import Overrides
 from config.reference import reference
 from config.resource_manager import COMPONENT
+from process.configuration.blocks import ClientConnection, HTTPServer, LeaderElection
+from process.configuration.component import Component, load
+from process.configuration.decode import Decoder
+from process.configuration.errors import ConfigError
+from process.configuration.fields import is_block, join, members, setting
+from process.configuration.overrides import Overrides
 
 
 def _not_to_be_imported() -> Never:

@@ -12,12 +12,12 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.component import check, validate
-from config.errors import ConfigError
-from config.fields import Duration, as_object, is_block, is_list, is_map, members, without_none
 from config.resource_manager import COMPONENT, decode
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.resource_manager.webhooks import Toleration
+from process.configuration.component import check, validate
+from process.configuration.errors import ConfigError
+from process.configuration.fields import Duration, as_object, is_block, is_list, is_map, members, without_none
 
 API_VERSION, KIND = COMPONENT.api_version, COMPONENT.kind
 PREFIX = "error decoding config: "

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 import yaml
 
-from config.component import check, validate
-from config.fields import is_block, join, members
-from config.overrides import Overrides, override
 from config.resource_manager import COMPONENT, decode
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.shared import LabelSelector
+from process.configuration.component import check, validate
+from process.configuration.fields import is_block, join, members
+from process.configuration.overrides import Overrides, override
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import ConfigError
-from config.overrides import Overrides
 from config.resource_manager import load
+from process.configuration.errors import ConfigError
+from process.configuration.overrides import Overrides
 
 
 def load_error(path: Path) -> str:

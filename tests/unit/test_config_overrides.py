@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from config import overrides
-from config.component import validate
-from config.errors import ConfigError
-from config.overrides import Overrides, parse_address
 from config.resource_manager import COMPONENT, decode
 from config.resource_manager.schema import ResourceManagerConfiguration
+from process.configuration import overrides
+from process.configuration.component import validate
+from process.configuration.errors import ConfigError
+from process.configuration.overrides import Overrides, parse_address
 
 override = partial(overrides.override, clusters=COMPONENT.clusters)
 

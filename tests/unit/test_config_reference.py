@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.gardenlet.components import table
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.gardenlet.schema import GardenletConfiguration
 from config.local_provider.schema import LocalProviderConfiguration
@@ -21,7 +22,7 @@ DOCUMENTS = Path(__file__).parents[2] / "docs"
     [
         ("resource_manager", "configuration.md", DEFAULTS, None),
         ("controller_manager", "controller-manager.md", ControllerManagerConfiguration(), DEFAULTS),
-        ("gardenlet", "gardenlet.md", GardenletConfiguration(), DEFAULTS),
+        ("gardenlet", "gardenlet-configuration.md", GardenletConfiguration(), DEFAULTS),
         ("local_provider", "local-provider.md", LocalProviderConfiguration(), DEFAULTS),
         ("scheduler", "scheduler.md", SchedulerConfiguration(), DEFAULTS),
         ("webhooks", "garden-admission.md", GardenWebhooksConfiguration(), DEFAULTS),
@@ -83,3 +84,8 @@ def test_fields_that_are_as_in_the_main_reference_are_not_explained_again() -> N
     further = "Further fields: [Configuration](configuration.md#top-level)."
     assert f"### Top level\n\n{further}\n\n- `featureGates` " in text, "though the whole is of another type"
     assert "`logLevel`" not in text
+
+
+def test_the_documented_components_of_shoots_are_the_registered_ones() -> None:
+    text = (DOCUMENTS / "gardenlet-shoots.md").read_text()
+    assert table.inserted(text) == text, "run: python -m agent.gardenlet.components.table docs/gardenlet-shoots.md"

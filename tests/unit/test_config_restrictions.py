@@ -2,8 +2,6 @@
 
 import pytest
 
-from config.component import validate
-from config.errors import ConfigError
 from config.resource_manager import decode
 from config.resource_manager.restrictions import (
     DependencyRule,
@@ -13,6 +11,8 @@ from config.resource_manager.restrictions import (
     NamespaceRule,
     Restrictions,
 )
+from process.configuration.component import validate
+from process.configuration.errors import ConfigError
 
 PATH = "controllers.managedResource.restrictions"
 REPORTED = "controllers.managedResources.restrictions"

@@ -3,9 +3,9 @@
 import pytest
 
 from config import controller_manager, webhooks
-from config.component import check, validate
-from config.errors import ConfigError
 from config.resource_manager import decode
+from process.configuration.component import check, validate
+from process.configuration.errors import ConfigError
 
 VALID = "leaderElection: {resourceNamespace: garden}\n"
 NAMESPACE_RULE = (

@@ -11,6 +11,7 @@ import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
 import limits_table
+import rights_table
 from agent.programs import PROGRAMS
 from agent.resource_manager.csr_approver.rules import REQUEST_APPROVED, REQUEST_DENIED
 from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
@@ -28,10 +29,7 @@ from agent.shared.network_policy.reconcile import (
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
 from campaign import command as campaign
 from config import controller_manager, gardenlet, local_provider, scheduler, webhooks
-from config.blocks import ElectingConfiguration
-from config.component import check
 from config.controller_manager.schema import ControllerManagerConfiguration
-from config.fields import is_block, is_list, join, members, without_none
 from config.gardenlet.schema import GardenletConfiguration
 from config.local_provider.schema import LocalProviderConfiguration
 from config.resource_manager import COMPONENT
@@ -41,14 +39,18 @@ from config.webhooks.schema import GardenWebhooksConfiguration
 from devcluster import __main__ as devcluster_program
 from fuzz import garden_kinds
 from gardener import conditions, keys
+from gardener.distribution import DISTRIBUTION
 from gardener.managed_resource import conditions as applied
 from kit.monitoring_files import COMPUTED, REGISTERED
+from kit.packages import ALL
 from kubectl.garden import __main__ as kubectl_gardener_program
 from kubectl.mr import __main__ as kubectl_mr_program
 from kubectl.seed_sets import __main__ as kubectl_mss_program
+from process.configuration.blocks import ElectingConfiguration
+from process.configuration.component import check
+from process.configuration.fields import is_block, is_list, join, members, without_none
 from process.metrics import describe_process
 from process.program import parse
-from process.version import DISTRIBUTION
 from release import plugins
 from webhooks.certificates import command as certificates
 from webhooks.configurations import command as configurations
@@ -59,7 +61,7 @@ DOCUMENTS = {
     for path in sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md")])
 }
 EVERYTHING = "\n".join(DOCUMENTS.values())
-MANAGED_RESOURCES = DOCUMENTS["docs/managed-resources.md"]
+MANAGED_RESOURCES = "".join(text for name, text in DOCUMENTS.items() if name.startswith("docs/managed-resource"))
 OPERATIONS = DOCUMENTS["docs/operations.md"]
 
 FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -153,6 +155,10 @@ def test_the_table_of_limits_is_that_of_the_code() -> None:
     assert limits_table.FILE.read_text() == limits_table.document(), "python -m tests.limits_table writes it"
 
 
+def test_the_tables_of_rights_are_those_of_the_code() -> None:
+    assert rights_table.FILE.read_text() == rights_table.document(), "python -m tests.rights_table writes it"
+
+
 # --- commands and files
 
 
@@ -163,7 +169,7 @@ def test_make_targets_exist() -> None:
 
 
 def own_flags() -> set[str]:
-    given = parse(("--config=FILE",), PROGRAMS).flag_lines()
+    given = parse(("--config=FILE",), PROGRAMS, version="v1.2.3").flag_lines()
     return {line.removeprefix("FLAG: ").partition("=")[0] for line in given}
 
 
@@ -203,7 +209,7 @@ def test_the_flags_of_the_agent_are_all_explained() -> None:
 
 
 def test_files_and_directories_exist() -> None:
-    tops = "agent|benchmarks|config|devcluster|docs|gardenapi|gardener|kube|kubectl|localprocesses|manifests|process|tests|webhooks"
+    tops = "|".join((*ALL, "docs", "manifests", "tests"))
     named = {match[0] for text in code(EVERYTHING) for match in re.finditer(rf"(?<![\w./-])({tops})/[\w./-]*", text)}
     assert "manifests/crds" in named
     missing = {path for path in named if not (PROJECT / path).exists()}
@@ -333,7 +339,7 @@ def names_of_metrics() -> set[str]:
 
 
 def test_metrics_exist_and_are_all_explained() -> None:
-    explained = set(re.findall(r"^\| `([a-z_]+)` \|", OPERATIONS.split("\n## Metrics\n")[1], re.MULTILINE))
+    explained = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENTS["docs/metrics.md"], re.MULTILINE))
     ours = {name for name in names_of_metrics() if not name.startswith(("process_", "python_"))}
     assert explained == ours
 
@@ -387,21 +393,7 @@ def test_reasons_of_events_are_all_explained() -> None:
 # --- what is installed
 
 _WRITTEN = (*("*.md", "Makefile", "Dockerfile", "docs/*.md"), *("manifests/**/*.yaml", "*.toml", "benchmarks/*.md"))
-_CODE = (
-    "kube",
-    "gardener",
-    "gardenapi",
-    "config",
-    "process",
-    "agent",
-    "webhooks",
-    "image",
-    "kubectl",
-    "localprocesses",
-    "devcluster",
-    "benchmarks",
-    "tests/fuzz",
-)
+_CODE = (*ALL, "tests/fuzz")
 _INSTALLS = re.compile(
     r"\b(?:pip[\d.]*(?: --python \S+)? (?:install|wheel|download)|pipx (?:install|run)|uvx|uv tool (?:install|run))\b([^`\n&|;)]*)"
 )

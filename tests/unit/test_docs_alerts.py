@@ -1,4 +1,4 @@
-"""What docs/monitoring.md says of alerts is what their rules do."""
+"""What docs/alerts.md says of alerts is what their rules do."""
 
 import re
 from pathlib import Path
@@ -11,14 +11,14 @@ from kit.monitoring_files import MONITORED, rules_text
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
-MONITORING = (DOCS / "monitoring.md").read_text()
+PAGE = (DOCS / "alerts.md").read_text()
 ALL = [
     (group["name"], rule)
     for each in MONITORED
     for group in yaml.safe_load(rules_text(each))["groups"]
     for rule in group["rules"]
 ]
-RULES = [rule for _, rule in ALL if f"#### {rule['alert']}\n" in MONITORING]
+RULES = [rule for _, rule in ALL if f"### {rule['alert']}\n" in PAGE]
 """Those that are explained by themselves."""
 
 
@@ -82,4 +82,4 @@ def test_the_runbook_of_an_alert_is_a_section_of_the_documentation(group: str, r
 
 
 def section(alert: str) -> str:
-    return MONITORING.partition(f"#### {alert}\n")[2].partition("\n#")[0]
+    return PAGE.partition(f"### {alert}\n")[2].partition("\n#")[0]

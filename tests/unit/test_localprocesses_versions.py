@@ -30,6 +30,18 @@ def test_another_version_is_refused(text: str) -> None:
         versions.release(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["v1.30.0", "v1.30.99", "1.36.4", "1.27.1", "latest", "1.30.14@sha256:0", "", "1.30/.."]
+)
+def test_a_version_that_somebody_chose_starts_no_build_unless_it_is_a_known_release(text: str) -> None:
+    with pytest.raises(LocalProcessError):
+        versions.known(text)
+
+
+def test_a_known_release_may_be_built() -> None:
+    assert [versions.known(f"v{each}") for each in versions.OFFERED] == list(versions.OFFERED)
+
+
 def test_each_minor_version_from_the_oldest_to_the_newest_has_a_release() -> None:
     assert list(versions.PATCHES) == [f"1.{minor}" for minor in range(28, 37)]
     assert all(release.startswith(f"{minor}.") for minor, release in versions.PATCHES.items())

@@ -22,13 +22,13 @@ import pytest
 import yaml
 
 from config import controller_manager, gardenlet, resource_manager, scheduler, webhooks
-from config.blocks import Configuration
-from config.component import Component, LoadedConfig
 from devcluster.audit import Call
 from gardener.responsibility import DEFAULT_CLASS
 from kit.granted_rights import Right, rights, unused
 from kit.monitoring_files import CONTROLLER_MANAGER, GARDENLET, RESOURCE_MANAGER, SCHEDULER, Monitored, rules_text
 from kube.objects import Object, labels, metadata
+from process.configuration.blocks import Configuration
+from process.configuration.component import Component, LoadedConfig
 from webhooks.configurations.objects import INJECT_CA_FROM, Service, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.rules.registration import Instance, Mode

@@ -24,8 +24,8 @@ from kit.monitoring_files import (
     query,
 )
 
-OPERATIONS = (PROJECT / "docs" / "operations.md").read_text()
-MONITORING = (PROJECT / "docs" / "monitoring.md").read_text()
+METRICS = (PROJECT / "docs" / "metrics.md").read_text()
+ALERTS_PAGE = (PROJECT / "docs" / "alerts.md").read_text()
 CASES = {
     case["name"]: case
     for path in sorted((PROJECT / "tests" / "monitoring").glob("*.yaml"))
@@ -36,7 +36,7 @@ DASHBOARDS = {name: dashboard for each in MONITORED for name, dashboard in dashb
 QUERIES = [(each, asked) for each in MONITORED for asked in queries(each)]
 of_all_queries = pytest.mark.parametrize(("of", "asked"), QUERIES, ids=lambda value: getattr(value, "where", ""))
 
-SECTIONS = re.findall(r"^#### (\w+)\n\n\*(\w+)", MONITORING, re.MULTILINE)
+SECTIONS = re.findall(r"^### (\w+)\n\n\*(\w+)", ALERTS_PAGE, re.MULTILINE)
 """Alerts that the page explains, with their severity."""
 
 OF_TARGETS = {"job", "instance", "namespace", "pod"}
@@ -48,9 +48,8 @@ HISTOGRAM = {"_bucket": {"le"}, "_sum": set[str](), "_count": set[str]()}
 
 
 def described() -> dict[str, set[str]]:
-    """Labels by metric, as docs/operations.md has them; which metrics there are is the business of test_docs."""
-    table = OPERATIONS.split("\n## Metrics\n")[1]
-    rows = re.findall(r"^\| `([a-z_]+)` \|([^|]*)\|([^|]*)\|$", table, re.MULTILINE)
+    """Labels by metric, as docs/metrics.md has them; which metrics there are is the business of test_docs."""
+    rows = re.findall(r"^\| `([a-z_]+)` \|([^|]*)\|([^|]*)\|$", METRICS, re.MULTILINE)
     found: dict[str, set[str]] = {}
     for name, labels, meaning in rows:
         own = set(re.findall(r"`(\w+)`", labels))
@@ -127,7 +126,7 @@ def test_an_alert_says_what_is_wrong_and_where_to_read_on(name: str) -> None:
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
     assert notes.keys() == {"summary", "description", "runbook_url"}
     assert notes["summary"].endswith(".")
-    assert notes["runbook_url"] == f"https://example.com/docs/monitoring.md#{explained(name).lower()}"
+    assert notes["runbook_url"] == f"https://example.com/docs/alerts.md#{explained(name).lower()}"
 
 
 @pytest.mark.parametrize(
@@ -224,7 +223,7 @@ def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
 
 def test_all_dashboards_are_explained() -> None:
     for dashboard in DASHBOARDS.values():
-        assert f"\n- *{dashboard['title'].rpartition(' / ')[2]}*: " in MONITORING
+        assert f"\n- *{dashboard['title'].rpartition(' / ')[2]}*: " in (PROJECT / "docs" / "monitoring.md").read_text()
 
 
 def test_nothing_that_is_shown_is_lost() -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+import kube
+from kit.packages import ALL, INSTALLED
 from release import __main__ as program
 from release import bundle, oci, plan
 from release.notes import changes, notes
@@ -178,23 +180,11 @@ def test_a_release_has_all_files_and_says_what_is_left_out(
     stem = "gardener_resource_manager_python-0.1.0"
     wheel, source = f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"
     bundled, charted = "resource-manager-manifests-v0.1.0.tar.gz", "resource-manager-0.1.0.tgz"
-    files = {wheel, source, bundled, charted, program.BILL}
+    library = f"kubernetes_controller_kit-{kube.__version__}-py3-none-any.whl"
+    files = {wheel, source, library, bundled, charted, "documentation-v0.1.0.tar.gz", program.BILL}
     assert {path.name for path in output.iterdir()} == {*files, program.NOTES, program.CHECKSUMS}
-    packages = {
-        "agent",
-        "config",
-        "devcluster",
-        "gardenapi",
-        "gardener",
-        "image",
-        "kube",
-        "kubectl",
-        "localprocesses",
-        "process",
-        "webhooks",
-    }
     with zipfile.ZipFile(output / wheel) as archive:
-        assert {name.split("/")[0] for name in archive.namelist()} == {*packages, f"{stem}.dist-info"}
+        assert {name.split("/")[0] for name in archive.namelist()} == {*INSTALLED, f"{stem}.dist-info"}
     with tarfile.open(output / source) as archived:
         assert {f"{stem}/pyproject.toml", f"{stem}/LICENSE"} <= set(archived.getnames())
     reason = "image: it needs a base; give one: make release BASE=IMAGE@sha256:DIGEST\n"
@@ -316,19 +306,7 @@ _REGISTRIES = re.compile(
     r"\b(?:docker\.io|ghcr\.io|gcr\.io|quay\.io|registry\.k8s\.io|pkg\.dev|azurecr\.io|public\.ecr\.aws)\b"
     r"|\bregistry\.(?!example\b)[\w.-]+/"
 )
-_OWN = (
-    "manifests",
-    "docs",
-    "release",
-    "devcluster",
-    ".github",
-    "webhooks",
-    "agent",
-    "config",
-    "gardenapi",
-    "kubectl",
-    "localprocesses",
-)
+_OWN = (*ALL, "manifests", "docs", ".github")
 
 
 def test_no_registry_is_named_but_a_placeholder() -> None:

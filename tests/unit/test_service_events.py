@@ -1,12 +1,16 @@
 """The text about the warnings that the cluster has for a Service."""
 
+import weakref
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from agent.resource_manager.common.service_events import events_text, field_selector
+from agent.resource_manager.common.service_events import SHOWN, events_text, field_selector, warnings_about
 from kube.clock import short_duration
-from kube.objects import Object
+from kube.objects import Key, Object
+from kube.runtime.client import Client
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -73,3 +77,27 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 )  # fmt: skip
 def test_durations_read_as_in_kubectl(seconds: float, text: str) -> None:
     assert short_duration(seconds) == text
+
+
+class _Event(dict[str, Any]):
+    """References to it can be counted."""
+
+
+class _ManyEvents(Client):
+    def __init__(self) -> None:
+        self.made: list[weakref.ref[_Event]] = []
+        self.most_kept = 0
+
+    async def pages(self, *_arguments: Any, **_options: Any) -> AsyncIterator[list[Object]]:
+        for minute in range(50):
+            page = [_Event(event(f"{minute}:{second}", last=f"10:{minute:02}:{second:02}")) for second in range(10)]
+            self.made += map(weakref.ref, page)
+            self.most_kept = max(self.most_kept, sum(each() is not None for each in self.made))
+            yield list(page)
+
+
+async def test_of_many_events_only_the_latest_are_kept() -> None:
+    client = _ManyEvents()
+    said = await warnings_about(client, Key("n", "s"))
+    assert [line.rpartition(" ")[2] for line in said.splitlines()[1:]] == [f"49:{second}" for second in range(5, 10)]
+    assert client.most_kept <= 3 * 10 + SHOWN

@@ -1,4 +1,4 @@
-"""What `docs/security.md` says of threats: its tests exist, and what is true of the source and the manifests themselves."""
+"""What `docs/threats.md` says: its tests exist, and what is true of the source and the manifests themselves."""
 
 import ast
 import os
@@ -17,7 +17,7 @@ from vulnerability_audit import locked
 
 PROJECT = Path(__file__).parents[2]
 TESTS = PROJECT / "tests"
-THREATS = (PROJECT / "docs/security.md").read_text().partition("\n## Threats\n")[2].partition("\n## ")[0]
+THREATS = (PROJECT / "docs/threats.md").read_text()
 SHOWN: dict[str, list[str]] = yaml.safe_load((TESTS / "threats.yaml").read_text())
 NAMED = sorted({tuple(test.split("::")) for tests in SHOWN.values() for test in tests})
 REQUIREMENTS = sorted(PROJECT.glob("requirements*.txt"))
@@ -40,7 +40,7 @@ def test_each_test_that_is_named_exists(file: str, name: str) -> None:
 
 
 def test_each_threat_names_what_keeps_it_off_and_has_a_test() -> None:
-    listed = re.sub(r"\n  ", " ", THREATS.partition("\n### Not protected against\n")[0])
+    listed = re.sub(r"\n  ", " ", THREATS.partition("\n## Not protected against\n")[0])
     threats = re.findall(r"^- \*\*(.+?)\*\*: \S", listed, re.MULTILINE)
     assert len(threats) == len(re.findall(r"^- ", listed, re.MULTILINE)) > 40
     assert [re.sub(r"\[(.+?)\]\(.+?\)", r"\1", threat) for threat in threats] == list(SHOWN)

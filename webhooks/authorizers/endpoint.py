@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from webhooks.authorizers.attributes import Attributes, Decision
+from gardener.rights.requests import Attributes
+from webhooks.authorizers.decisions import Decision
 from webhooks.authorizers.review import Unreadable, decode, encode, encode_error
 from webhooks.review import Endpoint
 

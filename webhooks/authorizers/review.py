@@ -5,8 +5,9 @@ from typing import Any
 
 import orjson
 
+from gardener.rights.requests import Attributes, Requirement, Selector
 from kube.objects import Object
-from webhooks.authorizers.attributes import Attributes, Decision, Effect, Requirement, Selector
+from webhooks.authorizers.decisions import Decision, Effect
 from webhooks.bounds import TooManyValues, demand_few_values
 
 KIND = "SubjectAccessReview"
@@ -79,11 +80,12 @@ class _WrongType(ValueError):
 
 def _attributes(spec: Object, api_version: str) -> Attributes:
     resource = spec.get("resourceAttributes")
-    asked = _part(spec, "resourceAttributes")
+    asked = _part(spec, "resourceAttributes" if resource is not None else "nonResourceAttributes")
     return Attributes(
         user=_text(spec, "user"),
         groups=tuple(_texts(spec, "groups" if api_version == V1 else "group")),
         is_resource_request=resource is not None,
+        path=_text(asked, "path") if resource is None else "",
         verb=_text(asked, "verb"),
         namespace=_text(asked, "namespace"),
         group=_text(asked, "group"),

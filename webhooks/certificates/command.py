@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from config.errors import ConfigError
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.api.garden import AUTHENTICATION_API
 from kube.errors import KubeError
@@ -21,6 +20,7 @@ from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
+from process.configuration.errors import ConfigError
 from process.logging import configure_logging
 from webhooks.certificates.keeper import CannotKeep, CertificateOptions, Keeper, keep
 from webhooks.configurations import setting as settings

@@ -19,7 +19,7 @@ import structlog
 from gardener.keys import GROUP, ORIGIN
 from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError
-from kube.objects import Object, annotations, labels, metadata, spec
+from kube.objects import Key, Object, annotations, labels, metadata, spec
 from kube.resources import API_SERVICES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.watch import ListBegins, Watcher
@@ -168,7 +168,7 @@ class Keeper:
         return ORIGIN in annotations(live) and INJECT_CA_FROM not in annotations(live)
 
     async def _secret(self, name: str) -> Object | None:
-        found = await self._source.find(SECRETS, name, namespace=self._options.namespace)
+        found = await self._source.find(SECRETS, Key(self._options.namespace, name))
         if found is not None and found.get("data") and labels(found).get("app") != self._options.instance.app:
             raise CannotKeep(
                 f'secret "{self._options.namespace}/{name}" holds data and has no label '
@@ -226,7 +226,7 @@ class Keeper:
         if known is not None:
             meta["resourceVersion"] = metadata(known)["resourceVersion"]
             patch = {"metadata": meta, "data": encoded}
-            await self._source.patch(SECRETS, name, patch, namespace=self._options.namespace)
+            await self._source.patch(SECRETS, Key(self._options.namespace, name), patch)
             return
         meta |= {"name": name, "namespace": self._options.namespace}
         meta["annotations"] = {key: note for key, note in meta["annotations"].items() if note is not None}

@@ -12,15 +12,15 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from config.errors import ConfigError
 from kube.errors import KubeError, NotFound
 from kube.files import read_bounded
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.visible_text import printable
 from kube.x509 import load_certificates, pem
+from process.configuration.errors import ConfigError
 from webhooks.configurations import setting as settings
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import Address, CaBundle, CertManager, Service, Trust, Url
@@ -165,7 +165,7 @@ def _read(path: str) -> bytes:
 async def bundle_of(client: Client, namespace: str, name: str) -> bytes:
     """The certificates in a Secret of a CA."""
     try:
-        secret = await client.get(SECRETS, name, namespace=namespace)
+        secret = await client.get(SECRETS, Key(namespace, name))
     except NotFound as error:
         raise _Problem(f'secret "{name}" not found in namespace "{namespace}"') from error
     encoded = (secret.get("data") or {}).get(BUNDLE)

@@ -95,4 +95,6 @@ def _webhook(entry: Registration, address: Address, trust: Trust) -> Object:
     if entry.only_for_group:
         is_one = f"'{entry.only_for_group}' in request.userInfo.groups"
         webhook["matchConditions"] = [{"name": "group", "expression": is_one}]
+    if entry.condition:
+        webhook["matchConditions"] = [{"name": "content", "expression": entry.condition}]
     return webhook

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from config import resource_manager, webhooks
-from config.component import Component, load
-from config.errors import ConfigError
-from config.overrides import Overrides
 from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener.distribution import version
 from kube.runtime.client import Client
 from kube.runtime.connection import in_cluster, load_kubeconfig
 from kube.runtime.transport import Transport
-from process.version import user_agent, version
+from process.configuration.component import Component, load
+from process.configuration.errors import ConfigError
+from process.configuration.overrides import Overrides
+from process.version import user_agent
 from webhooks.rules.registration import Instance, Mode
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What only the API server knows: whether a user may do something, and how many objects there are.
+"""Questions to the API server: rights of a user, absence, numbers, and contents of Secrets and ConfigMaps.
 
 SubjectAccessReviews are believed for a few seconds. All users share the connection, and the requests that it may send:
 so there are bounds for what one request asks, and for what is asked at a time about one user.
@@ -8,20 +8,26 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import islice
 
 from kube.access_reviews import attributes, is_allowed, review
-from kube.objects import Object, key
-from kube.resources import SUBJECT_ACCESS_REVIEWS
+from kube.objects import Key, Object, key
+from kube.resources import SUBJECT_ACCESS_REVIEWS, Resource
 from kube.runtime.client import Client, Form, Selection
+from kube.runtime.presence import present
 from webhooks.admission import Errored, Refusal, User
-from webhooks.garden.common.write import Limit, Right
+from webhooks.garden.common.findings import Finding
+from webhooks.garden.common.write import Content, Limit, Right
+from webhooks.garden.lookups import Lookups, Missed
 
 BELIEVED_SECONDS = 5.0
 MOST_ANSWERS = 4096
 MOST_RIGHTS = 150
 """Of one request. Those that keep to the bounds of the schema need no more."""
+MOST_MISSED = 32
+"""Objects that one request names and the caches do not know, which are read."""
 MOST_AT_ONCE = 8
-"""SubjectAccessReviews about one user that are sent and not answered."""
+"""Requests about one user that are sent and not answered."""
 MOST_WAITING = 300
 """Those that wait for others to be answered."""
 
@@ -43,6 +49,8 @@ class Access:
         self._answers: dict[_Question, tuple[float, bool]] = {}
         """Until when, and what."""
         self._users: dict[str, _Asked] = {}
+        self._one_at_a_time = asyncio.Lock()
+        """Checks of contents."""
 
     async def missing(self, user: User, rights: Iterable[Right]) -> list[Right]:
         """Those that the user does not have, in their order.
@@ -70,6 +78,18 @@ class Access:
         self._remember(question, allowed)
         return allowed
 
+    async def finds(self, user: User, lookups: Lookups, missed: Iterable[Missed]) -> bool:
+        """Read objects that the caches do not know into these; returns whether any exists.
+
+        Raises: KubeError: the API server could not be asked.
+        """
+
+        async def is_there(resource: Resource, wanted: Key) -> bool:
+            async with self._turn_of(user.name):
+                return await present(self._client, lookups.store(resource), wanted) is not None
+
+        return any(await asyncio.gather(*(is_there(*each) for each in islice(missed, MOST_MISSED))))
+
     @contextlib.asynccontextmanager
     async def _turn_of(self, user: str) -> AsyncIterator[None]:
         asked = self._users.setdefault(user, _Asked())
@@ -83,6 +103,16 @@ class Access:
             asked.count -= 1
             if not asked.count:
                 self._users.pop(user, None)
+
+    async def wrong(self, user: User, contents: Iterable[Content]) -> list[Finding]:
+        """What is wrong with objects that a request names. Raises: KubeError: the API server could not be asked."""
+        found = list[Finding]()
+        for content in contents:
+            async with self._turn_of(user.name):
+                obj = await self._client.find(content.resource, Key(content.namespace, content.name))
+                async with self._one_at_a_time:
+                    found += await asyncio.to_thread(content.check, obj)
+        return found
 
     async def is_full(self, limit: Limit) -> bool:
         """Whether there are more objects than that. Raises: KubeError."""

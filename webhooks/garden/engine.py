@@ -1,8 +1,8 @@
 """From an admission request to its answer, by the descriptor of a kind: one decode, one pass, all findings at once.
 
-Rules answer from caches; the only calls are SubjectAccessReviews, and counts. Requests that come before the caches are
-filled are refused. Caches lag behind: where a rule `need`s an object that is not there yet, the request waits for it a
-moment and is evaluated again, so that a file with an object and what it refers to can be applied in one go.
+Rules answer from caches; the only calls are SubjectAccessReviews, counts, and reads of named objects whose content is
+checked. Requests that come before the caches are filled are refused. Caches lag behind: an object that a rule `need`s
+and that they do not know is read, and the request is evaluated again.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
 from config.webhooks import schema
-from kube.errors import Unreachable
+from kube.errors import KubeError, Unreachable
 from kube.objects import Object, mapping, metadata, text
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Request, User
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.garden.access import Access
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import MOST_FINDINGS, Denial, Finding, status
-from webhooks.garden.common.write import GardenLister, Limit, Right, Write
-from webhooks.garden.lookups import Lookups, Seen
+from webhooks.garden.common.write import Content, GardenLister, Limit, Right, Write
+from webhooks.garden.lookups import Lookups, Missed, Seen
 from webhooks.garden.shapes import shape_of
 from webhooks.garden.sizes import limited
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
@@ -44,27 +44,37 @@ def webhooks_of(kind: Kind) -> tuple[HandlerWebhook[schema.Garden], ...]:
 
 def _webhook(kind: Kind, what: str, operations: tuple[str, ...], *, status: bool) -> HandlerWebhook[schema.Garden]:
     group, version, plural = kind.resource.group, kind.resource.version, kind.resource.plural
+    name = kind.name or plural
     rules = [Rule(operations, group, (version,), (plural,))]
     if status:
         rules.append(Rule(("UPDATE",), group, (version,), (f"{plural}/status",)))
 
     def handler(settings: schema.Garden, state: SharedListers) -> Handler:
-        lookups = Lookups(state, kind.reads)
+        lookups, access = Lookups(state, kind.reads), Access(state.target.client)
         if what == "mutate":
-            return mutator(kind, lookups)
-        return limited(validator(kind, lookups, Access(state.target.client)), kind.resource, settings)
+            return mutator(kind, lookups, access)
+        return limited(validator(kind, lookups, access), kind.resource, settings)
 
     return HandlerWebhook(
         name=NAME,
-        path=f"/webhooks/garden/{plural}/{what}",
+        path=f"/webhooks/garden/{name}/{what}",
         settings=schema.Garden,
         handler=handler,
         validating=what == "validate",
-        entries=(Entry(name=f"{plural}.{NAME}", rules=tuple(rules), objects=kind.objects, match_policy="Equivalent"),),
+        entries=(
+            Entry(
+                name=f"{name}.{NAME}",
+                rules=tuple(rules),
+                namespaces=kind.namespaces,
+                objects=kind.objects,
+                match_policy="Equivalent",
+                condition=kind.condition,
+            ),
+        ),
     )
 
 
-def mutator(kind: Kind, lookups: Lookups) -> Handler:
+def mutator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
     shapes = _Shapes.of(kind)
 
     def changed(request: Request, seen: Seen) -> Answer:
@@ -84,7 +94,10 @@ def mutator(kind: Kind, lookups: Lookups) -> Handler:
             return Errored(400, NOTHING_TO_DECODE)
         if not lookups.ready:
             return Denied(NOT_READY)
-        return await _again_if_missed(lookups, lambda seen: changed(request, seen), lambda _: True)
+        try:
+            return await _confirmed(access, request, lookups, partial(changed, request))
+        except KubeError as error:
+            return _unanswered(error)
 
     return handle
 
@@ -96,6 +109,7 @@ class _Evaluation(NamedTuple):
     found: list[Finding]
     rights: list[Right]
     limits: list[Limit]
+    contents: list[Content]
     warnings: tuple[str, ...]
 
 
@@ -109,6 +123,7 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
             found=list(islice(kind.findings(write), MOST_FINDINGS)),
             rights=list(kind.rights_for(write)),
             limits=list(kind.limits_of(write)),
+            contents=list(kind.contents_of(write)),
             warnings=tuple(kind.warnings_about(write)),
         )
 
@@ -118,19 +133,16 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
         if not lookups.ready:
             return Denied(NOT_READY)
         try:
-            result = await _again_if_missed(
-                lookups, lambda seen: evaluated(request, seen), lambda result: bool(result.found)
-            )
+            result = await _confirmed(access, request, lookups, partial(evaluated, request))
             found = await _with_rights(result, access) if result.rights else result.found
             if result.limits:
                 found = [*found, *await _full(result.limits, access)]
+            if result.contents and not found:
+                found = await access.wrong(result.user, result.contents)
         except WrongShape as error:
             return Errored(400, str(error))
-        except Unreachable as error:
-            # Not as a refusal: nothing was decided, and the client may try again.
-            return Errored(503, f"cannot ask the API server about rights and numbers: {error}")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
-            return answer_to(error)
+            return _unanswered(error)
         if found:
             obj = request.old_object if request.operation == "DELETE" else request.object
             return Failure(status(kind.resource, _name(request, mapping(obj)), found), result.warnings)
@@ -139,12 +151,23 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
     return handle
 
 
-async def _again_if_missed(lookups: Lookups, evaluate: Callable[[Seen], T], is_refused: Callable[[T], bool]) -> T:
-    seen = lookups.of_request()
-    result = await offloaded(partial(evaluate, seen))
-    if seen.missed and is_refused(result) and await lookups.arrival(seen.missed):
-        result = await offloaded(partial(evaluate, lookups.of_request()))
-    return result
+async def _confirmed(access: Access, request: Request, lookups: Lookups, evaluate: Callable[[Seen], T]) -> T:
+    """The result of an evaluation, in which an object is missing only if the API server says so. Raises KubeError."""
+    asked = set[Missed]()
+    while True:
+        seen = lookups.of_request()
+        result = await offloaded(partial(evaluate, seen))
+        new = seen.missed - asked
+        if not new or not await access.finds(request.user, lookups, new):
+            return result
+        asked |= new
+
+
+def _unanswered(error: Exception) -> Answer:
+    if isinstance(error, Unreachable):
+        # Not as a refusal: nothing was decided, and the client may try again.
+        return Errored(503, f"cannot ask the API server about rights, numbers and objects: {error}")
+    return answer_to(error)
 
 
 async def _with_rights(evaluation: _Evaluation, access: Access) -> list[Finding]:

@@ -5,7 +5,7 @@ them its rules ask. Views that several kinds read are watched once.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from gardener import keys
 from gardener.api import garden
@@ -14,17 +14,16 @@ from gardener.garden.domains import DOMAIN_ANNOTATIONS, domains, parent_domains
 from gardener.garden.managed_seeds import disabled_routing
 from gardener.garden.members import extension_roles_of
 from gardener.garden.shoots import seeds_of
+from gardener.tenant_files.references import only_references, tenant_files
 from kube import resources as kubernetes
 from kube.objects import Key, Object, annotations, labels, mapping, mappings, metadata, spec
 from kube.resources import Resource
-from kube.runtime.cache import Change, View, without_managed_fields
+from kube.runtime.cache import Store, View, without_managed_fields
 from kube.runtime.client import Form
 from webhooks.garden.common.domains import domain_roles
 from webhooks.garden.common.extensions import provided, provided_for_all
 from webhooks.garden.common.write import GardenLister, Index
 from webhooks.state import Lister, SharedListers
-
-_ARRIVAL_SECONDS = 1.0
 
 
 def bare(obj: Object) -> Object:
@@ -59,6 +58,7 @@ def lean_shoot(shoot: Object) -> Object:
     """A Shoot as others are asked about it: there are many, and most of one is settings of its own."""
     whole, meta = spec(shoot), metadata(shoot)
     provider, kubernetes = mapping(whole.get("provider")), mapping(whole.get("kubernetes"))
+    server = only_references(mapping(kubernetes.get("kubeAPIServer")))
     pools = [_only(worker, _OF_POOLS) for worker in mappings(provider.get("workers"))]
     status = mapping(shoot.get("status"))
     last = _only(mapping(status.get("lastOperation")), ("state", "type"))
@@ -70,7 +70,11 @@ def lean_shoot(shoot: Object) -> Object:
         },
         "spec": {
             **_only(whole, _OF_SHOOTS),
-            "kubernetes": {**_only(kubernetes, ("version", "verticalPodAutoscaler")), **disabled_routing(whole)},
+            "kubernetes": {
+                **_only(kubernetes, ("version", "verticalPodAutoscaler")),
+                **disabled_routing(whole),
+                **({"kubeAPIServer": server} if server else {}),
+            },
             "provider": {**_only(provider, ("type", "workersSettings")), "workers": pools},
         },
         "status": {**_only(status, ("seedName",)), **({"lastOperation": last} if last else {})},
@@ -133,6 +137,7 @@ VIEWS: dict[Resource, View[Object]] = {
                     users.credentials_bindings,
                     domains,
                     parent_domains,
+                    tenant_files,
                 )
             ),
         ),
@@ -147,16 +152,11 @@ VIEWS: dict[Resource, View[Object]] = {
 }
 """Of Secrets nothing but metadata is ever read: domains stand in annotations."""
 
-_Missed = tuple[Resource, Key]
+Missed = tuple[Resource, Key]
 
 
 class Lookups:
-    """Args: patience: seconds that a request waits for what it refers to; 0: it does not."""
-
-    def __init__(
-        self, state: SharedListers, resources: Sequence[Resource], *, patience: float = _ARRIVAL_SECONDS
-    ) -> None:
-        self._patience = patience
+    def __init__(self, state: SharedListers, resources: Sequence[Resource]) -> None:
         self._listers: dict[Resource, Lister[Object]] = {each: state.lister(VIEWS[each]) for each in resources}
         self._synced: list[asyncio.Event] | None = None
         """Of all stores, once they are there."""
@@ -172,27 +172,8 @@ class Lookups:
     def of_request(self) -> "Seen":
         return Seen(self._listers)
 
-    async def arrival(self, missed: Iterable[_Missed]) -> bool:
-        """Wait until one of these is known, for a moment; whether it is."""
-        if self._patience <= 0:
-            return False
-        arrived = asyncio.Event()
-        wanted = set(missed)
-
-        def watch(resource: Resource) -> Callable[[Change[Object]], None]:
-            return lambda change: arrived.set() if (resource, change.key) in wanted and change.new is not None else None
-
-        resources = {resource for resource, _ in wanted}
-        unsubscribe = [self._listers[each].store.subscribe(watch(each)) for each in resources]
-        try:
-            async with asyncio.timeout(self._patience):
-                await arrived.wait()
-        except TimeoutError:
-            return False
-        finally:
-            for end in unsubscribe:
-                end()
-        return True
+    def store(self, resource: Resource) -> Store[Object]:
+        return self._listers[resource].store
 
 
 class Seen(GardenLister):
@@ -200,7 +181,7 @@ class Seen(GardenLister):
 
     def __init__(self, listers: dict[Resource, Lister[Object]]) -> None:
         self._listers = listers
-        self.missed: set[_Missed] = set()
+        self.missed: set[Missed] = set()
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
         return self._listers[resource].store.get(Key(namespace if resource.namespaced else "", name))

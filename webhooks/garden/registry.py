@@ -32,6 +32,7 @@ from webhooks.garden.kinds.seed import SEED
 from webhooks.garden.kinds.seed_autoscaler import SEED_AUTOSCALER
 from webhooks.garden.kinds.shoot.kind import SHOOT
 from webhooks.garden.kinds.shoot_state import SHOOT_STATE
+from webhooks.garden.kinds.tenant_file import FILES_IN_CONFIG_MAPS, FILES_IN_SECRETS
 from webhooks.garden.kinds.workload_identity import WORKLOAD_IDENTITY
 
 KINDS: tuple[Kind, ...] = (
@@ -46,6 +47,8 @@ KINDS: tuple[Kind, ...] = (
     CREDENTIALS_BINDING,
     DOMAIN_SECRET,
     EXPOSURE_CLASS,
+    FILES_IN_CONFIG_MAPS,
+    FILES_IN_SECRETS,
     GARDENLET,
     INTERNAL_SECRET,
     MANAGED_SEED,

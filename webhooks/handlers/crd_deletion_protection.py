@@ -59,7 +59,7 @@ def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
             return Allowed("resource is not deletion-protected")
         obj = request.old_object if request.old_object is not None else request.object
         if request.name and obj is None:
-            return Errored(500, "no object found in admission request")
+            return Errored(400, "no object found in admission request")
         try:
             if request.name:
                 unconfirmed = _first_unconfirmed([obj])
@@ -68,7 +68,9 @@ def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
                     unconfirmed = await collections.unconfirmed(request)
         except TimeoutError:
             return Errored(500, f"the objects could not be listed within {_DEADLINE_SECONDS:.0f} seconds")
-        except (KubeError, msgspec.ValidationError) as error:
+        except msgspec.ValidationError as error:
+            return Errored(400 if request.name else 500, str(error))
+        except KubeError as error:
             return Errored(500, str(error))
         if unconfirmed is None:
             return Allowed()

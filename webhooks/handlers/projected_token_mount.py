@@ -120,7 +120,7 @@ class ServiceAccounts:
         """
         found = self._lister.store.get(Key(namespace, name))
         if found is None:
-            live = await self._client.get(SERVICE_ACCOUNTS, name, namespace=namespace, timeout=_LIVE_READ_SECONDS)
+            live = await self._client.get(SERVICE_ACCOUNTS, Key(namespace, name), timeout=_LIVE_READ_SECONDS)
             self._lister.store.observe(live)
             found = _automounts(live)
         return found

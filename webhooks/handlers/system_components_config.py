@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import structlog
 
-from config.fields import as_object
 from config.resource_manager import webhooks as schema
 from gardener import keys
 from kube.objects import Object, key, label_selector_text, mappings, metadata, spec, text
 from kube.resources import NODES
 from kube.runtime.cache import Change, View
+from process.configuration.fields import as_object
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.rules.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without

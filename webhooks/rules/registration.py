@@ -133,6 +133,8 @@ class Call:
     """Empty: the default of the API server, which is `Never`."""
     only_for_group: str = ""
     """Whose users' requests it is asked about; empty: all."""
+    condition: str = ""
+    """In CEL: the requests that it is asked about; empty: all."""
 
     @property
     def is_for_pods(self) -> bool:

@@ -13,7 +13,7 @@ import orjson
 from aiohttp import web
 
 from kube.errors import KubeError
-from kube.objects import mapping, text, texts
+from kube.objects import Key, mapping, text, texts
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
 from process.logging import get_logger
@@ -114,7 +114,7 @@ class FrontProxies:
         """What can't be read changes nothing."""
         problem = ""
         try:
-            found = await self._client.find(CONFIG_MAPS, NAME, namespace=NAMESPACE)
+            found = await self._client.find(CONFIG_MAPS, Key(NAMESPACE, NAME))
             self._published = parse(mapping((found or {}).get("data")))
             if not self._published.authorities:
                 problem = "it has none; start the API server with --requestheader-client-ca-file"

@@ -12,6 +12,7 @@ from typing import Final
 
 from gardener import keys
 from gardener.api.garden import PROJECTS, SECURITY_GROUP, SEEDS, SHOOTS, WORKLOAD_IDENTITIES
+from gardener.garden.seeds import no_seed_text, seed_of_user
 from kube.clock import format_time, utc_now
 from kube.objects import Key, Object, labels, spec, text, uid
 from kube.paths import at
@@ -63,9 +64,11 @@ class IdentityTokens:
         }
 
     async def _context(self, user: User, context: ContextObject | None) -> dict[str, Object]:
-        if context is None or keys.SEEDS_GROUP not in user.groups:
+        own_seed = seed_of_user(user.name, user.groups)
+        if own_seed == "":
+            raise Refused(403, "Forbidden", no_seed_text(user.name))
+        if context is None or own_seed is None:
             return {}
-        own_seed = user.name.removeprefix(keys.SEED_USER_PREFIX)
         if context.is_a(SEEDS):
             seed = await self._named(SEEDS, context)
             _demand_own({context.key.name}, own_seed, context)
@@ -93,7 +96,7 @@ class IdentityTokens:
         return found
 
     async def _get(self, resource: Resource, where: Key) -> Object:
-        found = await self.client.find(resource, where.name, namespace=where.namespace)
+        found = await self.client.find(resource, where)
         if found is None:
             raise Refused(404, "NotFound", f'{resource.plural}.{resource.group} "{where}" not found')
         return found

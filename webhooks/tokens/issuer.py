@@ -115,7 +115,7 @@ class Issuers:
         return self._known
 
     async def _read(self) -> Issuer | CannotIssue:
-        found = await self._client.find(SECRETS, self._secret.name, namespace=self._secret.namespace)
+        found = await self._client.find(SECRETS, self._secret)
         if found is None:
             return CannotIssue(self._secret, "does not exist")
         try:

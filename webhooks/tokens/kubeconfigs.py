@@ -44,10 +44,10 @@ class Kubeconfigs:
         demand_type(body, kind)
         await demand_right(self.access, user, SHOOTS, role.subresource, where)
         lifetime = lifetime_of(body)
-        shoot = await self.client.find(SHOOTS, where.name, namespace=where.namespace)
+        shoot = await self.client.find(SHOOTS, where)
         if shoot is None:
             raise Refused(404, "NotFound", f'{SHOOTS.plural}.{SHOOTS.group} "{where.name}" not found')
-        authority = await self.client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
+        authority = await self.client.find(INTERNAL_SECRETS, Key(where.namespace, f"{where.name}.ca-client"))
         addresses = mappings(at(shoot, "status", "advertisedAddresses"))
         try:
             content, expires = await asyncio.to_thread(
@@ -77,11 +77,11 @@ class Kubeconfigs:
     async def _certificates(self, shoot: Key) -> str:
         """By which the Shoot's API server is known, PEM; empty: that is not known. Raises KubeError."""
         name = f"{shoot.name}.ca-cluster"
-        public = await self.client.find(CONFIG_MAPS, name, namespace=shoot.namespace)
+        public = await self.client.find(CONFIG_MAPS, Key(shoot.namespace, name))
         if found := text(mapping((public or {}).get("data")).get(_CERTIFICATES)):
             return found
         # Gardenlets of older versions write only this one.
-        secret = await self.client.find(SECRETS, name, namespace=shoot.namespace)
+        secret = await self.client.find(SECRETS, Key(shoot.namespace, name))
         encoded = text(mapping((secret or {}).get("data")).get(_CERTIFICATES))
         return base64.b64decode(encoded).decode(errors="replace")
 

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from config.blocks import HTTPServer
 from process.clusters import Cluster
 from process.composition import Parts
+from process.configuration.blocks import HTTPServer
 from webhooks.garden.access import Access
 from webhooks.server import serving_check
 from webhooks.tls import ServingCertificate

@@ -28,7 +28,9 @@ from gardener.api.garden import (
 )
 from gardener.conditions import GARDENLET_READY
 from gardener.garden import users
+from gardener.garden.domains import NAMESPACE
 from gardener.garden.scheduling import waits
+from gardener.garden.seeds import bootstrap_token_id
 from gardener.garden.shoots import references, seeds_of
 from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, mapping, spec, text
@@ -60,6 +62,8 @@ BY_REFERENCE = "reference"
 """By kind and key of the Secrets and ConfigMaps that they refer to."""
 BY_SHOOT = "shoot"
 """Of ManagedSeeds, by the Shoot that they run on."""
+BY_TOKEN = "token"
+"""Of Seeds and ManagedSeeds, by the id of their bootstrap token."""
 BY_SECRET = "secret"
 """Of bindings of both kinds, as the next ones are."""
 BY_WORKLOAD_IDENTITY = "workloadIdentity"
@@ -153,6 +157,11 @@ _OF_BINDINGS = (
     _held(GARDENER_FINALIZER),
 )
 
+
+def _token(obj: Object) -> tuple[str]:
+    return (bootstrap_token_id(Key(NAMESPACE, key(obj).name)),)
+
+
 _OF_CREDENTIALS = ((BY_NAMESPACE, _namespace_of_credentials),)
 
 BACKUP_BUCKETS_VIEW = View(BACKUP_BUCKETS, without_managed_fields, indexes=((BY_SEED, seeds_of),))
@@ -180,7 +189,7 @@ GARDEN_SECRETS_VIEW = View(
     SECRETS, GardenSecret.of, label_selector=SELECTOR, indexes=((BY_NAMESPACE, _namespace),), most=2 << 20
 )
 MANAGED_SEED_SETS_VIEW = View(MANAGED_SEED_SETS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
-MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, users.shoots),))
+MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, users.shoots), (BY_TOKEN, _token)))
 NAMESPACED_CLOUD_PROFILES_VIEW = View(
     NAMESPACED_CLOUD_PROFILES, own_profile, indexes=((BY_PARENT, users.parents), _held(GARDENER_FINALIZER))
 )
@@ -205,7 +214,11 @@ SECRETS_VIEW = View(
     streams=True,
 )
 SEED_AUTOSCALERS_VIEW = View(SEED_AUTOSCALERS, without_managed_fields, indexes=((BY_TARGET, users.managed_seed_sets),))
-SEEDS_VIEW = View(SEEDS, without_managed_fields, indexes=((BY_STATE, _gardenlet_ready), _held(REGISTRATION_FINALIZER)))
+SEEDS_VIEW = View(
+    SEEDS,
+    without_managed_fields,
+    indexes=((BY_STATE, _gardenlet_ready), (BY_TOKEN, _token), _held(REGISTRATION_FINALIZER)),
+)
 SHOOTS_VIEW = View(
     SHOOTS,
     without_managed_fields,

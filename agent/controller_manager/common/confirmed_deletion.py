@@ -25,14 +25,14 @@ async def delete_confirmed(
     Raises: KubeError: the API server can't be asked, or refuses. Conflict: the object has been changed meanwhile.
     """
     own = key(obj)
-    live = await client.find(resource, own.name, namespace=own.namespace)
+    live = await client.find(resource, own)
     if live is None or uid(live) != uid(obj) or is_deleting(live) or not await is_due(live):
         return False
     try:
         if not _is_confirmed(live):
             meta = {"resourceVersion": metadata(live)["resourceVersion"], "annotations": _confirmation(now)}
-            await client.patch(resource, own.name, {"metadata": meta}, namespace=own.namespace)
-        await client.delete(resource, own.name, namespace=own.namespace, uid=uid(live))
+            await client.patch(resource, own, {"metadata": meta})
+        await client.delete(resource, own, uid=uid(live))
     except NotFound:
         return False
     return True

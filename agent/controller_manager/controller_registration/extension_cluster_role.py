@@ -32,10 +32,11 @@ from kube.objects import (
     uid,
 )
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS
-from kube.runtime.cache import Change, Store, View
+from kube.runtime.cache import Store, View
 from kube.runtime.client import Client, Form
 from kube.runtime.controller import Done, ReconcileError, Result, TerminalError
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.fan_out import Changes
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_affected
 from kube.runtime.predicates import changed, changed_or_listed
 
 LABEL_SELECTOR = "authorization.gardener.cloud/custom-extensions-permissions=true"
@@ -143,16 +144,16 @@ def declare(context: Context) -> ControlLoop:
     caches = context.garden.caches
     loop = ControlLoop("controllerregistration-extension-clusterrole", kind=CLUSTER_ROLES, workers=_WORKERS)
     roles = loop.watch(caches, _ROLES_VIEW, enqueue(when=changed_or_listed))
-    accounts = loop.watch(caches, _ACCOUNTS_VIEW, enqueue_mapped(partial(_selecting, roles)))
+    accounts = loop.watch(caches, _ACCOUNTS_VIEW, enqueue_affected(partial(_selecting, roles)))
     bindings = loop.watch(caches, _BINDINGS_VIEW, enqueue(when=changed()))
     return loop.reconciled_by(
         Reconciler(client=context.garden.client, roles=roles, accounts=accounts, bindings=bindings)
     )
 
 
-def _selecting(roles: Store[Role], change: Change[dict[str, str] | None]) -> list[Key]:
-    states = [state for state in (change.old, change.new) if state is not None]
-    return [key for key, role in roles.items() if any(role.selects(state) for state in states)]
+def _selecting(roles: Store[Role], _account: Key, changes: Changes[dict[str, str]]) -> list[Key]:
+    """ClusterRoles that select the ServiceAccount, or have done so."""
+    return [key for key, role in roles.items() if changes.any(role.selects)]
 
 
 class Reconciler:

@@ -56,9 +56,7 @@ class Keeper:
         for each in outlived(history.revisions, live, limit=limit):
             own, version = key(each), text(metadata(each).get("resourceVersion"))
             try:
-                await self.client.delete(
-                    CONTROLLER_REVISIONS, own.name, namespace=own.namespace, uid=uid(each), resource_version=version
-                )
+                await self.client.delete(CONTROLLER_REVISIONS, own, uid=uid(each), resource_version=version)
             except NotFound:
                 continue
 
@@ -81,7 +79,7 @@ class Keeper:
     async def _renumber(self, revision: Object, number: int) -> Object:
         own, version = key(revision), metadata(revision)["resourceVersion"]
         body: Object = {"metadata": {"resourceVersion": version}, "revision": number}
-        return await self.client.patch(CONTROLLER_REVISIONS, own.name, body, namespace=own.namespace)
+        return await self.client.patch(CONTROLLER_REVISIONS, own, body)
 
 
 # --- what replicas are made from

@@ -145,9 +145,7 @@ class SetObjects:
     async def delete_managed_seed(self, managed_seed: Object) -> None:
         own, version = key(managed_seed), metadata(managed_seed)["resourceVersion"]
         try:
-            await self.client.delete(
-                MANAGED_SEEDS, own.name, namespace=own.namespace, uid=uid(managed_seed), resource_version=version
-            )
+            await self.client.delete(MANAGED_SEEDS, own, uid=uid(managed_seed), resource_version=version)
         except NotFound:
             return
 
@@ -157,7 +155,7 @@ class SetObjects:
 
         async def is_due(live: Object) -> bool:
             others = (
-                await self.client.find(MANAGED_SEEDS, own.name, namespace=own.namespace),
+                await self.client.find(MANAGED_SEEDS, own),
                 await self.client.find(SEEDS, own.name),
             )
             if any(others) or controller_of(live) != controller_of(shoot):
@@ -183,7 +181,7 @@ class SetObjects:
     async def _patch(self, resource: Resource, obj: Object, meta: Object) -> None:
         own, version = key(obj), metadata(obj)["resourceVersion"]
         body: Object = {"metadata": {**meta, "resourceVersion": version, "uid": uid(obj)}}
-        self._store(resource).observe(await self.client.patch(resource, own.name, body, namespace=own.namespace))
+        self._store(resource).observe(await self.client.patch(resource, own, body))
 
     def _store(self, resource: Resource) -> Store[Object]:
         return self.shoots if resource == SHOOTS else self.managed_seeds

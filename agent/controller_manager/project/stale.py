@@ -205,7 +205,7 @@ def declare(context: Context) -> ControlLoop:
         namespaces=namespaces,
         usage=Usage.watched(loop, garden.caches),
         settings=settings,
-        clock=context.clock,
+        clock=context.deletion_clock,
         dry_run=context.dry_run,
     )
     return loop.reconciled_by(reconciler)

@@ -260,7 +260,7 @@ class Reconciler:
 
     async def _look(self, seed: str) -> None:
         """Have the cache know of the Lease as it is: renewals may come late. Raises KubeError."""
-        lease = await self._client.find(LEASES, seed, namespace=LEASE_NAMESPACE)
+        lease = await self._client.find(LEASES, Key(LEASE_NAMESPACE, seed))
         if lease is not None:
             self._leases.observe(lease)
 

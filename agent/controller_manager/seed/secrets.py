@@ -5,7 +5,6 @@ Secrets      of the garden: all Seeds; copies: their Seed
 Namespaces   of Seeds, if they go or have been changed
 """
 
-import contextlib
 from collections.abc import Awaitable, Iterable, Mapping
 from functools import partial
 
@@ -18,13 +17,13 @@ from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seeds import namespace_of, seed_of
-from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.errors import AlreadyExists, KubeError
 from kube.objects import Key, Object, controller_of, is_deleting, key, labels, metadata, uid
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, Result
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, enqueue_users
 from kube.runtime.predicates import Predicate, any_of, came, changed, listed
 
 _WORKERS = 5
@@ -41,15 +40,15 @@ def declare(context: Context) -> ControlLoop:
     caches = context.garden.caches
     loop = ControlLoop("seed-secrets", kind=SEEDS, workers=_WORKERS)
     seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=any_of(came, listed)))
-    secrets = loop.watch(caches, GARDEN_SECRETS_VIEW, enqueue_mapped(partial(_of_secret, seeds)))
+    secrets = loop.watch(caches, GARDEN_SECRETS_VIEW, enqueue_users(partial(_of_secret, seeds)))
     namespaces = loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(_of_namespace, when=_is_other_namespace))
     return loop.reconciled_by(
         Reconciler(client=context.garden.client, seeds=seeds, secrets=secrets, namespaces=namespaces)
     )
 
 
-def _of_secret(seeds: Store[Object], change: Change[GardenSecret | None]) -> list[Key]:
-    if name := seed_of(change.key.namespace):
+def _of_secret(seeds: Store[Object], secret: Key) -> list[Key]:
+    if name := seed_of(secret.namespace):
         return [Key("", name)]
     return list(seeds.all_keys())
 
@@ -134,12 +133,11 @@ class Reconciler:
             self._secrets.observe(await self._client.create(SECRETS, wanted))
             return
         except AlreadyExists:
-            present = await self._client.get(SECRETS, source.name, namespace=namespace)
+            present = await self._client.get(SECRETS, Key(namespace, source.name))
         if has_to_be_made_anew(present, wanted):
             await self._client.delete(
                 SECRETS,
-                source.name,
-                namespace=namespace,
+                Key(namespace, source.name),
                 uid=uid(present),
                 resource_version=metadata(present)["resourceVersion"],
             )
@@ -148,8 +146,7 @@ class Reconciler:
             self._secrets.observe(await self._client.replace(SECRETS, updated(present, wanted)))
 
     async def _delete(self, copy: GardenSecret) -> None:
-        with contextlib.suppress(NotFound):
-            await self._client.delete(SECRETS, copy.name, namespace=copy.namespace, uid=copy.uid)
+        await self._client.delete_if_exists(SECRETS, Key(copy.namespace, copy.name), uid=copy.uid)
 
 
 async def _failures(what: str, attempts: Iterable[Awaitable[None]]) -> list[ReconcileError]:

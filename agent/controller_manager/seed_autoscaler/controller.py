@@ -48,7 +48,14 @@ _GATHER_SECONDS = 5.0
 _READ = (keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)
 """Annotations of replicas."""
 
-REGION_CONFIGS_VIEW = View(CONFIG_MAPS, RegionConfig.of, label_selector=f"{PURPOSE}={REGION_CONFIG}", most=2 << 20)
+REGION_CONFIGS_VIEW = View(
+    CONFIG_MAPS,
+    RegionConfig.of,
+    label_selector=f"{PURPOSE}={REGION_CONFIG}",
+    namespace=NAMESPACE,
+    most=2 << 20,
+)
+"""Those of operators: members of Projects may label their own ConfigMaps as they like."""
 
 Keys = Callable[[Change[Object]], Iterator[Key]]
 

@@ -21,7 +21,7 @@ from kube.runtime.cache import Change, Store
 from kube.runtime.controller import Done, ReconcileError, Result
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
 from kube.runtime.predicates import changed
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.priorities import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
 _SETTLING_SECONDS = 0.5

@@ -12,6 +12,7 @@ import structlog
 from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from gardener.api.garden import SHOOTS
+from gardener.distribution import version
 from gardener.garden.hibernation import (
     Activation,
     Entry,
@@ -34,7 +35,6 @@ from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import Predicate, all_of, changed, now
 from kube.runtime.status import StatusWriter
-from process.version import version
 
 triggers: Predicate[Object] = all_of(now(schedules), changed(schedules, is_possible))
 _REPORTER = "shoot-hibernation-controller"
@@ -119,7 +119,7 @@ class Reconciler:
             "metadata": {"resourceVersion": version},
             "spec": {"hibernation": {"enabled": activation.hibernates}},
         }
-        written = await self.client.patch(SHOOTS, own.name, change, namespace=own.namespace)
+        written = await self.client.patch(SHOOTS, own, change)
         self.shoots.observe(written)
         return written
 

@@ -29,7 +29,7 @@ from agent.controller_manager.common.api import (
 )
 from agent.controller_manager.context import Context
 from gardener import keys
-from gardener.api.garden import CREDENTIALS_BINDINGS, SHOOTS
+from gardener.api.garden import CLOUD_PROFILES, CREDENTIALS_BINDINGS, NAMESPACED_CLOUD_PROFILES, SHOOTS
 from gardener.garden import users
 from gardener.garden.maintenance import bindings
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
@@ -62,7 +62,8 @@ from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.presence import present
+from kube.runtime.priorities import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 from kube.write_mode import WriteMode
 
@@ -141,7 +142,7 @@ class Reconciler:
         if is_due(shoot, now):
             drawn = plan(
                 shoot,
-                self._profile(shoot),
+                await self._profile(shoot),
                 now=now,
                 restarts=self.restarts,
                 replacement=partial(self._replacement, shoot),
@@ -155,11 +156,17 @@ class Reconciler:
                     return Done()
         return RequeueAfter(seconds_until_next(shoot, self.clock(), self.uniform))
 
-    def _profile(self, shoot: Object) -> Object:
+    async def _profile(self, shoot: Object) -> Object:
         """What the Shoot chooses from: the spec of its profile, with what the project changes in it."""
+        resource, name = profile_of(spec(shoot))
+        profiles = [Key("", name)]
+        if resource == NAMESPACED_CLOUD_PROFILES:
+            own = await present(self.client, self.profiles[resource], Key(key(shoot).namespace, name))
+            profiles = list(users.parents(own or {}))
+        for each in profiles:
+            await present(self.client, self.profiles[CLOUD_PROFILES], each)
         content = chosen_from(shoot, lambda resource, name: self.profiles[resource].get(name))
         if not content:
-            resource, name = profile_of(spec(shoot))
             raise ReconcileError(f'the {resource.kind} "{name}" of the Shoot does not exist, or has no content yet')
         return content
 
@@ -216,7 +223,7 @@ class Reconciler:
         if is_asked_for(shoot):
             own, version = key(shoot), metadata(written)["resourceVersion"]
             body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-            self.shoots.observe(await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace))
+            self.shoots.observe(await self.client.patch(SHOOTS, own, body))
 
     async def _conclude(self, present: Object, drawn: Plan) -> None:
         """Reports the end, also of a Shoot that somebody changes meanwhile: a later pass would know nothing of it."""
@@ -227,7 +234,7 @@ class Reconciler:
                 return
             except Conflict:
                 own = key(present)
-                present = await self.client.get(SHOOTS, own.name, namespace=own.namespace)
+                present = await self.client.get(SHOOTS, own)
 
 
 def _is_written(present: Object, maintained: Object) -> bool:

@@ -35,12 +35,13 @@ from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata
 from kube.repeats import Repeats
 from kube.resources import Resource
-from kube.runtime.cache import Change, Store
+from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
 from kube.runtime.events import EventRecorder
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_users
 from kube.runtime.predicates import Predicate, all_of, annotation, any_of, changed, happened, listed
+from kube.runtime.presence import present
 
 _BINDINGS = {BY_CREDENTIALS_BINDING: CREDENTIALS_BINDINGS_VIEW, BY_SECRET_BINDING: SECRET_BINDINGS_VIEW}
 _triggers: Predicate[Object] = any_of(
@@ -62,10 +63,10 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("shoot-quota", kind=SHOOTS, workers=settings.concurrent_syncs)
     shoots = loop.watch(caches, SHOOTS_VIEW, enqueue(when=_triggers))
     bindings = {
-        index: loop.watch(caches, view, enqueue_mapped(partial(_users_of_binding, shoots, index), when=_is_later))
+        index: loop.watch(caches, view, enqueue_users(partial(_users_of_binding, shoots, index), when=_is_later))
         for index, view in _BINDINGS.items()
     }
-    quotas = loop.watch(caches, QUOTAS_VIEW, enqueue_mapped(partial(_users_of_quota, shoots, bindings), when=_is_later))
+    quotas = loop.watch(caches, QUOTAS_VIEW, enqueue_users(partial(_users_of_quota, shoots, bindings), when=_is_later))
     stores = {
         CREDENTIALS_BINDINGS: bindings[BY_CREDENTIALS_BINDING],
         SECRET_BINDINGS: bindings[BY_SECRET_BINDING],
@@ -79,19 +80,19 @@ def declare(context: Context) -> ControlLoop:
             stores=stores,
             recorder=context.recorder,
             sync_period=timedelta(seconds=settings.sync_period),
-            clock=context.clock,
+            clock=context.deletion_clock,
             dry_run=context.dry_run,
         )
     )
 
 
-def _users_of_binding(shoots: Store[Object], index: str, change: Change[Object]) -> list[Key]:
-    return shoots.keys_by_index(index, change.key)
+def _users_of_binding(shoots: Store[Object], index: str, binding: Key) -> list[Key]:
+    return shoots.keys_by_index(index, binding)
 
 
-def _users_of_quota(shoots: Store[Object], bindings: dict[str, Store[Object]], change: Change[Object]) -> Iterator[Key]:
+def _users_of_quota(shoots: Store[Object], bindings: dict[str, Store[Object]], quota: Key) -> Iterator[Key]:
     for index, store in bindings.items():
-        for binding in store.keys_by_index(BY_QUOTA, change.key):
+        for binding in store.keys_by_index(BY_QUOTA, quota):
             yield from shoots.keys_by_index(index, binding)
 
 
@@ -115,7 +116,7 @@ class Reconciler:
         if shoot is None or is_deleting(shoot):
             self.announced.forget(key)
             return Done()
-        allowed = await self._lifetime(shoot, self._cached)
+        allowed = await self._lifetime(shoot, self._known)
         if allowed is None:
             await self._annotate(shoot, None)
             return RequeueAfter(self.sync_period.total_seconds())
@@ -146,11 +147,11 @@ class Reconciler:
         earliest = None if approval is None else self.clock() + dual_approval.NOTICE
         return lifetimes.first_end(shoot, allowed, earliest=earliest)
 
-    async def _cached(self, resource: Resource, key: Key) -> Object | None:
-        return self.stores[resource].get(key)
+    async def _known(self, resource: Resource, key: Key) -> Object | None:
+        return await present(self.client, self.stores[resource], key)
 
     async def _live(self, resource: Resource, key: Key) -> Object | None:
-        return await self.client.find(resource, key.name, namespace=key.namespace)
+        return await self.client.find(resource, key)
 
     # --- what is written
 
@@ -166,7 +167,7 @@ class Reconciler:
             }
         }
         try:
-            written = await self.client.patch(SHOOTS, meta["name"], body, namespace=meta["namespace"])
+            written = await self.client.patch(SHOOTS, Key(meta["namespace"], meta["name"]), body)
         except NotFound:
             return shoot
         self.shoots.observe(written)

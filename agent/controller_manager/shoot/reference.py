@@ -17,14 +17,16 @@ from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import is_abandoned, references
+from kube.errors import KubeError
 from kube.objects import Key, Object, finalizers, is_deleting, metadata
 from kube.resources import CONFIG_MAPS, Resource
-from kube.runtime.cache import Change, Store, View
+from kube.runtime.cache import Store, View
 from kube.runtime.client import Client, Form
 from kube.runtime.controller import Done, ReconcileError, Result
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import Predicate, any_of, changed, listed
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_users
+from kube.runtime.predicates import Predicate, all_of, any_of, changed, happened, listed
+from kube.runtime.presence import present
 
 _CONFIG_MAPS_VIEW = View(
     CONFIG_MAPS, Credentials.of, form=Form.METADATA, indexes=((BY_PROTECTED, protected_in),), streams=True
@@ -36,7 +38,9 @@ def declare(context: Context) -> ControlLoop:
     loop = ControlLoop("shoot-reference", kind=SHOOTS, workers=settings.concurrent_syncs)
     shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue(when=triggers))
     referable = {
-        view.resource: loop.watch(garden.caches, view, enqueue_mapped(partial(_users, shoots, view.resource)))
+        view.resource: loop.watch(
+            garden.caches, view, enqueue_users(partial(_users, shoots, view.resource), when=_IS_NEWS)
+        )
         for view in (SECRETS_VIEW, _CONFIG_MAPS_VIEW)
     }
     return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots, referable=referable))
@@ -53,10 +57,12 @@ def _is_finalized(shoot: Object) -> object:
 triggers: Predicate[Object] = any_of(listed, changed(_referred, is_abandoned, _is_finalized))
 
 
-def _users(shoots: Store[Object], resource: Resource, change: Change[Credentials]) -> list[Key]:
-    if change.initial:
-        return []  # all Shoots are looked at at the start
-    return shoots.keys_by_index(BY_REFERENCE, (resource, change.key))
+_IS_NEWS: Predicate[Credentials] = all_of(happened, changed())
+"""All Shoots are looked at at the start."""
+
+
+def _users(shoots: Store[Object], resource: Resource, name: Key) -> list[Key]:
+    return shoots.keys_by_index(BY_REFERENCE, (resource, name))
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -101,7 +107,11 @@ class Reconciler:
         problems, has_protected = list[ReconcileError](), False
         for resource, name in references(shoot):
             referred = Key(key.namespace, name)
-            found = self.referable[resource].get(referred)
+            try:
+                found = await present(self.client, self.referable[resource], referred)
+            except KubeError as error:
+                problems.append(ReconcileError(f"{resource.kind} {referred} can't be read: {error}"))
+                continue
             if found is None:
                 problems.append(
                     ReconcileError(f"{resource.kind} {referred} does not exist, and the Shoot refers to it")

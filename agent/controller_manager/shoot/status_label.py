@@ -49,7 +49,7 @@ class Reconciler:
         # no one else's, and a status that has changed since brings another pass.
         meta = {"uid": uid(shoot), "labels": changes}
         try:
-            written = await self.client.patch(SHOOTS, key.name, {"metadata": meta}, namespace=key.namespace)
+            written = await self.client.patch(SHOOTS, key, {"metadata": meta})
         except NotFound:
             return Done()
         self.shoots.observe(written)

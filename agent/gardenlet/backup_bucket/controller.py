@@ -12,8 +12,8 @@ from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.garden import BACKUP_BUCKETS
 from kube.objects import Object, is_deleting
 from kube.runtime.cache import Change, View, without_managed_fields
-from kube.runtime.loop import ControlLoop, enqueue
-from kube.runtime.predicates import all_of, any_of, changed, exists, listed
+from kube.runtime.loop import ControlLoop, always, enqueue, enqueue_own
+from kube.runtime.predicates import any_of, changed, listed
 
 _EXTENSION_BUCKETS_VIEW = View(EXTENSION_BUCKETS, without_managed_fields)
 
@@ -21,8 +21,10 @@ _EXTENSION_BUCKETS_VIEW = View(EXTENSION_BUCKETS, without_managed_fields)
 def declare(context: Context) -> ControlLoop:
     settings, garden, seed = context.config.controllers.backup_bucket, context.garden, context.seed
     loop = ControlLoop("backupbucket", kind=BACKUP_BUCKETS, workers=settings.concurrent_syncs)
-    is_asked = all_of(exists, any_of(listed, changed("metadata.generation", is_deleting)))
-    buckets = loop.watch(garden.caches, backup_buckets_view(context.seed_name), enqueue(when=is_asked))
+    mirror = ExtensionMirror(client=seed.client, resource=EXTENSION_BUCKETS, clock=context.clock)
+    is_asked = any_of(listed, changed("metadata.generation", is_deleting))
+    given = enqueue_own(always, when=is_asked, forget=mirror.forget_pauses)
+    buckets = loop.watch(garden.caches, backup_buckets_view(context.seed_name), given)
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name))
 
     def leaves(change: Change[Object]) -> bool:
@@ -38,7 +40,7 @@ def declare(context: Context) -> ControlLoop:
         Reconciler(
             garden=garden.client,
             seed=seed.client,
-            mirror=ExtensionMirror(client=seed.client, resource=EXTENSION_BUCKETS, clock=context.clock),
+            mirror=mirror,
             buckets=buckets,
             entries=entries,
             status=OperationStatus(garden.client, buckets, clock=context.clock),

@@ -8,7 +8,6 @@ API server says that it is gone, the Secrets that its extension needed.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,7 +25,7 @@ from gardener.extension_contract import (
     trouble_of,
 )
 from gardener.keys import CREDENTIALS_FINALIZER, GARDENER_FINALIZER, GENERATED_SECRET_FINALIZER
-from kube.errors import Forbidden, KubeError, NotFound
+from kube.errors import Forbidden, KubeError
 from kube.objects import (
     Key,
     Object,
@@ -129,7 +128,7 @@ class Reconciler:
         """The Secret with its credentials, which stays as long as the bucket. Raises ReconcileError."""
         where = secret_of(bucket)
         try:
-            secret = await self.garden.get(SECRETS, where.name, namespace=where.namespace)
+            secret = await self.garden.get(SECRETS, where)
         except KubeError as error:
             reason = f"Failed to get backup secret {where}: {error}"
             self.recorder.event(bucket, "Warning", "ReconcileError", reason)
@@ -161,10 +160,10 @@ class Reconciler:
 
     async def _refuse_foreign(self, bucket: Object, kind: str, own: Key, source: Key) -> None:
         """Raises ReconcileError: the name is taken by a Secret that was made for something else."""
-        live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
+        live = await self.garden.find(SECRETS, own)
         if live is None or _is_made_for(bucket, live):
             return
-        found = await self.seed.find(SECRETS, source.name, namespace=source.namespace)
+        found = await self.seed.find(SECRETS, source)
         if found is not None and uid(found) == uid(live):
             return
         reason = (
@@ -176,9 +175,9 @@ class Reconciler:
 
     async def _copy_generated(self, bucket: Object, source: Key) -> None:
         """Raises KubeError."""
-        found = await self.seed.get(SECRETS, source.name, namespace=source.namespace)
+        found = await self.seed.get(SECRETS, source)
         own = generated_name(key(bucket))
-        live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
+        live = await self.garden.find(SECRETS, own)
         if live is not None and uid(live) == uid(found):
             return  # Garden and seed are one cluster: it is the extension's.
         owner = {**BACKUP_BUCKETS.reference(name=key(bucket).name, uid=uid(bucket)), "controller": True}
@@ -222,7 +221,7 @@ class Reconciler:
     async def _refresh_credentials(self, bucket: Object) -> None:
         """With what is in the seed already, if the Secret in the garden is gone."""
         name, where = key(bucket), secret_of(bucket)
-        secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace)
+        secret = await self.garden.find(SECRETS, where)
         if secret is not None:
             await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")))
             return
@@ -244,19 +243,18 @@ class Reconciler:
     async def _delete_secrets(self, bucket: Object) -> None:
         """What the extension needed until now."""
         own = generated_name(key(bucket))
-        live = await self.garden.find(SECRETS, own.name, namespace=own.namespace)
+        live = await self.garden.find(SECRETS, own)
         if live is not None and _is_made_for(bucket, live):
             left = await remove_finalizer(self.garden, SECRETS, live, GENERATED_SECRET_FINALIZER)
             if left is not None:
-                with suppress(NotFound):
-                    await self.garden.delete(SECRETS, own.name, namespace=own.namespace, uid=uid(live))
+                await self.garden.delete_if_exists(SECRETS, own, uid=uid(live))
         await self.mirror.delete_secret(_copy_name(key(bucket)))
 
     async def _release(self, bucket: Object) -> None:
         """Lets the Secret with the credentials go, unless another bucket needs it, and the BackupBucket itself."""
         name, where = key(bucket), secret_of(bucket)
         is_shared = where in await self._secrets_of_others(bucket)
-        secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace) if not is_shared else None
+        secret = await self.garden.find(SECRETS, where) if not is_shared else None
         if secret is not None:
             await remove_finalizer(self.garden, SECRETS, secret, CREDENTIALS_FINALIZER)
         await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)

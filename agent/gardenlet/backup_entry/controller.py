@@ -1,6 +1,6 @@
 """The controller `backupentry`.
 
-BackupEntries      that the own Seed is responsible for, that come, are to be worked on, or are to be deleted
+BackupEntries      that the own Seed is responsible for, from now on or no longer, or that are to be worked on
 BackupBuckets      of the own Seed, whose operation has changed, or what entries take from them: all their entries;
                    that can be used from now on: those that have failed
 extension objects  of the same name, when an extension has answered, as long as their Shoot has a Cluster object
@@ -18,11 +18,12 @@ from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import BACKUP_ENTRIES
 from gardener.extension_contract import last_operation
+from gardener.garden.shoots import is_on
 from gardener.operations import ERROR
 from kube.objects import Key, Object, is_deleting, key, resource_version
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Form
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue_mapped, enqueue_own
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
 
 _BY_CLUSTER = "cluster"
@@ -39,8 +40,10 @@ _CLUSTERS_VIEW = View(CLUSTERS, resource_version, form=Form.METADATA)
 def declare(context: Context) -> ControlLoop:
     settings, garden, seed = context.config.controllers.backup_entry, context.garden, context.seed
     loop = ControlLoop("backupentry", kind=BACKUP_ENTRIES, workers=settings.concurrent_syncs)
-    is_asked = all_of(exists, any_of(listed, changed("metadata.generation", is_deleting)))
-    entries = loop.watch(garden.caches, backup_entries_view(context.seed_name), enqueue(when=is_asked))
+    mirror = ExtensionMirror(client=seed.client, resource=EXTENSION_ENTRIES, clock=context.clock)
+    is_asked = any_of(listed, changed("metadata.generation", is_deleting))
+    given = enqueue_own(is_on(context.seed_name), when=is_asked, forget=mirror.forget_pauses)
+    entries = loop.watch(garden.caches, backup_entries_view(context.seed_name), given)
 
     def of_bucket(change: Change[Object]) -> list[Key]:
         found = entries.keys_by_index(BY_BUCKET, change.key.name)
@@ -62,14 +65,14 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             garden=garden.client,
-            mirror=ExtensionMirror(client=seed.client, resource=EXTENSION_ENTRIES, clock=context.clock),
+            mirror=mirror,
             seed_name=context.seed_name,
             settings=settings,
             entries=entries,
             buckets=buckets,
             status=OperationStatus(garden.client, entries, clock=context.clock),
             recorder=context.garden_recorder,
-            clock=context.clock,
+            clock=context.deletion_clock,
         )
     )
 

@@ -148,7 +148,7 @@ class Reconciler:
         """Raises ReconcileError."""
         where = rules.credentials_of(bucket)
         try:
-            return await self.garden.get(SECRETS, where.name, namespace=where.namespace)
+            return await self.garden.get(SECRETS, where)
         except KubeError as error:
             raise ReconcileError(f"could not get backup secret {where}: {error}") from error
 
@@ -185,9 +185,7 @@ class Reconciler:
             {"op": "test", "path": _OPERATION_PATH, "value": OPERATION_RESTORE},
             {"op": "remove", "path": _OPERATION_PATH},
         ]
-        self.entries.observe(
-            await self.garden.patch(BACKUP_ENTRIES, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH)
-        )
+        self.entries.observe(await self.garden.patch(BACKUP_ENTRIES, name, patch, content_type=JSON_PATCH))
 
     # --- leaving
 
@@ -229,7 +227,7 @@ class Reconciler:
             name = key(entry)
             body: Object = {"metadata": {"labels": {label: None}}}
             with suppress(Forbidden):
-                await self.garden.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+                await self.garden.patch(BACKUP_ENTRIES, name, body)
 
     async def _has_not_left(self, entry: Object, extension: Object) -> Result:
         standing = standing_of(extension)
@@ -275,7 +273,7 @@ class Reconciler:
     async def _refresh_credentials(self, entry: Object, bucket: Object) -> None:
         """With what is in the seed already, if the Secret in the garden is gone."""
         where = rules.credentials_of(bucket)
-        secret = await self.garden.find(SECRETS, where.name, namespace=where.namespace)
+        secret = await self.garden.find(SECRETS, where)
         if secret is not None:
             await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")))
             return

@@ -34,7 +34,7 @@ from agent.gardenlet.metrics import (
 from config.gardenlet.schema import GardenClientConnection, SecretReference
 from kube.clock import format_time
 from kube.errors import KubeError
-from kube.objects import Object, uid
+from kube.objects import Key, Object, uid
 from kube.resources import SECRETS
 from kube.runtime.kubeconfig import ConfigurationError
 from process.clusters import Cluster, Clusters
@@ -184,7 +184,7 @@ class GardenAccess:
             return None
 
         async def look() -> Object | None:
-            return await self.seed.client.find(SECRETS, where.name, namespace=where.namespace)
+            return await self.seed.client.find(SECRETS, Key(where.namespace, where.name))
 
         return await self.pace.patiently(f"read the Secret {_name(where)}", look)
 

@@ -11,7 +11,7 @@ import structlog
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.rules.unfinished import ANNOTATION, Unfinished, credentials_of, unfinished
 from kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound
-from kube.objects import Object, mapping, metadata, spec, text
+from kube.objects import Key, Object, mapping, metadata, spec, text
 from kube.paths import pointer_step
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
 from kube.runtime.client import JSON_PATCH, Client
@@ -43,12 +43,12 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
     where = access.settings.bootstrap_kubeconfig
     if where is not None and left.bootstrap_uid:
         with suppress(NotFound, Conflict):  # another one is not what the certificate was asked with
-            await access.seed.client.delete(SECRETS, where.name, namespace=where.namespace, uid=left.bootstrap_uid)
+            await access.seed.client.delete(SECRETS, Key(where.namespace, where.name), uid=left.bootstrap_uid)
     # The garden removes requests after an hour. The API server has said who made it when it was made, too.
     user = await _requester(garden, left.request) or left.user
     for resource, namespace, name in credentials_of(user):
         try:
-            await garden.delete(resource, name, namespace=namespace)
+            await garden.delete(resource, Key(namespace, name))
             log.info(
                 "Removed bootstrap credentials", kind=resource.kind, name=f"{namespace}/{name}" if namespace else name
             )
@@ -73,4 +73,4 @@ async def _forget(access: GardenAccess, secret: Object) -> None:
         {"op": "remove", "path": f"/metadata/annotations/{pointer_step(ANNOTATION)}"},
     ]
     with suppress(NotFound, Invalid):
-        await access.seed.client.patch(SECRETS, where.name, patch, namespace=where.namespace, content_type=JSON_PATCH)
+        await access.seed.client.patch(SECRETS, Key(where.namespace, where.name), patch, content_type=JSON_PATCH)

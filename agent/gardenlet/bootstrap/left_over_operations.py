@@ -67,12 +67,12 @@ class LeftOverOperations:
     async def _aborted(self, shoot: Object) -> bool:
         where = key(shoot)
         try:
-            present = await self.garden.get(SHOOTS, where.name, namespace=where.namespace)
+            present = await self.garden.get(SHOOTS, where)
             if last_operation(present) != last_operation(shoot):
                 return True  # it has been taken up
             version = metadata(present)["resourceVersion"]
             body = {"metadata": {"resourceVersion": version}, "status": {"lastOperation": {"state": ABORTED}}}
-            await self.garden.patch(SHOOTS, where.name, body, namespace=where.namespace, subresource="status")
+            await self.garden.patch(SHOOTS, where, body, subresource="status")
         except NotFound:
             return True
         except KubeError as error:

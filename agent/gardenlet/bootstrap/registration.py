@@ -1,6 +1,5 @@
 """The Seed in the garden: as it is configured, at each start; and the namespace that belongs to it."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
@@ -17,7 +16,7 @@ from agent.gardenlet.bootstrap.rules.registration import (
 from gardener.api.garden import SEEDS
 from gardener.garden.seeds import namespace_of
 from kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
-from kube.objects import Object, metadata
+from kube.objects import Key, Object, metadata
 from kube.resources import CONFIG_MAPS, NAMESPACES
 from kube.runtime.client import Client
 from process.runner import StartError
@@ -100,13 +99,12 @@ class Registration:
         return written
 
     async def _marker(self) -> Object | None:
-        return await self.seed.find(CONFIG_MAPS, MARKER, namespace=MARKER_NAMESPACE)
+        return await self.seed.find(CONFIG_MAPS, Key(MARKER_NAMESPACE, MARKER))
 
     async def _remove_marker(self) -> None:
         """It is of a Seed that is not there any more."""
         if await self._marker() is not None:
-            with suppress(NotFound):
-                await self.seed.delete(CONFIG_MAPS, MARKER, namespace=MARKER_NAMESPACE)
+            await self.seed.delete_if_exists(CONFIG_MAPS, Key(MARKER_NAMESPACE, MARKER))
 
     async def _namespace(self) -> None:
         """Waits for the namespace of the Seed, which the controller manager makes. Raises StartError."""

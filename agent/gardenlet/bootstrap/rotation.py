@@ -34,7 +34,7 @@ from kube.clock import format_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.differences import merge_patch
 from kube.errors import Conflict, Forbidden, KubeError, NotFound
-from kube.objects import Object, annotations, condition, key, mapping, metadata, text
+from kube.objects import Key, Object, annotations, condition, key, mapping, metadata, text
 from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.cache import Change, View
 from kube.runtime.client import Client
@@ -320,7 +320,7 @@ class Rotation:
         """PEM; empty: there is none, or it may not be read."""
         namespace = namespace_of(key(self.seed).name)
         with suppress(NotFound, Forbidden):
-            found = await self._garden.get(CONFIG_MAPS, _PUBLISHED, namespace=namespace)
+            found = await self._garden.get(CONFIG_MAPS, Key(namespace, _PUBLISHED))
             return text(mapping(found.get("data")).get(_PUBLISHED_KEY)).encode()
         return b""
 

@@ -7,7 +7,7 @@ import structlog
 from agent.gardenlet.bootstrap.pace import Pace
 from agent.gardenlet.bootstrap.rules.networks import against_samples, against_shoot_info
 from gardener.garden.supported_versions import Support, support, unsupported_text
-from kube.objects import Object, string_map
+from kube.objects import Key, Object, string_map
 from kube.paths import mapping_at
 from kube.resources import CONFIG_MAPS, NODES, PODS, SERVICES, Resource
 from kube.runtime.client import Client, Selection
@@ -35,7 +35,7 @@ async def check(seed: Client, configured: Object, *, pace: Pace) -> None:
 
 
 async def _violations(seed: Client, networks: Object) -> Sequence[str]:
-    info = await seed.find(CONFIG_MAPS, _SHOOT_INFO, namespace=_NAMESPACE)
+    info = await seed.find(CONFIG_MAPS, Key(_NAMESPACE, _SHOOT_INFO))
     if info is not None:
         return list(against_shoot_info(networks, string_map(info.get("data"))))
     nodes, pods, services = [await _sample(seed, each) for each in (NODES, PODS, SERVICES)]

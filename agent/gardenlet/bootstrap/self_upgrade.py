@@ -8,7 +8,7 @@ import structlog
 from agent.gardenlet.bootstrap.pace import Pace
 from gardener.api.garden import GARDENLETS
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
-from kube.objects import Object, mapping, metadata, string_map, text, uid
+from kube.objects import Key, Object, mapping, metadata, string_map, text, uid
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
 from kube.yaml import Budget, DialectError, load
@@ -23,7 +23,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 async def hand_over(*, garden: Client, seed: Client, pace: Pace) -> None:
     """Raises: StartError: it can't be decoded, or the garden refuses it; the ConfigMap stays."""
-    found = await pace.patiently(f"read the {_WHERE}", lambda: seed.find(CONFIG_MAPS, NAME, namespace=NAMESPACE))
+    found = await pace.patiently(f"read the {_WHERE}", lambda: seed.find(CONFIG_MAPS, Key(NAMESPACE, NAME)))
     if found is None:
         return
     try:
@@ -54,7 +54,7 @@ def decoded(content: str) -> Object:
 
 async def _make(garden: Client, gardenlet: Object) -> None:
     meta = metadata(gardenlet)
-    if await garden.find(GARDENLETS, meta["name"], namespace=meta["namespace"]) is not None:
+    if await garden.find(GARDENLETS, Key(meta["namespace"], meta["name"])) is not None:
         return
     try:
         await garden.create(GARDENLETS, gardenlet)
@@ -66,7 +66,7 @@ async def _make(garden: Client, gardenlet: Object) -> None:
 async def _remove(seed: Client, found: Object) -> None:
     version = metadata(found)["resourceVersion"]
     try:
-        await seed.delete(CONFIG_MAPS, NAME, namespace=NAMESPACE, uid=uid(found), resource_version=version)
+        await seed.delete(CONFIG_MAPS, Key(NAMESPACE, NAME), uid=uid(found), resource_version=version)
     except NotFound:
         pass
     except Conflict:

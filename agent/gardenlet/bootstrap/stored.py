@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.gardenlet.bootstrap.rules.certificate import Life
 from agent.gardenlet.bootstrap.rules.kubeconfig import KEY, secret, secret_patch
 from kube.errors import AlreadyExists, Conflict
-from kube.objects import Object, mapping, text
+from kube.objects import Key, Object, mapping, text
 from kube.resources import SECRETS
 from kube.runtime.client import Client
 from kube.runtime.connection import Connection, connection_of_kubeconfig, load_kubeconfig
@@ -114,14 +114,14 @@ async def store(
     (namespace, name), noted, attempts = where, annotations or {}, _ATTEMPTS
     while True:
         attempts -= 1
-        present = await client.find(SECRETS, name, namespace=namespace)
+        present = await client.find(SECRETS, Key(namespace, name))
         if content_of(present) not in {instead_of, content}:
             raise Overtaken(f"another kubeconfig has been put into the Secret {namespace}/{name}")
         try:
             if present is None:
                 return await client.create(SECRETS, secret(namespace, name, content, annotations=noted))
             patch = secret_patch(present, content, annotations=noted)
-            return await client.patch(SECRETS, name, patch, namespace=namespace)
+            return await client.patch(SECRETS, Key(namespace, name), patch)
         except (AlreadyExists, Conflict):
             if not attempts:
                 raise  # else it has changed, perhaps in other ways

@@ -1,7 +1,12 @@
-"""What runs in a seed, and for each Shoot in it: one module a component.
+"""What runs in a seed, and for each Shoot in it: one module or folder a component, one line in a registry.
 
-    objects(values) -> the objects, in the order in which they are to be written; pure
-    unready(live) -> what is missing until the component works; empty: nothing
+    COMPONENT = Component(name=..., title=..., contents=_contents, after=[...])     of a Shoot: `component`, `registry`
+    COMPONENT = SeedComponent(name=..., title=..., objects=_objects)                of a seed: `seed_component`
+
+Objects are made from inputs (`inputs`, `seed_component`) by pure functions, in the order in which they are written.
+What follows from them is kept nowhere else (`sample`): kinds that are removed with a component, images that the
+configuration has to name, Secrets with bundles of authorities. Tasks of flows, waits, deletions and the table of the
+documentation are made from the definition.
 
 Some components are written by the gardenlet itself. They are what all others need, or hold what only the gardenlet
 knows. The others are ManagedResources, which the resource manager of the seed applies and watches: `in_seed` of `parts`
@@ -43,5 +48,6 @@ Of a Shoot with workers, besides:
     shoot_pods               what all its pods have
     apiserver_proxy, coredns, kube_proxy, metrics_server, node_problem_detector   what runs on its nodes
 
-`parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are what they are made of.
+`parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are what they are made of. What is
+not defined as a component yet has `objects(values)`, and tasks of its own.
 """

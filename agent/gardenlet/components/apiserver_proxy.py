@@ -4,12 +4,12 @@ It passes connections on to the ingress gateway of the seed, and says first whic
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
 
 from agent.gardenlet.components.access import service_account
-from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.component import ON_NODES, Component
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import made
 from agent.gardenlet.components.shoot_pods import (
@@ -28,7 +28,6 @@ from kube.resources import CONFIG_MAPS
 from kube.yaml import Dumper
 
 NAME = "apiserver-proxy"
-MANAGED_RESOURCE = f"shoot-core-{NAME}"
 _SELECTS = {"app": "kubernetes", "role": NAME}
 _LABELS = {**_SELECTS, **SYSTEM_COMPONENT}
 _GATEWAY, _ADMIN = 8443, 16910
@@ -43,31 +42,10 @@ _LOGGED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    image: of Envoy.
-    sidecar_image: of what gives the node the address.
-    address: of the API server's Service in the seed.
-    host: through which it is reached.
-    """
-
-    namespace: str
-    image: str
-    sidecar_image: str
-    address: str
-    host: str
-
-
-def objects(values: Values) -> list[Object]:
-    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
-
-
-def _objects(values: Values) -> Iterator[Object]:
-    config = {"envoy.yaml": yaml.dump(_configuration(values), Dumper=Dumper, sort_keys=True, width=1 << 20)}
+def _contents(inputs: Inputs) -> Iterator[Object]:
+    config = {"envoy.yaml": yaml.dump(_configuration(inputs), Dumper=Dumper, sort_keys=True, width=1 << 20)}
     config_map = made(CONFIG_MAPS, f"{NAME}-config", namespace=KUBE_SYSTEM, labels=_LABELS, data=config)
-    yield from stamp([config_map, _daemon_set(values)])
+    yield from stamp([config_map, _daemon_set(inputs)])
     ports = [{"name": "metrics", "port": _ADMIN, "targetPort": _ADMIN, "protocol": "TCP"}]
     yield service(NAME, namespace=KUBE_SYSTEM, ports=ports, selects=_SELECTS, labels=_LABELS, clusterIP="None")
     yield service_account(NAME, KUBE_SYSTEM, labels=_LABELS)
@@ -84,15 +62,15 @@ def _at(address: str, port: int) -> Object:
     return {"socket_address": {"address": address, "port_value": port}}
 
 
-def _configuration(values: Values) -> Object:
+def _configuration(inputs: Inputs) -> Object:
     limit = {"envoy": {"resource_limits": {"listener": {"kube_apiserver": {"connection_limit": _MOST_CONNECTIONS}}}}}
     runtime = {**limit, "overload": {"global_downstream_max_connections": _MOST_CONNECTIONS}}
     return {
         "layered_runtime": {"layers": [{"name": "static_layer_0", "static_layer": runtime}]},
         "admin": {"access_log": [_admin_log()], "address": {"pipe": {"path": _SOCKET}}},
         "static_resources": {
-            "listeners": [_listener(values), _metrics_listener()],
-            "clusters": [_gateway(values), _admin_cluster()],
+            "listeners": [_listener(inputs), _metrics_listener()],
+            "clusters": [_gateway(inputs), _admin_cluster()],
         },
     }
 
@@ -111,7 +89,7 @@ def _log(fields: Object) -> Object:
     return {"name": "envoy.access_loggers.stdout", "typed_config": _typed(kind, **fields)}
 
 
-def _listener(values: Values) -> Object:
+def _listener(inputs: Inputs) -> Object:
     proxy = _typed(
         f"{_FILTERS}.network.tcp_proxy.v3.TcpProxy",
         stat_prefix="kube_apiserver",
@@ -120,7 +98,7 @@ def _listener(values: Values) -> Object:
     )
     return {
         "name": "kube_apiserver",
-        "address": _at(values.address, 443),
+        "address": _at(inputs.cluster_ip, 443),
         "per_connection_buffer_limit_bytes": _BUFFER,
         "filter_chains": [{"filters": [{"name": "envoy.filters.network.tcp_proxy", "typed_config": proxy}]}],
     }
@@ -183,7 +161,7 @@ def _cluster(name: str, kind: str, timeout: str, address: Object, **fields: obje
     }
 
 
-def _gateway(values: Values) -> Object:
+def _gateway(inputs: Inputs) -> Object:
     plain = {
         "name": "envoy.transport_sockets.raw_buffer",
         "typed_config": _typed(f"{_SOCKETS}.raw_buffer.v3.RawBuffer"),
@@ -197,7 +175,7 @@ def _gateway(values: Values) -> Object:
         "kube_apiserver",
         "LOGICAL_DNS",
         "5s",
-        _at(values.host, _GATEWAY),
+        _at(inputs.host_in_pods, _GATEWAY),
         per_connection_buffer_limit_bytes=_BUFFER,
         dns_lookup_family="V4_ONLY",
         transport_socket={"name": "envoy.transport_sockets.upstream_proxy_protocol", "typed_config": announced},
@@ -212,7 +190,7 @@ def _admin_cluster() -> Object:
 # --- on the nodes
 
 
-def _daemon_set(values: Values) -> Object:
+def _daemon_set(inputs: Inputs) -> Object:
     own = {**_LABELS, **CRITICAL}
     reaches = dict.fromkeys((FROM_SEED, TO_API_SERVER, TO_NAMES), keys.ALLOWED)
     pod = {
@@ -222,8 +200,8 @@ def _daemon_set(values: Values) -> Object:
         "securityContext": SECCOMP,
         "serviceAccountName": NAME,
         "tolerations": ON_ALL_NODES,
-        "initContainers": [_sidecar("setup", values, "--daemon=false", requests=("20m", "20Mi"), limit="200Mi")],
-        "containers": [_sidecar("sidecar", values, requests=("5m", "15Mi"), limit="90Mi"), _proxy(values)],
+        "initContainers": [_sidecar("setup", inputs, "--daemon=false", requests=("20m", "20Mi"), limit="200Mi")],
+        "containers": [_sidecar("sidecar", inputs, requests=("5m", "15Mi"), limit="90Mi"), _proxy(inputs)],
         "volumes": [
             {"name": "proxy-config", "configMap": {"name": f"{NAME}-config"}},
             {"name": "admin-uds", "emptyDir": {}},
@@ -240,21 +218,21 @@ def _daemon_set(values: Values) -> Object:
     )
 
 
-def _sidecar(name: str, values: Values, *arguments: str, requests: tuple[str, str], limit: str) -> Object:
+def _sidecar(name: str, inputs: Inputs, *arguments: str, requests: tuple[str, str], limit: str) -> Object:
     cpu, memory = requests
     made_container = container(
         name,
-        values.sidecar_image,
+        inputs.image(NAME),
         cpu=cpu,
         memory=memory,
-        args=[f"--ip-address={values.address}", *arguments, "--interface=lo"],
+        args=[f"--ip-address={inputs.cluster_ip}", *arguments, "--interface=lo"],
         securityContext={"capabilities": {"add": ["NET_ADMIN"]}},
     )
     made_container["resources"]["limits"] = {"memory": limit}
     return made_container
 
 
-def _proxy(values: Values) -> Object:
+def _proxy(inputs: Inputs) -> Object:
     probe = {
         "httpGet": {"path": "/ready", "port": _ADMIN},
         "initialDelaySeconds": 1,
@@ -264,7 +242,7 @@ def _proxy(values: Values) -> Object:
     }
     made_container = container(
         "proxy",
-        values.image,
+        inputs.image("envoy"),
         cpu="5m",
         memory="30Mi",
         command=["envoy", "--concurrency", "2", "--use-dynamic-base-id", "-c", f"/etc/{NAME}/envoy.yaml"],
@@ -279,3 +257,6 @@ def _proxy(values: Values) -> Object:
     )
     made_container["resources"]["limits"] = {"memory": "1Gi"}
     return made_container
+
+
+COMPONENT = Component(name=NAME, title=NAME, contents=_contents, after=[*ON_NODES, "identity"])

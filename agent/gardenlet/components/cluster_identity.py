@@ -2,6 +2,7 @@
 
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import in_seed, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from kube.objects import Object
 from kube.paths import at
 from kube.resources import CONFIG_MAPS
@@ -10,10 +11,12 @@ NAME = "cluster-identity"
 _ORIGIN, _SEED = "origin", "seed"
 
 
-def objects(identity: str) -> list[Object]:
-    """Args: identity: of the seed cluster."""
-    data = {NAME: identity, _ORIGIN: _SEED}
+def _objects(inputs: SeedInputs) -> list[Object]:
+    data = {NAME: inputs.identity, _ORIGIN: _SEED}
     return in_seed(NAME, [made(CONFIG_MAPS, NAME, namespace=KUBE_SYSTEM, data=data, immutable=True)])
+
+
+COMPONENT = SeedComponent(name=NAME, title=NAME, objects=_objects)
 
 
 def is_of_others(live: Object | None) -> bool:

@@ -1,28 +1,31 @@
 """The DNS server in a Shoot with workers."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from agent.gardenlet.components.access import cluster_role, cluster_role_binding, rule, service_account
-from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.component import ON_NODES, Component, Read
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import disruption_budget, made
 from agent.gardenlet.components.shoot_pods import SYSTEM_COMPONENT
 from agent.gardenlet.components.workloads import container, deployment, service
 from gardener import keys
-from kube.objects import Object
+from kube.objects import Key, Object, text
+from kube.paths import at
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, NETWORK_POLICIES
 
 NAME = "coredns"
-MANAGED_RESOURCE = f"shoot-core-{NAME}"
 LABELS = {"k8s-app": "kube-dns"}
-RESTARTED = "gardener.cloud/restarted-at"
-"""An annotation of its pods."""
+_RESTARTED = "gardener.cloud/restarted-at"
+"""An annotation of its pods: when they were started again though nothing had changed."""
+_RESTART = "restartCoreAddons"
+"""The task of a Shoot that asks for it."""
 _SERVICE = "kube-dns"
 _CUSTOM = f"{NAME}-custom"
 _DNS, _METRICS, _HEALTH, _READY = 8053, 9153, 8080, 8181
 _DIRECTORY = "/etc/coredns"
 _LEAST, _MOST = 2, 5
+_ANNOTATIONS = ("spec", "template", "metadata", "annotations")
 _EXAMPLE = "# See the documentation of CoreDNS: snippets in this ConfigMap are read beside its own configuration."
 _COREFILE = f""".:{_DNS} {{
   errors
@@ -55,29 +58,7 @@ import custom/*.server
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    address: of its Service, in the Shoot.
-    host: of the API server, as pods reach it.
-    networks: of pods and nodes.
-    restarted: when its pods were started anew, though nothing was changed; empty: never.
-    """
-
-    namespace: str
-    image: str
-    address: str
-    host: str
-    networks: Sequence[str]
-    restarted: str = ""
-
-
-def objects(values: Values) -> list[Object]:
-    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
-
-
-def _objects(values: Values) -> Iterator[Object]:
+def _contents(inputs: Inputs) -> Iterator[Object]:
     yield made(
         CONFIG_MAPS,
         _CUSTOM,
@@ -86,11 +67,11 @@ def _objects(values: Values) -> Iterator[Object]:
         data={"changeme.override": _EXAMPLE, "changeme.server": _EXAMPLE},
     )
     yield made(CONFIG_MAPS, NAME, namespace=KUBE_SYSTEM, data={"Corefile": _COREFILE})
-    yield _its_service(values)
+    yield _its_service(inputs)
     yield service_account(NAME, KUBE_SYSTEM)
-    yield _its_deployment(values)
+    yield _its_deployment(inputs)
     yield _autoscaler()
-    yield _policy(values)
+    yield _policy(inputs)
     yield disruption_budget(NAME, KUBE_SYSTEM, labels=LABELS)
     name = f"system:{NAME}"
     yield cluster_role(
@@ -102,7 +83,7 @@ def _objects(values: Values) -> Iterator[Object]:
     yield cluster_role_binding(name, NAME, namespace=KUBE_SYSTEM, is_replaceable=True)
 
 
-def _its_service(values: Values) -> Object:
+def _its_service(inputs: Inputs) -> Object:
     ports: list[Object] = [
         {"name": name, "port": 53, "targetPort": _DNS, "protocol": protocol}
         for name, protocol in (("dns", "UDP"), ("dns-tcp", "TCP"))
@@ -110,8 +91,8 @@ def _its_service(values: Values) -> Object:
     ports.append({"name": "metrics", "port": _METRICS, "targetPort": _METRICS})
     labels = {**LABELS, "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"}
     spec = {
-        "clusterIP": values.address,
-        "clusterIPs": [values.address],
+        "clusterIP": inputs.dns_address,
+        "clusterIPs": [inputs.dns_address],
         "ports": ports,
         "selector": LABELS,
     }
@@ -119,7 +100,7 @@ def _its_service(values: Values) -> Object:
     return {**made_service, "spec": spec}
 
 
-def _its_deployment(values: Values) -> Object:
+def _its_deployment(inputs: Inputs) -> Object:
     mounts = [
         {"name": "config-volume", "mountPath": _DIRECTORY, "readOnly": True},
         {"name": "custom-config-volume", "mountPath": f"{_DIRECTORY}/custom", "readOnly": True},
@@ -127,11 +108,11 @@ def _its_deployment(values: Values) -> Object:
     ports = [("dns-udp", _DNS, "UDP"), ("dns-tcp", _DNS, "TCP"), ("metrics", _METRICS, "TCP")]
     its_container = container(
         NAME,
-        values.image,
+        inputs.image(NAME),
         cpu="50m",
         memory="15Mi",
         args=["-conf", f"{_DIRECTORY}/Corefile"],
-        env=[{"name": "KUBERNETES_SERVICE_HOST", "value": values.host}],
+        env=[{"name": "KUBERNETES_SERVICE_HOST", "value": inputs.host_in_pods}],
         ports=[{"name": name, "containerPort": number, "protocol": protocol} for name, number, protocol in ports],
         livenessProbe={
             "httpGet": {"path": "/health", "port": _HEALTH, "scheme": "HTTP"},
@@ -173,17 +154,22 @@ def _its_deployment(values: Values) -> Object:
             {"name": "custom-config-volume", "configMap": {"name": _CUSTOM, "defaultMode": 0o644, "optional": True}},
         ],
     }
+    restarted = inputs.now if _RESTART in inputs.tasks else _last_restart(inputs)
     return deployment(
         NAME,
         namespace=KUBE_SYSTEM,
         labels={**LABELS, **SYSTEM_COMPONENT, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=LABELS,
         pod_labels=SYSTEM_COMPONENT,
-        pod_annotations={RESTARTED: values.restarted} if values.restarted else None,
+        pod_annotations={_RESTARTED: restarted} if restarted else None,
         pod=pod,
         replicas=_LEAST,
         strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
     )
+
+
+def _last_restart(inputs: Inputs) -> str:
+    return "".join(text(at(each, *_ANNOTATIONS, _RESTARTED)) for each in inputs.live[NAME])
 
 
 def _autoscaler() -> Object:
@@ -198,11 +184,12 @@ def _autoscaler() -> Object:
     return made(HORIZONTAL_POD_AUTOSCALERS, NAME, namespace=KUBE_SYSTEM, labels=labels, spec=spec)
 
 
-def _policy(values: Values) -> Object:
+def _policy(inputs: Inputs) -> Object:
     out = [{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
     into = [(_METRICS, "TCP"), (_DNS, "TCP"), (_DNS, "UDP")]
+    networks = inputs.networks
     callers: list[Object] = [{"namespaceSelector": {}, "podSelector": {}}]
-    callers += [{"ipBlock": {"cidr": each}} for each in values.networks]
+    callers += [{"ipBlock": {"cidr": each}} for each in (networks.nodes, networks.pods) if each]
     spec = {
         "podSelector": {"matchExpressions": [{"key": "k8s-app", "operator": "In", "values": [_SERVICE]}]},
         "policyTypes": ["Ingress", "Egress"],
@@ -212,3 +199,15 @@ def _policy(values: Values) -> Object:
     described = "Pods reach CoreDNS, and CoreDNS reaches the API server and the DNS servers of its node."
     notes = {"gardener.cloud/description": described}
     return made(NETWORK_POLICIES, "gardener.cloud--allow-dns", namespace=KUBE_SYSTEM, annotations=notes, spec=spec)
+
+
+COMPONENT = Component(
+    name=NAME,
+    title="CoreDNS system component",
+    contents=_contents,
+    reads={NAME: Read(DEPLOYMENTS, Key(KUBE_SYSTEM, NAME))},
+    task="dns",
+    after=[*ON_NODES, "systems-ready"],
+    carries_out=_RESTART,
+    is_on_this_computer=True,
+)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from agent.gardenlet.components import nginx_ingress
 from agent.gardenlet.components.parts import GARDEN, made
+from agent.gardenlet.components.seed_component import SeedInputs
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import Config
 from kube.objects import Object
 from kube.resources import INGRESSES
 
@@ -22,6 +25,21 @@ class Entrance:
     host: str
     login_secret: str
     tls_secret: str
+
+
+def entrance(inputs: SeedInputs, name: str, letter: str) -> Entrance:
+    """Args: name: of the component. letter: by which its host begins."""
+    certificate = inputs.wildcard_certificate or inputs.secrets.current(f"{name}-tls").name
+    return Entrance(host=_host(inputs, letter), login_secret=inputs.login_secret, tls_secret=certificate)
+
+
+def certificates(inputs: SeedInputs, name: str, letter: str) -> list[Config]:
+    """That are made for `entrance`."""
+    return [] if inputs.wildcard_certificate else [tables.ingress_server(name, _host(inputs, letter))]
+
+
+def _host(inputs: SeedInputs, letter: str) -> str:
+    return f"{letter}-seed.{inputs.ingress_domain}"
 
 
 def ingress(

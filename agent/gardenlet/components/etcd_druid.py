@@ -1,12 +1,12 @@
 """What runs the etcd clusters of Shoots: an operator of Etcds."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from agent.gardenlet.components.access import READ, cluster_role, cluster_role_binding, rule, service_account
 from agent.gardenlet.components.monitors import CACHE, service_monitor
 from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import (
     REACHES_API_SERVER,
     SCRAPED_IN_SEED,
@@ -16,6 +16,7 @@ from agent.gardenlet.components.workloads import (
     service,
 )
 from gardener import keys
+from gardener.api.kinds import SERVICE_MONITORS
 from kube.objects import Object
 from kube.paths import at
 
@@ -38,43 +39,34 @@ _FLAGS = (
 """Flag, where its value is in the configuration, and the default."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes: config: `etcdConfig` of the gardenlet's configuration; monitored: there are ServiceMonitors."""
-
-    image: str
-    config: Mapping[str, Any] = field(default_factory=dict)
-    monitored: bool = True
+def _objects(inputs: SeedInputs) -> list[Object]:
+    return in_seed(NAME, _contents(inputs))
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, _contents(values))
-
-
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield cluster_role(_ROLE, *_rules(), labels=_LABELS)
     yield cluster_role_binding(_ROLE, NAME, namespace=GARDEN, labels=_LABELS)
-    yield _deployment(values)
+    yield _deployment(inputs)
     scraped = {SCRAPED_IN_SEED: allowed_ports(_PORT)}
     ports = [port("metrics", _PORT)]
     yield service(NAME, ports=ports, selects=_LABELS, labels=_HIGHLY_AVAILABLE, annotations=scraped)
     yield disruption_budget(NAME, GARDEN, labels=_LABELS)
     policy = {"containerName": "*", "minAllowed": {"memory": "100M"}}
     yield autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy, labels=_LABELS)
-    if values.monitored:
+    if inputs.serves(SERVICE_MONITORS):
         yield service_monitor(CACHE, NAME, selects=_LABELS)
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: SeedInputs) -> Object:
     arguments = [
         "--enable-leader-election=true",
         "--ignore-operation-annotation=false",
         "--disable-etcd-serviceaccount-automount=true",
-        *_flags(values.config),
+        *_flags(inputs.config.etcd_config or {}),
     ]
     its_container = container(
-        NAME, values.image, cpu="50m", memory="128Mi", args=arguments, ports=[{"containerPort": _PORT}]
+        NAME, inputs.images.etcd_druid, cpu="50m", memory="128Mi", args=arguments, ports=[{"containerPort": _PORT}]
     )
     its_container["resources"]["limits"] = {"memory": "512Mi"}
     pod = {
@@ -118,3 +110,8 @@ def _rules() -> Iterator[Object]:
     yield rule("coordination.k8s.io", "leases", (*_WRITE, "deletecollection"))
     yield rule("", "persistentvolumeclaims", READ)
     yield rule("policy", "poddisruptionbudgets", _WRITE)
+
+
+COMPONENT = SeedComponent(
+    name=NAME, title="ETCD Druid", objects=_objects, asks_for=[SERVICE_MONITORS], is_of_garden=True
+)

@@ -1,12 +1,17 @@
 """Requests of the gardenlet itself, as an autoscaler finds them right."""
 
 from agent.gardenlet.components.parts import GARDEN, autoscaler
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
+from config.gardenlet.schema import GARDENLET_AUTOSCALING
 from kube.objects import Object
 
 NAME = "gardenlet"
 
 
-def objects() -> list[Object]:
+def _objects(_: SeedInputs) -> list[Object]:
     """Where there are VerticalPodAutoscalers."""
     policy = {"containerName": NAME, "minAllowed": {"memory": "75Mi"}}
     return [autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy)]
+
+
+COMPONENT = SeedComponent(name=GARDENLET_AUTOSCALING, title=f"VPA for {NAME}", objects=_objects)

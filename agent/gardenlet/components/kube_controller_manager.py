@@ -1,10 +1,10 @@
 """The controller manager of a Shoot, without the controllers of pods and nodes where it has none."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
+from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.components.access import cluster_role_binding
+from agent.gardenlet.components.component import OF_DEPLOYMENT, Component
 from agent.gardenlet.components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CIPHER_SUITES,
@@ -13,31 +13,30 @@ from agent.gardenlet.components.control_plane import (
     KUBECONFIG_FILE,
     REACHES_SHOOT,
     SEEN_BY_EXTENSIONS,
-    Running,
     access_secret,
     access_secret_name,
+    controller_managers,
     controllers_pod,
     feature_gates_argument,
     in_shoot,
     kubeconfig_volume,
     secret_volume,
 )
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.kubernetes_versions import controllers_without, known_features, version_of
-from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler, deployment_unready, disruption_budget
+from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget
 from agent.gardenlet.components.workloads import (
     deployment,
     port,
     service,
 )
+from agent.gardenlet.secrets_manager import tables
 from gardener import keys
 from kube.objects import Object, mapping
 
 NAME = "kube-controller-manager"
 LABELS = {"app": "kubernetes", "role": "controller-manager"}
-unready = deployment_unready
-"""Of its Deployment."""
-
-_MANAGED_RESOURCE = f"shoot-core-{NAME}"
+_SETTINGS = "kubeControllerManager"
 _PORT = 10257
 _CERTIFICATES = "/srv/kubernetes"
 _SERVER_DIRECTORY = "/var/lib/kube-controller-manager-server"
@@ -65,71 +64,23 @@ _POD_AUTOSCALER = (
 _SIGNERS = ("kube-apiserver-client", "legacy-unknown")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secrets:
-    """Names of Secrets of the secrets manager."""
-
-    ca_bundle: str
-    ca_client: str
-    server: str
-    service_account_key: str
-    generic_token_kubeconfig: str
-    ca_kubelet: str = ""
-    """Of a Shoot with workers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """What it depends on.
-
-    Attributes:
-        version: of Kubernetes, such as `1.30.14`.
-        settings: `spec.kubernetes.kubeControllerManager` of the Shoot.
-        apis: which APIs are on or off, as `kube_apiserver.runtime_config`.
-        autoscaled: whether there are VerticalPodAutoscalers.
-        pod_network: of a Shoot with workers; empty: it has none.
-    """
-
-    namespace: str
-    image: str
-    version: str
-    secrets: Secrets
-    service_network: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    apis: Mapping[str, bool] = field(default_factory=dict)
-    running: Running = Running.AWAKE
-    replicas: int = 1
-    autoscaled: bool = True
-    pod_network: str = ""
-
-    @property
-    def has_workers(self) -> bool:
-        return bool(self.pod_network)
-
-
-def objects(values: Values) -> list[Object]:
-    return [
-        _service(values),
-        access_secret(NAME, values.namespace),
-        _deployment(values),
-        disruption_budget(NAME, values.namespace, labels=LABELS),
-        *([_autoscaler(values)] if values.autoscaled else []),
-        *rights(values.namespace),
-    ]
-
-
-def rights(namespace: str) -> list[Object]:
-    """In the Shoot."""
+def _objects(inputs: Inputs) -> Iterator[Object]:
+    yield _service(inputs)
+    yield access_secret(NAME, inputs.namespace)
+    yield _deployment(inputs)
+    yield disruption_budget(NAME, inputs.namespace, labels=LABELS)
+    if inputs.autoscaled:
+        yield _autoscaler(inputs)
     binding = cluster_role_binding(
         f"gardener.cloud:target:{NAME}", NAME, namespace="kube-system", role=f"system:{NAME}"
     )
-    return in_shoot(_MANAGED_RESOURCE, [binding], namespace=namespace, keep_objects=True)
+    yield from in_shoot(f"shoot-core-{NAME}", [binding], namespace=inputs.namespace, keep_objects=True)
 
 
-def _service(values: Values) -> Object:
+def _service(inputs: Inputs) -> Object:
     return service(
         NAME,
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         ports=[port("metrics", _PORT)],
         selects=LABELS,
         labels=LABELS,
@@ -138,73 +89,74 @@ def _service(values: Values) -> Object:
     )
 
 
-def _autoscaler(values: Values) -> Object:
+def _autoscaler(inputs: Inputs) -> Object:
     policy = {
         "containerName": NAME,
         "controlledValues": "RequestsOnly",
         "minAllowed": {"memory": "50Mi"},
         "maxAllowed": {"cpu": "4", "memory": "10G"},
     }
-    return autoscaler(f"{NAME}-vpa", values.namespace, deployment=NAME, policy=policy)
+    return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
 
 
 # --- its pods
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: Inputs) -> Object:
     return deployment(
         NAME,
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
         selects=LABELS,
         pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
-        pod=_pod(values),
-        replicas=values.running.replicas(values.replicas),
+        pod=_pod(inputs),
+        replicas=inputs.running.replicas(controller_managers(inputs.shoot)),
         revisionHistoryLimit=1,
     )
 
 
-def _pod(values: Values) -> Object:
-    secrets = values.secrets
+def _pod(inputs: Inputs) -> Object:
+    def private(config: str) -> Object:
+        return secret_volume(inputs.secrets.current(config).name, is_private=True)
+
+    signing_key = tables.SERVICE_ACCOUNT_KEY.name
     volumes = {
-        "ca": (f"{_CERTIFICATES}/ca", secret_volume(secrets.ca_bundle)),
-        "ca-client": (f"{_CERTIFICATES}/ca-client", secret_volume(secrets.ca_client, is_private=True)),
-        "service-account-key": (
-            f"{_CERTIFICATES}/service-account-key",
-            secret_volume(secrets.service_account_key, is_private=True),
-        ),
-        "server": (_SERVER_DIRECTORY, secret_volume(secrets.server, is_private=True)),
+        "ca": (f"{_CERTIFICATES}/ca", secret_volume(inputs.secrets.bundle(tables.CA.name).name)),
+        "ca-client": (f"{_CERTIFICATES}/ca-client", private(tables.CA_CLIENT.name)),
+        signing_key: (f"{_CERTIFICATES}/{signing_key}", private(signing_key)),
+        "server": (_SERVER_DIRECTORY, private(f"{NAME}-server")),
     }
-    if values.has_workers:
-        volumes["ca-kubelet"] = f"{_CERTIFICATES}/ca-kubelet", secret_volume(secrets.ca_kubelet, is_private=True)
-    kubeconfig = kubeconfig_volume(secrets.generic_token_kubeconfig, access_secret_name(NAME))
+    if inputs.has_workers:
+        volumes["ca-kubelet"] = f"{_CERTIFICATES}/ca-kubelet", private(tables.CA_KUBELET.name)
+    kubeconfig = kubeconfig_volume(inputs.secrets.current(tables.TOKEN_KUBECONFIG).name, access_secret_name(NAME))
     volumes["kubeconfig"] = KUBECONFIG_DIRECTORY, kubeconfig
+    image = inputs.image_of_kubernetes(NAME)
     return controllers_pod(
-        NAME, values.image, cpu="100m", memory="128Mi", port=_PORT, arguments=arguments(values), volumes=volumes
+        NAME, image, cpu="100m", memory="128Mi", port=_PORT, arguments=arguments(inputs), volumes=volumes
     )
 
 
-def arguments(values: Values) -> list[str]:
+def arguments(inputs: Inputs) -> list[str]:
     return [
         *(f"--{flag}={KUBECONFIG_FILE}" for flag in ("authentication-kubeconfig", "authorization-kubeconfig")),
         f"--kubeconfig={KUBECONFIG_FILE}",
-        *(_for_workers(values) if values.has_workers else ()),
-        f"--cluster-name={values.namespace}",
+        *(_for_workers(inputs) if inputs.has_workers else ()),
+        f"--cluster-name={inputs.namespace}",
         *_signing(),
         "--concurrent-endpoint-syncs=15",
         "--concurrent-gc-syncs=30",
         "--concurrent-service-endpoint-syncs=15",
-        f"--controllers={','.join(_controllers(values))}",
+        f"--controllers={','.join(_controllers(inputs))}",
         "--concurrent-namespace-syncs=30",
         "--concurrent-resource-quota-syncs=15",
         "--concurrent-serviceaccount-token-syncs=15",
         *feature_gates_argument(
-            known_features(mapping(values.settings.get("featureGates")), version_of(values.version))
+            known_features(mapping(inputs.settings(_SETTINGS).get("featureGates")), version_of(inputs.version))
         ),
         f"--root-ca-file={_CERTIFICATES}/ca/bundle.crt",
         f"--service-account-private-key-file={_CERTIFICATES}/service-account-key/id_rsa",
         f"--secure-port={_PORT}",
-        f"--service-cluster-ip-range={values.service_network}",
+        f"--service-cluster-ip-range={inputs.service_network}",
         "--profiling=false",
         f"--tls-cert-file={_SERVER_DIRECTORY}/tls.crt",
         f"--tls-private-key-file={_SERVER_DIRECTORY}/tls.key",
@@ -214,20 +166,20 @@ def arguments(values: Values) -> list[str]:
     ]
 
 
-def _for_workers(values: Values) -> Iterator[str]:
+def _for_workers(inputs: Inputs) -> Iterator[str]:
     """Of pods and nodes: their networks, how many objects are worked on at once, and when what is gone is given up."""
-    yield f"--node-cidr-mask-size={values.settings.get('nodeCIDRMaskSize') or _NODE_MASK_SIZE}"
+    yield f"--node-cidr-mask-size={inputs.settings(_SETTINGS).get('nodeCIDRMaskSize') or _NODE_MASK_SIZE}"
     yield "--allocate-node-cidrs=true"
     yield "--attach-detach-reconcile-sync-period=1m0s"
-    yield f"--cluster-cidr={values.pod_network}"
+    yield f"--cluster-cidr={inputs.pod_network}"
     for signer, authority in (("kubelet-client", "ca-client"), ("kubelet-serving", "ca-kubelet")):
         yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/{authority}/ca.crt"
         yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/{authority}/ca.key"
-    autoscaler = mapping(values.settings.get("horizontalPodAutoscaler"))
+    autoscaler = mapping(inputs.settings(_SETTINGS).get("horizontalPodAutoscaler"))
     for flag, name, usual in _POD_AUTOSCALER:
         yield f"--horizontal-pod-autoscaler-{flag}={autoscaler.get(name) or usual}"
     yield "--leader-elect=true"
-    yield f"--node-monitor-grace-period={values.settings.get('nodeMonitorGracePeriod') or '40s'}"
+    yield f"--node-monitor-grace-period={inputs.settings(_SETTINGS).get('nodeMonitorGracePeriod') or '40s'}"
     yield "--concurrent-deployment-syncs=50"
     yield "--concurrent-replicaset-syncs=50"
     yield "--concurrent-statefulset-syncs=15"
@@ -241,7 +193,28 @@ def _signing() -> Iterator[str]:
     yield "--cluster-signing-duration=720h0m0s"
 
 
-def _controllers(values: Values) -> list[str]:
-    always = () if values.has_workers else _WITHOUT_WORKERS
-    off = {*always, *controllers_without(values.apis, version_of(values.version))}
+def _controllers(inputs: Inputs) -> list[str]:
+    version = version_of(inputs.version)
+    given = inputs.settings("kubeAPIServer").get("runtimeConfig")
+    apis = kube_apiserver.apis(given, version, has_workers=inputs.has_workers)
+    always = () if inputs.has_workers else _WITHOUT_WORKERS
+    off = {*always, *controllers_without(apis, version)}
     return [*(name for name in _ON if name not in off), *(f"-{name}" for name in sorted(off))]
+
+
+COMPONENT = Component(
+    name=NAME,
+    title="Kubernetes controller manager",
+    objects=_objects,
+    secrets=lambda plane: [plane.component_server(NAME)],
+    readiness=OF_DEPLOYMENT,
+    awaited=f"{NAME} reports readiness",
+    # It comes up with a token, which the resource manager requests.
+    awaited_after=["resource-manager-ready"],
+    task="controller-manager",
+    after=["secrets", "api-server-ready"],
+    is_of_workers=False,
+    is_left_asleep=False,
+    is_put_to_sleep_later=True,
+    is_on_this_computer=True,
+)

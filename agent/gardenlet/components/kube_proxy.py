@@ -4,28 +4,30 @@ Nodes keep their version until they are replaced, so for that long there is one 
 """
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import yaml
 
 from agent.gardenlet.components.access import cluster_role_binding, service_account
+from agent.gardenlet.components.component import ON_NODES, Component, Read
 from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import made
 from agent.gardenlet.components.shoot_pods import CRITICAL, SECCOMP, SYSTEM_COMPONENT
-from agent.gardenlet.components.worker_pools.pools import POOL, VERSION
+from agent.gardenlet.components.worker_pools.pools import POOL, VERSION, pools_of
 from agent.gardenlet.components.workloads import ON_ALL_NODES, container, daemon_set, service
 from gardener.references import make_unique, stamp
 from kube.kubeconfigs import kubeconfig
-from kube.objects import Object, mapping
-from kube.resources import CONFIG_MAPS, SECRETS
+from kube.objects import Object, labels, mapping, spec
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, NODES, SECRETS
 from kube.yaml import Dumper
 
 NAME = "kube-proxy"
-MANAGED_RESOURCE = f"shoot-core-{NAME}"
 _LABELS = {"app": "kubernetes", "role": "proxy"}
+_SETTINGS = "kubeProxy"
 _METRICS, _HEALTH = 10249, 10256
 _KUBECONFIG, _CONFIG = f"/var/lib/{NAME}-kubeconfig", f"/var/lib/{NAME}-config"
 _STATE = f"/var/lib/{NAME}"
@@ -55,43 +57,29 @@ class Nodes(NamedTuple):
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    images: for each version of Kubernetes.
-    server: URL of the API server.
-    ca_bundle: by which that is verified.
-    pod_network: empty: all sources are from outside.
-    nodes: that there are, or are to be.
-    settings: `spec.kubernetes.kubeProxy` of the Shoot.
-    """
-
-    namespace: str
-    images: Mapping[str, str]
-    server: str
-    ca_bundle: bytes = field(repr=False)
-    pod_network: str
-    nodes: Sequence[Nodes]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def mode(self) -> str:
-        return "ipvs" if self.settings.get("mode") == "IPVS" else "iptables"
+def _nodes(inputs: Inputs) -> list[Nodes]:
+    """Those that there are, or are to be. Raises InputError."""
+    wanted = {Nodes(each.name, each.version) for each in pools_of(inputs.shoot, inputs.profile)}
+    living = (labels(each) for each in inputs.live["nodes"])
+    return sorted(wanted | {Nodes(each[POOL], each[VERSION]) for each in living if each.get(VERSION)})
 
 
-def objects(values: Values) -> list[Object]:
-    own = {"component": NAME}
-    found = in_shoot(MANAGED_RESOURCE, _central(values), namespace=values.namespace, labels=own)
-    for each in sorted(set(values.nodes)):
-        labels = {**own, "role": "pool", "pool-name": each.pool, "kubernetes-version": each.version}
-        name = f"{MANAGED_RESOURCE}-{each.pool}-v{each.version}"
-        found += in_shoot(name, [_daemon_set(values, each)], namespace=values.namespace, labels=labels)
+def _mode(inputs: Inputs) -> str:
+    return "ipvs" if inputs.settings(_SETTINGS).get("mode") == "IPVS" else "iptables"
+
+
+def _objects(inputs: Inputs) -> list[Object]:
+    own, managed = {"component": NAME}, f"shoot-core-{NAME}"
+    found = in_shoot(managed, _central(inputs), namespace=inputs.namespace, labels=own)
+    for each in _nodes(inputs):
+        its_labels = {**own, "role": "pool", "pool-name": each.pool, "kubernetes-version": each.version}
+        name = f"{managed}-{each.pool}-v{each.version}"
+        found += in_shoot(name, [_daemon_set(inputs, each)], namespace=inputs.namespace, labels=its_labels)
     return found
 
 
-def _central(values: Values) -> Iterator[Object]:
-    yield from map(make_unique, _files(values))
+def _central(inputs: Inputs) -> Iterator[Object]:
+    yield from map(make_unique, _files(inputs))
     ports = [{"name": "metrics", "port": _METRICS, "protocol": "TCP"}]
     yield service(NAME, namespace=KUBE_SYSTEM, ports=ports, selects=_LABELS, labels=_LABELS, clusterIP="None")
     yield service_account(NAME, KUBE_SYSTEM)
@@ -100,10 +88,10 @@ def _central(values: Values) -> Iterator[Object]:
     )
 
 
-def _files(values: Values) -> list[Object]:
-    content = kubeconfig(values.namespace, server=values.server, ca_bundle=values.ca_bundle, user={"tokenFile": _TOKEN})
+def _files(inputs: Inputs) -> list[Object]:
+    content = kubeconfig(inputs.namespace, server=inputs.url, ca_bundle=inputs.ca_bundle, user={"tokenFile": _TOKEN})
     data = {"kubeconfig": base64.b64encode(content).decode()}
-    written = yaml.dump(_configuration(values), Dumper=Dumper, sort_keys=True)
+    written = yaml.dump(_configuration(inputs), Dumper=Dumper, sort_keys=True)
     scripts = {**_LABELS, **SYSTEM_COMPONENT}
     return [
         made(SECRETS, NAME, namespace=KUBE_SYSTEM, type="Opaque", data=data),
@@ -112,18 +100,17 @@ def _files(values: Values) -> list[Object]:
     ]
 
 
-def _configuration(values: Values) -> Object:
+def _configuration(inputs: Inputs) -> Object:
     config: Object = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "clientConnection": {"kubeconfig": f"{_KUBECONFIG}/kubeconfig"},
         "conntrack": {"maxPerCore": 524288},
         "metricsBindAddress": f"0.0.0.0:{_METRICS}",
-        "mode": values.mode,
+        "mode": _mode(inputs),
     }
-    if values.pod_network:
-        config["clusterCIDR"] = values.pod_network
-    if features := mapping(values.settings.get("featureGates")):
+    config["clusterCIDR"] = inputs.pod_network
+    if features := mapping(inputs.settings(_SETTINGS).get("featureGates")):
         config["featureGates"] = features
     return config
 
@@ -131,7 +118,7 @@ def _configuration(values: Values) -> Object:
 # --- on the nodes
 
 
-def _daemon_set(values: Values, nodes: Nodes) -> Object:
+def _daemon_set(inputs: Inputs, nodes: Nodes) -> Object:
     selects = {**_LABELS, "pool": nodes.pool, "version": nodes.version}
     own = {**SYSTEM_COMPONENT, **CRITICAL}
     made_set = daemon_set(
@@ -140,15 +127,15 @@ def _daemon_set(values: Values, nodes: Nodes) -> Object:
         labels=own,
         selects=selects,
         pod_labels=own,
-        pod=_pod(values, nodes),
+        pod=_pod(inputs, nodes),
         updateStrategy={"type": "RollingUpdate"},
     )
-    *_, stamped = stamp([*_files(values), made_set])
+    *_, stamped = stamp([*_files(inputs), made_set])
     return stamped
 
 
-def _pod(values: Values, nodes: Nodes) -> Object:
-    image = values.images[nodes.version]
+def _pod(inputs: Inputs, nodes: Nodes) -> Object:
+    image = inputs.image_of_kubernetes(NAME, nodes.version)
     settled: dict[str, Any] = {
         "cpu": "20m",
         "memory": "64Mi",
@@ -186,13 +173,13 @@ def _pod(values: Values, nodes: Nodes) -> Object:
         "securityContext": SECCOMP,
         "serviceAccountName": NAME,
         "tolerations": ON_ALL_NODES,
-        "initContainers": [_cleanup(values, image), first],
+        "initContainers": [_cleanup(inputs, image), first],
         "containers": [main],
         "volumes": list(_volumes()),
     }
 
 
-def _cleanup(values: Values, image: str) -> Object:
+def _cleanup(inputs: Inputs, image: str) -> Object:
     mounts = (
         (_CLEANUP, "/script"),
         ("kernel-modules", "/lib/modules"),
@@ -206,7 +193,7 @@ def _cleanup(values: Values, image: str) -> Object:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c", f"/script/cleanup.sh {_STATE}/mode"],
-        "env": [{"name": "KUBE_PROXY_MODE", "value": values.mode}],
+        "env": [{"name": "KUBE_PROXY_MODE", "value": _mode(inputs)}],
         "resources": {},
         "securityContext": {"privileged": True},
         "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts],
@@ -223,3 +210,14 @@ def _volumes() -> Iterator[Object]:
         (f"{NAME}-mode", f"{_STATE}/mode", "FileOrCreate"),
     ):
         yield {"name": name, "hostPath": {"path": path, "type": kind}}
+
+
+COMPONENT = Component(
+    name=NAME,
+    title=f"{NAME} system component",
+    objects=_objects,
+    has_bundles=True,
+    reads={"nodes": Read(NODES, selector=POOL)},
+    after=[*ON_NODES, "identity"],
+    is_wanted=lambda shoot: at(spec(shoot), "kubernetes", _SETTINGS, "enabled") is not False,
+)

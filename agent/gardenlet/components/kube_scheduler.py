@@ -1,12 +1,11 @@
 """The scheduler of a Shoot with workers."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
 import yaml
 
 from agent.gardenlet.components.access import cluster_role_binding
+from agent.gardenlet.components.component import OF_DEPLOYMENT, Component
 from agent.gardenlet.components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -14,20 +13,20 @@ from agent.gardenlet.components.control_plane import (
     KUBECONFIG_FILE,
     REACHES_SHOOT,
     SEEN_BY_EXTENSIONS,
-    Running,
     access_secret,
     access_secret_name,
     config_map_volume,
     controllers_pod,
     feature_gates_argument,
-    in_shoot,
     kubeconfig_volume,
     secret_volume,
 )
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.kubernetes_versions import known_features, version_of
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget, made
 from agent.gardenlet.components.workloads import deployment, port, service
+from agent.gardenlet.secrets_manager import tables
 from gardener import keys
 from gardener.references import inject_annotations, make_unique
 from kube.objects import Object, key, mapping
@@ -36,66 +35,39 @@ from kube.yaml import Dumper
 
 NAME = "kube-scheduler"
 LABELS = {"app": "kubernetes", "role": "scheduler"}
+_SETTINGS, _SERVER_SECRET = "kubeScheduler", f"{NAME}-server"
 _PORT = 10259
 _SERVER, _CLIENT_CA, _CONFIG = (f"/var/lib/{NAME}-{each}" for each in ("server", "client-ca", "config"))
 _BIN_PACKING = "bin-packing"
 _RESTARTED_IN_MAINTENANCE = {"maintenance.gardener.cloud/restart": "true"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secrets:
-    """Names of Secrets of the secrets manager."""
-
-    ca_client_bundle: str
-    server: str
-    generic_token_kubeconfig: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    version: of Kubernetes, such as `1.30.14`.
-    settings: `spec.kubernetes.kubeScheduler` of the Shoot.
-    autoscaled: whether there are VerticalPodAutoscalers.
-    """
-
-    namespace: str
-    image: str
-    version: str
-    secrets: Secrets
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    running: Running = Running.AWAKE
-    autoscaled: bool = True
+def _objects(inputs: Inputs) -> Iterator[Object]:
+    yield _config(inputs)
+    yield _service(inputs)
+    yield access_secret(NAME, inputs.namespace)
+    yield _deployment(inputs)
+    yield disruption_budget(NAME, inputs.namespace, labels=LABELS)
+    if inputs.autoscaled:
+        yield _autoscaler(inputs)
 
 
-def objects(values: Values) -> list[Object]:
-    return [
-        _config(values),
-        _service(values),
-        access_secret(NAME, values.namespace),
-        _deployment(values),
-        disruption_budget(NAME, values.namespace, labels=LABELS),
-        *([_autoscaler(values)] if values.autoscaled else []),
-        *in_shoot(f"shoot-core-{NAME}", _rights(), namespace=values.namespace),
-    ]
-
-
-def _rights() -> Iterator[Object]:
+def _rights(_: Inputs) -> Iterator[Object]:
     for suffix, role in (("-volume", "system:volume-scheduler"), ("", f"system:{NAME}")):
         yield cluster_role_binding(f"gardener.cloud:target:{NAME}{suffix}", NAME, namespace=KUBE_SYSTEM, role=role)
 
 
-def _config(values: Values) -> Object:
+def _config(inputs: Inputs) -> Object:
     config: Object = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": KUBECONFIG_FILE},
         "leaderElection": {"leaderElect": True},
     }
-    if values.settings.get("profile") == _BIN_PACKING:
+    if inputs.settings(_SETTINGS).get("profile") == _BIN_PACKING:
         config["profiles"] = [_packing_profile()]
     written = yaml.dump(config, Dumper=Dumper, sort_keys=True)
-    return make_unique(made(CONFIG_MAPS, f"{NAME}-config", namespace=values.namespace, data={"config.yaml": written}))
+    return make_unique(made(CONFIG_MAPS, f"{NAME}-config", namespace=inputs.namespace, data={"config.yaml": written}))
 
 
 def _packing_profile() -> Object:
@@ -112,10 +84,10 @@ def _packing_profile() -> Object:
 _RESOURCES = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
 
 
-def _service(values: Values) -> Object:
+def _service(inputs: Inputs) -> Object:
     return service(
         NAME,
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         ports=[port("metrics", _PORT)],
         selects=LABELS,
         labels=LABELS,
@@ -123,50 +95,57 @@ def _service(values: Values) -> Object:
     )
 
 
-def _autoscaler(values: Values) -> Object:
+def _autoscaler(inputs: Inputs) -> Object:
     policy = {
         "containerName": "*",
         "controlledValues": "RequestsOnly",
         "minAllowed": {"memory": "50Mi"},
         "maxAllowed": {"cpu": "4", "memory": "10G"},
     }
-    return autoscaler(f"{NAME}-vpa", values.namespace, deployment=NAME, policy=policy)
+    return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: Inputs) -> Object:
     return inject_annotations(
         deployment(
             NAME,
-            namespace=values.namespace,
+            namespace=inputs.namespace,
             labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
             selects=LABELS,
             pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
-            pod=_pod(values),
-            replicas=values.running.replicas(1),
+            pod=_pod(inputs),
+            replicas=inputs.running.replicas(1),
             revisionHistoryLimit=1,
         )
     )
 
 
-def _pod(values: Values) -> Object:
-    secrets = values.secrets
-    source = {"secret": {"name": secrets.ca_client_bundle, "items": [{"key": "bundle.crt", "path": "bundle.crt"}]}}
+def _pod(inputs: Inputs) -> Object:
+    secrets = inputs.secrets
+    bundle = secrets.bundle(tables.CA_CLIENT.name).name
+    source = {"secret": {"name": bundle, "items": [{"key": "bundle.crt", "path": "bundle.crt"}]}}
     volumes = {
         "client-ca": (_CLIENT_CA, {"projected": {"sources": [source], "defaultMode": 0o644}}),
-        f"{NAME}-server": (_SERVER, secret_volume(secrets.server, is_private=True)),
-        f"{NAME}-config": (_CONFIG, config_map_volume(key(_config(values)).name)),
+        f"{NAME}-server": (_SERVER, secret_volume(secrets.current(_SERVER_SECRET).name, is_private=True)),
+        f"{NAME}-config": (_CONFIG, config_map_volume(key(_config(inputs)).name)),
         "kubeconfig": (
             KUBECONFIG_DIRECTORY,
-            kubeconfig_volume(secrets.generic_token_kubeconfig, access_secret_name(NAME)),
+            kubeconfig_volume(secrets.current(tables.TOKEN_KUBECONFIG).name, access_secret_name(NAME)),
         ),
     }
     return controllers_pod(
-        NAME, values.image, cpu="23m", memory="64Mi", port=_PORT, arguments=arguments(values), volumes=volumes
+        NAME,
+        inputs.image_of_kubernetes(NAME),
+        cpu="23m",
+        memory="64Mi",
+        port=_PORT,
+        arguments=arguments(inputs),
+        volumes=volumes,
     )
 
 
-def arguments(values: Values) -> list[str]:
-    features = known_features(mapping(values.settings.get("featureGates")), version_of(values.version))
+def arguments(inputs: Inputs) -> list[str]:
+    features = known_features(mapping(inputs.settings(_SETTINGS).get("featureGates")), version_of(inputs.version))
     return [
         f"--config={_CONFIG}/config.yaml",
         *(f"--{flag}={KUBECONFIG_FILE}" for flag in ("authentication-kubeconfig", "authorization-kubeconfig")),
@@ -177,3 +156,18 @@ def arguments(values: Values) -> list[str]:
         *feature_gates_argument(features),
         "--v=2",
     ]
+
+
+COMPONENT = Component(
+    name=NAME,
+    title="Kubernetes scheduler",
+    objects=_objects,
+    contents=_rights,
+    secrets=lambda plane: [plane.component_server(NAME)],
+    readiness=OF_DEPLOYMENT,
+    task="scheduler",
+    has_bundles=True,
+    after=["secrets", "resource-manager-ready"],
+    is_left_asleep=False,
+    is_on_this_computer=True,
+)

@@ -1,13 +1,13 @@
 """Metrics of what objects of the seed say, made from their fields."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
 
 from agent.gardenlet.components import monitors
 from agent.gardenlet.components.access import FOLLOW, cluster_role, cluster_role_binding, rule, service_account
 from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import (
     REACHES_API_SERVER,
     SCRAPED_IN_SEED,
@@ -17,7 +17,7 @@ from agent.gardenlet.components.workloads import (
     service,
 )
 from gardener import conditions, keys
-from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
+from gardener.api.kinds import SCRAPE_CONFIGS, VERTICAL_POD_AUTOSCALERS
 from gardener.references import stamp
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
@@ -75,31 +75,23 @@ _POLICIES = {"minallowed": "minAllowed", "maxallowed": "maxAllowed"}
 _UNITS = {"cpu": "core", "memory": "byte"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes: monitored: whether there are ScrapeConfigs."""
-
-    image: str
-    monitored: bool = True
+def _objects(inputs: SeedInputs) -> list[Object]:
+    return in_seed(NAME, _contents(inputs), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, _contents(values), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
-
-
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield cluster_role(_ROLE, *_rules(), labels=_LABELS)
     yield cluster_role_binding(_ROLE, NAME, namespace=GARDEN, labels=_LABELS, is_replaceable=True)
     state = yaml.dump(_state(), Dumper=Dumper, sort_keys=True, width=1000)
-    yield from stamp([made(CONFIG_MAPS, _STATE, namespace=GARDEN, data={_STATE_FILE: state}), _deployment(values)])
+    yield from stamp([made(CONFIG_MAPS, _STATE, namespace=GARDEN, data={_STATE_FILE: state}), _deployment(inputs)])
     scraped = {name: allowed_ports(_PORT) for name in (SCRAPED_IN_SEED, _SCRAPED_IN_GARDEN)}
     ports = [port("metrics", 80, _PORT)]
     yield service(NAME, ports=ports, selects=_LABELS, labels=_LABELS, annotations=scraped)
     yield disruption_budget("kube-state-metrics-pdb-seed", GARDEN, labels=_LABELS)
     policy = {"containerName": "*", "controlledValues": "RequestsOnly", "minAllowed": {"memory": "32Mi"}}
     yield autoscaler("kube-state-metrics-vpa-seed", GARDEN, deployment=NAME, policy=policy)
-    if values.monitored:
+    if inputs.serves(SCRAPE_CONFIGS):
         of_shoots = monitors.OF_SHOOTS, "namespace"
         # Series without a namespace, such as those of nodes, are kept by the cache alone.
         yield _scraped(monitors.CACHE)
@@ -123,7 +115,7 @@ def _scraped(server: str, *relabelings: Object) -> Object:
     )
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: SeedInputs) -> Object:
     arguments = [
         f"--port={_PORT}",
         "--telemetry-port=8081",
@@ -136,7 +128,7 @@ def _deployment(values: Values) -> Object:
     probe = {"httpGet": {"path": "/healthz", "port": _PORT}, "initialDelaySeconds": 5, "timeoutSeconds": 5}
     its_container = container(
         "kube-state-metrics",
-        values.image,
+        inputs.images.kube_state_metrics,
         cpu="10m",
         memory="32Mi",
         args=arguments,
@@ -236,3 +228,6 @@ def _rules() -> Iterator[Object]:
     yield rule("autoscaling.k8s.io", "verticalpodautoscalers", FOLLOW)
     yield rule("operator.gardener.cloud", "gardens", FOLLOW)
     yield rule("autoscaling", "horizontalpodautoscalers", FOLLOW)
+
+
+COMPONENT = SeedComponent(name=NAME, title="kube-state-metrics", objects=_objects, asks_for=[SCRAPE_CONFIGS])

@@ -1,7 +1,7 @@
 """The two programs that look for machines of a Shoot: one makes them, one decides how many there are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from agent.gardenlet.components.access import (
@@ -12,6 +12,7 @@ from agent.gardenlet.components.access import (
     rule,
     service_account,
 )
+from agent.gardenlet.components.component import Component
 from agent.gardenlet.components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -22,15 +23,18 @@ from agent.gardenlet.components.control_plane import (
     SEEN_BY_EXTENSIONS,
     access_secret,
     access_secret_name,
-    in_shoot,
     kubeconfig_volume,
 )
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import TO_DNS, TO_RUNTIME_API_SERVER, allowed_ports, autoscaler, disruption_budget
 from agent.gardenlet.components.worker_roles import CLUSTER_AUTOSCALER, MACHINE_CONTROLLER_MANAGER
 from agent.gardenlet.components.workloads import container, container_ports, deployment, port, service
+from agent.gardenlet.secrets_manager.tables import TOKEN_KUBECONFIG
 from gardener import keys
-from kube.objects import Object, integer, text
+from gardener.garden.shoots import workers
+from kube.objects import Object, integer, spec, text
+from kube.paths import mappings_at
 
 _EVERY_VERB = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _LOOK = ("watch", "list", "get")
@@ -38,26 +42,8 @@ _RESTARTED_IN_MAINTENANCE = {"maintenance.gardener.cloud/restart": "true"}
 _MANAGER_PORT, _PROVIDER_PORT, _AUTOSCALER_PORT = 10258, 10259, 8085
 _ROLE = "gardener.cloud:target:{}"
 _MOST_NODES = 256
+_SETTINGS_FIELD = "clusterAutoscaler"
 _LOG_LEVELS = {CLUSTER_AUTOSCALER: 2, MACHINE_CONTROLLER_MANAGER: 3}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    namespace_uid: of it.
-    image: of the program.
-    token_kubeconfig: name of the Secret.
-    replicas: that run.
-    autoscaled: whether there are VerticalPodAutoscalers.
-    """
-
-    namespace: str
-    namespace_uid: str
-    image: str
-    token_kubeconfig: str
-    replicas: int = 1
-    autoscaled: bool = True
 
 
 def _labels(name: str) -> dict[str, str]:
@@ -66,61 +52,63 @@ def _labels(name: str) -> dict[str, str]:
 
 def _objects(
     name: str,
-    values: Values,
+    inputs: Inputs,
     *,
     ports: Mapping[str, int],
     seed_role: str,
     its_deployment: Object,
     policy: Object,
-    rights: Iterator[Object],
     autoscaler_labels: Mapping[str, str] | None = None,
 ) -> list[Object]:
-    binding = cluster_role_binding(f"{name}-{values.namespace}", name, namespace=values.namespace, role=seed_role)
-    owner = {"apiVersion": "v1", "kind": "Namespace", "name": values.namespace, "uid": values.namespace_uid}
+    binding = cluster_role_binding(f"{name}-{inputs.namespace}", name, namespace=inputs.namespace, role=seed_role)
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": inputs.namespace, "uid": inputs.namespace_uid}
     binding["metadata"]["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": True}]
     return [
-        service_account(name, values.namespace),
+        service_account(name, inputs.namespace),
         binding,
         service(
             name,
-            namespace=values.namespace,
+            namespace=inputs.namespace,
             ports=[port(each, number) for each, number in ports.items()],
             selects=_labels(name),
             labels=_labels(name),
             annotations={ALL_SCRAPE_TARGETS: allowed_ports(*ports.values())},
             clusterIP="None",
         ),
-        access_secret(name, values.namespace),
+        access_secret(name, inputs.namespace),
         its_deployment,
-        disruption_budget(name, values.namespace, labels=_labels(name)),
+        disruption_budget(name, inputs.namespace, labels=_labels(name)),
         *(
-            [autoscaler(f"{name}-vpa", values.namespace, deployment=name, policy=policy, labels=autoscaler_labels)]
-            if values.autoscaled
+            [autoscaler(f"{name}-vpa", inputs.namespace, deployment=name, policy=policy, labels=autoscaler_labels)]
+            if inputs.autoscaled
             else []
         ),
-        *in_shoot(f"shoot-core-{name}", rights, namespace=values.namespace),
     ]
 
 
-def _deployment(name: str, values: Values, its_container: Object, *, reaches: Sequence[str], **fields: Any) -> Object:
+def _deployment(name: str, inputs: Inputs, its_container: Object, *, reaches: Sequence[str], **fields: Any) -> Object:
+    kubeconfig = inputs.secrets.current(TOKEN_KUBECONFIG).name
     pod = {
         "serviceAccountName": name,
         "priorityClassName": PRIORITY.format(300),
         "terminationGracePeriodSeconds": 5,
         "containers": [its_container],
         "volumes": [
-            {"name": "kubeconfig", **kubeconfig_volume(values.token_kubeconfig, access_secret_name(name))},
+            {
+                "name": "kubeconfig",
+                **kubeconfig_volume(kubeconfig, access_secret_name(name)),
+            },
         ],
     }
     reached = dict.fromkeys((TO_DNS, TO_RUNTIME_API_SERVER, *reaches), keys.ALLOWED)
     return deployment(
         name,
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         labels={**_labels(name), **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
         selects=_labels(name),
         pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, **reached, **REACHES_SHOOT},
         pod=pod,
-        replicas=values.replicas,
+        replicas=inputs.running.replicas(1),
         **fields,
     )
 
@@ -131,7 +119,7 @@ _MOUNTS = [{"name": "kubeconfig", "mountPath": KUBECONFIG_DIRECTORY, "readOnly":
 # --- makes machines
 
 
-def manager(values: Values) -> list[Object]:
+def _manager(inputs: Inputs) -> list[Object]:
     name = MACHINE_CONTROLLER_MANAGER
     probe = {
         "httpGet": {"path": "/healthz", "port": _MANAGER_PORT, "scheme": "HTTP"},
@@ -144,7 +132,7 @@ def manager(values: Values) -> list[Object]:
     arguments = (
         "--control-kubeconfig=inClusterConfig",
         "--machine-safety-overshooting-period=1m",
-        f"--namespace={values.namespace}",
+        f"--namespace={inputs.namespace}",
         f"--port={_MANAGER_PORT}",
         "--safety-up=2",
         "--safety-down=1",
@@ -153,7 +141,7 @@ def manager(values: Values) -> list[Object]:
     )
     its_container = container(
         name,
-        values.image,
+        inputs.image(name),
         cpu="31m",
         memory="70Mi",
         command=[f"./{name}", *arguments],
@@ -171,18 +159,17 @@ def manager(values: Values) -> list[Object]:
     }
     return _objects(
         name,
-        values,
+        inputs,
         ports={"metrics": _MANAGER_PORT, "providermetrics": _PROVIDER_PORT},
         seed_role=f"system:{name}-runtime",
-        its_deployment=_deployment(name, values, its_container, reaches=networks),
+        its_deployment=_deployment(name, inputs, its_container, reaches=networks),
         policy=policy,
-        rights=_rights_of_manager(),
         # An extension adds the container that knows its machines.
         autoscaler_labels=SEEN_BY_EXTENSIONS,
     )
 
 
-def _rights_of_manager() -> Iterator[Object]:
+def _rights_of_manager(_: Inputs) -> Iterator[Object]:
     name = _ROLE.format(MACHINE_CONTROLLER_MANAGER)
     nodes = ("nodes", "nodes/status", "endpoints", "replicationcontrollers", "pods")
     yield cluster_role(
@@ -203,7 +190,7 @@ def _rights_of_manager() -> Iterator[Object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class _Group:
     """Machines that are alike. Attributes: name: of their MachineDeployment."""
 
     name: str
@@ -229,24 +216,23 @@ _SETTINGS = (
 """Flag, field of the settings, and what it is without it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutoscalerValues(Values):
-    """Attributes: settings: `spec.kubernetes.clusterAutoscaler` of the Shoot. groups: that can grow or shrink."""
-
-    groups: Sequence[Group] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+def _can_change(inputs: Inputs) -> bool:
+    """Whether a pool can grow or shrink; where none can, there is no autoscaler."""
+    return any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(inputs.shoot)))
 
 
-def cluster_autoscaler(values: AutoscalerValues) -> list[Object]:
+def _autoscaler(inputs: Inputs) -> list[Object]:
+    if not _can_change(inputs):
+        return []
     name = CLUSTER_AUTOSCALER
     its_container = container(
         name,
-        values.image,
+        inputs.image(name),
         cpu="100m",
         memory="300Mi",
-        command=[f"./{name}", *_arguments(values)],
+        command=[f"./{name}", *_arguments(inputs)],
         env=[
-            {"name": "CONTROL_NAMESPACE", "value": values.namespace},
+            {"name": "CONTROL_NAMESPACE", "value": inputs.namespace},
             {"name": "TARGET_KUBECONFIG", "value": KUBECONFIG_FILE},
         ],
         ports=container_ports(metrics=_AUTOSCALER_PORT),
@@ -254,16 +240,16 @@ def cluster_autoscaler(values: AutoscalerValues) -> list[Object]:
     )
     return _objects(
         name,
-        values,
+        inputs,
         ports={"metrics": _AUTOSCALER_PORT},
         seed_role=f"system:{name}-seed",
-        its_deployment=_deployment(name, values, its_container, reaches=(), revisionHistoryLimit=1),
+        its_deployment=_deployment(name, inputs, its_container, reaches=(), revisionHistoryLimit=1),
         policy={"containerName": "*", "controlledValues": "RequestsOnly", "minAllowed": {"memory": "50Mi"}},
-        rights=_rights_of_autoscaler(),
     )
 
 
-def _arguments(values: AutoscalerValues) -> Iterator[str]:
+def _arguments(inputs: Inputs) -> Iterator[str]:
+    settings, groups = inputs.settings(_SETTINGS_FIELD), _groups(inputs)
     yield f"--address=:{_AUTOSCALER_PORT}"
     yield f"--kubeconfig={KUBECONFIG_FILE}"
     yield "--cloud-provider=mcm"
@@ -272,14 +258,14 @@ def _arguments(values: AutoscalerValues) -> Iterator[str]:
     yield "--skip-nodes-with-local-storage=false"
     yield "--expendable-pods-priority-cutoff=-10"
     yield "--balance-similar-node-groups=true"
-    ignored = ("node.gardener.cloud/critical-components-not-ready", *(values.settings.get("ignoreTaints") or ()))
+    ignored = ("node.gardener.cloud/critical-components-not-ready", *(settings.get("ignoreTaints") or ()))
     yield from (f"--ignore-taint={each}" for each in ignored)
     for flag, setting, usual in _SETTINGS:
-        given = values.settings.get(setting)
+        given = settings.get(setting)
         yield f"--{flag}={_written(usual if given is None else given)}"
-    most = values.settings.get("maxNodesTotal") or _MOST_NODES
+    most = settings.get("maxNodesTotal") or _MOST_NODES
     yield f"--max-nodes-total={most}"
-    yield from (f"--nodes={each.minimum}:{each.maximum}:{values.namespace}.{each.name}" for each in values.groups)
+    yield from (f"--nodes={each.minimum}:{each.maximum}:{inputs.namespace}.{each.name}" for each in groups)
 
 
 def _written(value: Any) -> str:
@@ -288,16 +274,18 @@ def _written(value: Any) -> str:
     return f"{value:.6f}" if isinstance(value, float) else str(value)
 
 
-def groups_of(deployments: Sequence[Object]) -> list[Group]:
-    """Args: deployments: `status.machineDeployments` of a Worker."""
+def _groups(inputs: Inputs) -> list[_Group]:
+    """None of them before the Worker has been answered."""
     found = [
-        Group(text(each.get("name")), integer(each.get("minimum")), integer(each.get("maximum")))
-        for each in deployments
+        _Group(text(each.get("name")), integer(each.get("minimum")), integer(each.get("maximum")))
+        for each in mappings_at(inputs.worker, "status", "machineDeployments")
     ]
     return sorted((each for each in found if each.maximum > each.minimum), key=lambda group: group.name)
 
 
-def _rights_of_autoscaler() -> Iterator[Object]:
+def _rights_of_autoscaler(inputs: Inputs) -> Iterator[Object]:
+    if not _can_change(inputs):
+        return
     name, own = _ROLE.format(CLUSTER_AUTOSCALER), (CLUSTER_AUTOSCALER,)
     claims = ("persistentvolumeclaims", "persistentvolumes")
     yield cluster_role(
@@ -325,3 +313,31 @@ def _rights_of_autoscaler() -> Iterator[Object]:
         rule("", "configmaps", ("delete", "update"), names=status),
     )
     yield role_binding(name, KUBE_SYSTEM, CLUSTER_AUTOSCALER)
+
+
+# --- both
+
+MANAGER = Component(
+    name=MACHINE_CONTROLLER_MANAGER,
+    title=MACHINE_CONTROLLER_MANAGER,
+    objects=_manager,
+    contents=_rights_of_manager,
+    has_bundles=True,
+    after=[
+        *("credentials", "referenced", "infrastructure-ready", "connection", "systems-ready", "network-ready"),
+        "autoscaler-stopped",
+    ],
+    is_left_asleep=False,
+    is_put_to_sleep_later=True,
+    is_on_this_computer=True,
+)
+AUTOSCALER = Component(
+    name=CLUSTER_AUTOSCALER,
+    title="cluster autoscaler",
+    objects=_autoscaler,
+    contents=_rights_of_autoscaler,
+    has_bundles=True,
+    task="autoscaler",
+    after=["machine-deployments", "node-agents"],
+    is_on_this_computer=True,
+)

@@ -1,8 +1,7 @@
 """What pods and nodes use, as an API in the cluster of a Shoot with workers."""
 
 import base64
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from agent.gardenlet.components.access import (
     READ,
@@ -12,7 +11,8 @@ from agent.gardenlet.components.access import (
     rule,
     service_account,
 )
-from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.component import ON_NODES, Component
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import disruption_budget, made
 from agent.gardenlet.components.shoot_pods import (
@@ -24,13 +24,14 @@ from agent.gardenlet.components.shoot_pods import (
     TO_NAMES,
 )
 from agent.gardenlet.components.workloads import container, deployment, service
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, SignedCertificate, Signer
 from gardener import keys
 from gardener.references import stamp
 from kube.objects import Object
 from kube.resources import API_SERVICES, SECRETS
 
 NAME = "metrics-server"
-MANAGED_RESOURCE = f"shoot-core-{NAME}"
 _LABELS = {"k8s-app": NAME}
 _GROUP, _VERSION = "metrics.k8s.io", "v1beta1"
 _PORT = 8443
@@ -38,30 +39,10 @@ _CERTIFICATES = f"/srv/{NAME}/tls"
 _ADDRESSES = "InternalIP,InternalDNS,ExternalDNS,ExternalIP,Hostname"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    host: of the API server, as pods reach it.
-    server: data of the Secret with its certificate.
-    ca_bundle: by which that is verified, PEM.
-    """
-
-    namespace: str
-    image: str
-    host: str
-    server: Mapping[str, bytes] = field(repr=False)
-    ca_bundle: bytes
-
-
-def objects(values: Values) -> list[Object]:
-    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
-
-
-def _objects(values: Values) -> Iterator[Object]:
-    encoded = {name: base64.b64encode(content).decode() for name, content in values.server.items()}
+def _contents(inputs: Inputs) -> Iterator[Object]:
+    encoded = {name: base64.b64encode(content).decode() for name, content in inputs.secrets.current(NAME).data.items()}
     secret = made(SECRETS, NAME, namespace=KUBE_SYSTEM, type="kubernetes.io/tls", data=encoded)
-    yield from stamp([secret, _deployment(values)])
+    yield from stamp([secret, _deployment(inputs)])
     made_service = service(NAME, namespace=KUBE_SYSTEM, ports=(), selects=_LABELS, labels={"kubernetes.io/name": NAME})
     ports = [{"port": 443, "targetPort": _PORT, "protocol": "TCP"}]
     yield {**made_service, "spec": {"selector": _LABELS, "ports": ports}}
@@ -75,7 +56,7 @@ def _objects(values: Values) -> Iterator[Object]:
             "version": _VERSION,
             "groupPriorityMinimum": 100,
             "versionPriority": 100,
-            "caBundle": base64.b64encode(values.ca_bundle).decode(),
+            "caBundle": base64.b64encode(inputs.secrets.bundle(tables.CA_METRICS_SERVER.name).data[BUNDLE]).decode(),
         },
     )
     yield disruption_budget(NAME, KUBE_SYSTEM, labels=_LABELS)
@@ -90,7 +71,7 @@ def _objects(values: Values) -> Iterator[Object]:
     yield reader
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: Inputs) -> Object:
     command = [
         f"/{NAME}",
         "--authorization-always-allow-paths=/livez,/readyz",
@@ -104,11 +85,11 @@ def _deployment(values: Values) -> Object:
     ]
     its_container = container(
         NAME,
-        values.image,
+        inputs.image(NAME),
         cpu="50m",
         memory="150Mi",
         command=command,
-        env=[{"name": "KUBERNETES_SERVICE_HOST", "value": values.host}],
+        env=[{"name": "KUBERNETES_SERVICE_HOST", "value": inputs.host_in_pods}],
         livenessProbe=_probe("/livez", after=30, every=30),
         readinessProbe=_probe("/readyz", after=5, every=10),
         volumeMounts=[{"name": NAME, "mountPath": _CERTIFICATES}],
@@ -147,3 +128,19 @@ def _probe(path: str, *, after: int, every: int) -> Object:
         "periodSeconds": every,
         "failureThreshold": 1,
     }
+
+
+def _certificate(_: tables.ControlPlane) -> list[SignedCertificate]:
+    """The API server, its only client, gets the bundle in the same step."""
+    names = tables.service_names(NAME, KUBE_SYSTEM)
+    return [tables.server(NAME, NAME, tables.CA_METRICS_SERVER, names, signer=Signer.CURRENT)]
+
+
+COMPONENT = Component(
+    name=NAME,
+    title=f"{NAME} system component",
+    contents=_contents,
+    secrets=_certificate,
+    has_bundles=True,
+    after=[*ON_NODES, "systems-ready"],
+)

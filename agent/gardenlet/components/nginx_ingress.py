@@ -3,8 +3,7 @@
 It stands behind the ingress gateway, which passes TLS for the Seed's ingress domain through to it.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from agent.gardenlet.components import istio
 from agent.gardenlet.components.access import (
@@ -18,6 +17,7 @@ from agent.gardenlet.components.access import (
     service_account,
 )
 from agent.gardenlet.components.parts import GARDEN, autoscaler, in_seed, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import (
     REACHES_API_SERVER,
     container,
@@ -26,6 +26,7 @@ from agent.gardenlet.components.workloads import (
     service,
 )
 from gardener import keys
+from gardener.api.seed_definitions import Stage
 from gardener.references import CONFIG_MAP, annotation_key, make_unique
 from kube.objects import Object, key
 from kube.resources import CONFIG_MAPS, INGRESS_CLASSES, POD_DISRUPTION_BUDGETS
@@ -45,23 +46,11 @@ _BACKEND_PORT = 8080
 _SECONDS_TO_END = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes: domain: of the Seed's ingress; gateway: labels of the pods of the ingress gateway."""
-
-    image: str
-    backend_image: str
-    domain: str
-    gateway: Mapping[str, str] = field(
-        default_factory=lambda: {"app": "istio-ingressgateway", "istio": "ingressgateway"}
-    )
+def _objects(inputs: SeedInputs) -> list[Object]:
+    return in_seed(NAME, _contents(inputs))
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, _contents(values))
-
-
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_APP)
     yield cluster_role(_ROLE, *_rules(), labels=_APP)
     yield cluster_role_binding(_ROLE, NAME, namespace=GARDEN, labels=_APP)
@@ -77,14 +66,16 @@ def _contents(values: Values) -> Iterator[Object]:
     }
     config_map = make_unique(made(CONFIG_MAPS, CONTROLLER, namespace=GARDEN, labels=_LABELS, data=settings))
     yield config_map
-    yield _controller(values, key(config_map).name)
-    yield _backend(values)
+    yield _controller(inputs, key(config_map).name)
+    yield _backend(inputs)
     yield from _services()
     budget = {"minAvailable": 1, "selector": {"matchLabels": _LABELS}, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
     yield made(POD_DISRUPTION_BUDGETS, CONTROLLER, namespace=GARDEN, labels=_LABELS, spec=budget)
     policy = {"containerName": "*", "minAllowed": {"memory": "100Mi"}}
     yield autoscaler(CONTROLLER, GARDEN, deployment=CONTROLLER, policy=policy)
-    yield from istio.passed_through(CONTROLLER, [f"*.{values.domain}"], gateway=values.gateway, labels=_LABELS)
+    yield from istio.passed_through(
+        CONTROLLER, [f"*.{inputs.ingress_domain}"], gateway=inputs.config.sni.ingress.labels, labels=_LABELS
+    )
 
 
 def _services() -> Iterator[Object]:
@@ -96,7 +87,7 @@ def _services() -> Iterator[Object]:
     yield service(BACKEND, ports=[plain], selects=_BACKEND_LABELS, labels=_BACKEND_LABELS)
 
 
-def _controller(values: Values, config_map: str) -> Object:
+def _controller(inputs: SeedInputs, config_map: str) -> Object:
     arguments = [
         "/nginx-ingress-controller",
         f"--default-backend-service={GARDEN}/{BACKEND}",
@@ -113,7 +104,7 @@ def _controller(values: Values, config_map: str) -> Object:
     probe = {"httpGet": {"path": "/healthz", "port": 10254, "scheme": "HTTP"}, "initialDelaySeconds": 40}
     its_container = container(
         CONTROLLER,
-        values.image,
+        inputs.images.nginx_ingress_controller,
         cpu="100m",
         memory="375Mi",
         args=arguments,
@@ -165,11 +156,11 @@ def _protecting(its_deployment: Object, config_map: str) -> Object:
     return its_deployment
 
 
-def _backend(values: Values) -> Object:
+def _backend(inputs: SeedInputs) -> Object:
     probe = {"path": "/healthy", "port": _BACKEND_PORT, "scheme": "HTTP"}
     its_container = container(
         BACKEND,
-        values.backend_image,
+        inputs.images.ingress_default_backend,
         cpu="20m",
         memory="20Mi",
         livenessProbe={"httpGet": probe, "initialDelaySeconds": 30, "timeoutSeconds": 5},
@@ -203,3 +194,14 @@ def _own_rules() -> Iterator[Object]:
     yield rule("coordination.k8s.io", "leases", ("get", "update"), names=[_LEADER])
     yield rule("coordination.k8s.io", "leases", "create")
     yield rule("discovery.k8s.io", "endpointslices", READ)
+
+
+COMPONENT = SeedComponent(
+    name=NAME,
+    title=NAME,
+    objects=_objects,
+    is_of_garden=True,
+    is_wanted=lambda inputs: bool(inputs.ingress_domain),
+    needs=[Stage.ISTIO],
+    after=["istio"],
+)

@@ -1,10 +1,10 @@
 """What finds problems on nodes, and says so in their conditions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.gardenlet.components.access import cluster_role, cluster_role_binding, rule, service_account
-from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.component import ON_NODES, Component
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.shoot_pods import PRIORITY, SECCOMP, SYSTEM_COMPONENT, TO_API_SERVER, TO_NAMES
 from agent.gardenlet.components.workloads import ON_ALL_NODES, container, daemon_set, service
@@ -12,7 +12,6 @@ from gardener import keys
 from kube.objects import Object
 
 NAME = "node-problem-detector"
-MANAGED_RESOURCE = f"shoot-core-{NAME}"
 _INSTANCE = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "shoot-core"}
 _APP = {"app": NAME}
 _PORT = 20257
@@ -34,29 +33,13 @@ _FROM_HOST = (
 """Volume, path, and type."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    host: of the API server, as pods reach it.
-    """
-
-    namespace: str
-    image: str
-    host: str
-
-
-def objects(values: Values) -> list[Object]:
-    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
-
-
-def _objects(values: Values) -> Iterator[Object]:
+def _contents(inputs: Inputs) -> Iterator[Object]:
     labels = {**_APP, **_INSTANCE, keys.ROLE: keys.ROLE_SYSTEM_COMPONENT}
     made_service = service(NAME, namespace=KUBE_SYSTEM, ports=(), selects=_INSTANCE, labels=labels)
     ports = [{"port": _PORT, "targetPort": _PORT, "protocol": "TCP"}]
     yield {**made_service, "spec": {"selector": _INSTANCE, "ports": ports}}
     yield service_account(NAME, KUBE_SYSTEM, labels=_INSTANCE)
-    yield _daemon_set(values)
+    yield _daemon_set(inputs)
     yield cluster_role(
         NAME,
         rule("", "nodes", "get"),
@@ -67,16 +50,16 @@ def _objects(values: Values) -> Iterator[Object]:
     yield cluster_role_binding(NAME, NAME, namespace=KUBE_SYSTEM, labels=_INSTANCE, is_replaceable=True)
 
 
-def _daemon_set(values: Values) -> Object:
+def _daemon_set(inputs: Inputs) -> Object:
     its_container = container(
         NAME,
-        values.image,
+        inputs.image(NAME),
         cpu="20m",
         memory="20Mi",
         command=["/bin/sh", "-c", " ".join(_COMMAND)],
         env=[
             {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "KUBERNETES_SERVICE_HOST", "value": values.host},
+            {"name": "KUBERNETES_SERVICE_HOST", "value": inputs.host_in_pods},
         ],
         ports=[{"name": "exporter", "containerPort": _PORT}],
         securityContext={"privileged": True},
@@ -105,3 +88,8 @@ def _daemon_set(values: Values) -> Object:
         pod=pod,
         updateStrategy={},
     )
+
+
+COMPONENT = Component(
+    name=NAME, title=f"{NAME} system component", contents=_contents, after=[*ON_NODES, "systems-ready"]
+)

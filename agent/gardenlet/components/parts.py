@@ -8,10 +8,12 @@ import orjson
 
 from gardener import keys
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
+from gardener.conditions import RESOURCES_GOOD
 from gardener.health.checks import deployment
 from gardener.health.checks.rule import CheckError
 from gardener.managed_resource.bundle import managed_resource
-from kube.objects import Object, is_deleting
+from kube.objects import Object, condition, integer, is_deleting, metadata
+from kube.paths import at
 from kube.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, Resource
 
 GARDEN = "garden"
@@ -151,3 +153,17 @@ def deployment_unready(live: Object | None) -> str:
         return deployment.health(live) or deployment.progress(live) or ""
     except CheckError as error:
         return str(error)
+
+
+def managed_resource_unready(managed: Object | None) -> str:
+    """What is missing until a ManagedResource is applied and all of it works; empty: nothing."""
+    if managed is None:
+        return "it does not exist"
+    observed, generation = integer(at(managed, "status", "observedGeneration")), metadata(managed)["generation"]
+    if observed != generation:
+        return f"observed generation outdated ({observed}/{generation})"
+    for of_type, status in RESOURCES_GOOD.items():
+        found = condition(managed, of_type) or {}
+        if found.get("status") != status:
+            return f"condition {of_type} is {found.get('status')}: {found.get('message')}"
+    return ""

@@ -1,15 +1,16 @@
 """Dashboards of a seed, behind the ingress controller."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import yaml
 
 from agent.gardenlet.components import dashboards
 from agent.gardenlet.components.access import READ, role, role_binding, rule, service_account
-from agent.gardenlet.components.entrances import Entrance, ingress
+from agent.gardenlet.components.entrances import certificates, entrance, ingress
 from agent.gardenlet.components.parts import GARDEN, in_seed, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import REACHES_API_SERVER, container, deployment, port, service
+from agent.gardenlet.secrets_manager.rules.configs import PASSWORD, BasicAuth
 from gardener import conditions, keys
 from gardener.references import stamp
 from kube.objects import Object
@@ -17,6 +18,8 @@ from kube.resources import CONFIG_MAPS, SECRETS
 from kube.yaml import Dumper
 
 NAME = "plutono"
+_LETTER = "g"
+_LOGIN = BasicAuth(name="plutono-admin", user="admin")
 DASHBOARD_LABEL = "dashboard.monitoring.gardener.cloud/seed"
 """Of ConfigMaps with dashboards."""
 _REFRESHER = "dashboard-refresher"
@@ -40,28 +43,12 @@ _READS = {"logging": 3100, "prometheus-aggregate": 9090, "prometheus-seed": 9090
 """Services, and the ports of their pods."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """What it depends on.
-
-    Attributes:
-        entrance: how people reach it.
-        admin_secret: with name and password of its administrator.
-        admin_password: the same, for its own file.
-    """
-
-    image: str
-    refresher_image: str
-    entrance: Entrance
-    admin_secret: str
-    admin_password: str = field(repr=False)
+def _objects(inputs: SeedInputs) -> list[Object]:
+    managed = in_seed(NAME, _contents(inputs), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
+    return [*managed, _boards()]
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, _contents(values), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
-
-
-def boards() -> Object:
+def _boards() -> Object:
     """The dashboards that it shows, beside those of others with the same label."""
     return made(
         CONFIG_MAPS,
@@ -72,14 +59,14 @@ def boards() -> Object:
     )
 
 
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield role(_ROLE, GARDEN, rule("", "configmaps", READ), labels=_LABELS)
     yield role_binding(_ROLE, GARDEN, NAME, labels=_LABELS)
-    yield from stamp([_providers(), _sources(), _config(values), _deployment(values)])
+    yield from stamp([_providers(), _sources(), _config(inputs), _deployment(inputs)])
     yield service(NAME, ports=[port("web", _PORT)], selects=_LABELS, labels=_MONITORING)
     hidden = {"nginx.ingress.kubernetes.io/server-snippet": "location /api/admin/ {\n  return 403;\n}"}
-    yield ingress(NAME, values.entrance, port=_PORT, annotations=hidden)
+    yield ingress(NAME, entrance(inputs, NAME, _LETTER), port=_PORT, annotations=hidden)
 
 
 # --- files
@@ -126,10 +113,11 @@ def _source(name: str, kind: str, url: str, options: Object, **fields: bool) -> 
     return {**source, "editable": False, "jsonData": options, **fields}
 
 
-def _config(values: Values) -> Object:
+def _config(inputs: SeedInputs) -> Object:
+    password = inputs.secrets.current(_LOGIN.name).data[PASSWORD].decode()
     lines = (
         *("[auth.basic]", "enabled = true", "[security]"),
-        *("admin_user = admin", f"admin_password = {values.admin_password}"),
+        *("admin_user = admin", f"admin_password = {password}"),
     )
     content = {f"{NAME}.ini": "\n".join(lines)}
     return made(SECRETS, f"{NAME}-config", namespace=GARDEN, labels=_LABELS, type="Opaque", stringData=content)
@@ -138,16 +126,16 @@ def _config(values: Values) -> Object:
 # --- workload
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: SeedInputs) -> Object:
     sources: Mapping[str, Object] = {
         "datasources": {"configMap": {"name": f"{NAME}-datasources"}},
         "dashboard-providers": {"configMap": {"name": f"{NAME}-dashboard-providers"}},
         "config": {"secret": {"secretName": f"{NAME}-config"}},
-        "admin-user": {"secret": {"secretName": values.admin_secret}},
+        "admin-user": {"secret": {"secretName": inputs.secrets.current(_LOGIN.name).name}},
         "storage": {"emptyDir": {"sizeLimit": "100Mi"}},
     }
     pod = {
-        "containers": [_server(values), _refresher(values)],
+        "containers": [_server(inputs), _refresher(inputs)],
         "priorityClassName": "gardener-system-600",
         "serviceAccountName": NAME,
         "volumes": [{"name": name, **source} for name, source in sources.items()],
@@ -158,10 +146,10 @@ def _deployment(values: Values) -> Object:
     return deployment(NAME, labels=_MONITORING, selects=_LABELS, pod_labels=pod_labels, pod=pod)
 
 
-def _server(values: Values) -> Object:
+def _server(inputs: SeedInputs) -> Object:
     return container(
         NAME,
-        values.image,
+        inputs.images.plutono,
         cpu="5m",
         memory="45Mi",
         env=[{"name": f"PL_{name}", "value": value} for name, value in _SETTINGS.items()],
@@ -175,7 +163,7 @@ def _server(values: Values) -> Object:
     )
 
 
-def _refresher(values: Values) -> Object:
+def _refresher(inputs: SeedInputs) -> Object:
     """Writes what ConfigMaps hold where the server looks."""
     settings = {
         "LOG_LEVEL": "INFO",
@@ -191,7 +179,7 @@ def _refresher(values: Values) -> Object:
     login = [f"--req-{name}-file={_ADMIN}/{name}" for name in ("username", "password")]
     return container(
         _REFRESHER,
-        values.refresher_image,
+        inputs.images.dashboard_refresher,
         cpu="5m",
         memory="64Mi",
         command=["python", "-u", "sidecar.py", *login],
@@ -201,3 +189,13 @@ def _refresher(values: Values) -> Object:
             {"name": "admin-user", "mountPath": _ADMIN},
         ],
     )
+
+
+COMPONENT = SeedComponent(
+    name=NAME,
+    title="Plutono",
+    objects=_objects,
+    secrets=lambda inputs: [_LOGIN, *certificates(inputs, NAME, _LETTER)],
+    is_of_garden=True,
+    is_wanted=lambda inputs: bool(inputs.ingress_domain),
+)

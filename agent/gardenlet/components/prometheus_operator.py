@@ -1,7 +1,6 @@
 """What makes Prometheus servers of Prometheus objects, and their configuration of monitors and rules."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.gardenlet.components import prometheus
 from agent.gardenlet.components.access import (
@@ -15,8 +14,10 @@ from agent.gardenlet.components.access import (
     urls,
 )
 from agent.gardenlet.components.parts import GARDEN, autoscaler, in_seed
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import REACHES_API_SERVER, container, deployment, service
 from gardener import conditions
+from gardener.api.seed_definitions import Stage
 from kube.objects import Object
 
 NAME = "prometheus-operator"
@@ -31,17 +32,11 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    image: str
-    reloader_image: str
+def _objects(inputs: SeedInputs) -> list[Object]:
+    return in_seed(NAME, _contents(inputs), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, _contents(values), condition=conditions.OBSERVABILITY_COMPONENTS_HEALTHY)
-
-
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield service_account(NAME, GARDEN, labels=_LABELS)
     yield cluster_role(NAME, *_rules(), labels=_LABELS)
     yield cluster_role_binding(NAME, NAME, namespace=GARDEN, labels=_LABELS)
@@ -51,17 +46,17 @@ def _contents(values: Values) -> Iterator[Object]:
         rule("", ("nodes/metrics", "nodes/proxy"), "get"),
         urls(("/metrics", "/metrics/*"), "get"),
     )
-    yield _deployment(values)
+    yield _deployment(inputs)
     ports = [{"name": "http", "port": _PORT, "targetPort": "http"}]
     yield service(NAME, ports=ports, selects=_LABELS, labels=_LABELS, clusterIP="None")
     policy = {"containerName": "*", "minAllowed": {"memory": "100Mi"}}
     yield autoscaler(NAME, GARDEN, deployment=NAME, policy=policy, labels=_LABELS)
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: SeedInputs) -> Object:
     reloader = {"cpu-request": "10m", "cpu-limit": "0", "memory-request": "25Mi", "memory-limit": "0"}
     arguments = [
-        f"--prometheus-config-reloader={values.reloader_image}",
+        f"--prometheus-config-reloader={inputs.images.config_reloader}",
         *(f"--config-reloader-{name}={value}" for name, value in reloader.items()),
         "--enable-config-reloader-probes=false",
     ]
@@ -72,7 +67,7 @@ def _deployment(values: Values) -> Object:
     }
     its_container = container(
         NAME,
-        values.image,
+        inputs.images.prometheus_operator,
         cpu="100m",
         memory="100Mi",
         args=arguments,
@@ -104,3 +99,8 @@ def _rules() -> Iterator[Object]:
     yield rule("", "events", ("patch", "create"))
     yield rule("networking.k8s.io", "ingresses", READ)
     yield rule("storage.k8s.io", "storageclasses", "get")
+
+
+COMPONENT = SeedComponent(
+    name=NAME, title="Prometheus Operator", objects=_objects, is_of_garden=True, needs=[Stage.MONITORING]
+)

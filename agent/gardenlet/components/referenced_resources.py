@@ -4,11 +4,10 @@ from collections.abc import Iterable
 
 from agent.gardenlet.components.parts import SEED_CLASS
 from gardener.managed_resource.bundle import managed_resource
-from kube.objects import Object, annotations, labels, metadata
+from kube.objects import Object, metadata
 
 NAME = "referenced-resources"
 _PREFIX = "ref-"
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIELDS = ("apiVersion", "kind", "type", "data", "binaryData", "immutable")
 
 
@@ -30,9 +29,6 @@ def objects(namespace: str, referenced: Iterable[Object]) -> list[Object]:
 
 
 def copy(obj: Object, namespace: str) -> Object:
+    """Without labels and annotations: by these, programs of the seed would find a CA or token request in it."""
     meta: Object = {"name": f"{_PREFIX}{metadata(obj)['name']}", "namespace": namespace}
-    if labels(obj):
-        meta["labels"] = labels(obj)
-    if notes := {name: text for name, text in annotations(obj).items() if name != _LAST_APPLIED}:
-        meta["annotations"] = notes
     return {**{field: obj[field] for field in _FIELDS if obj.get(field) is not None}, "metadata": meta}

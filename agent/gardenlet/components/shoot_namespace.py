@@ -36,7 +36,7 @@ class Values:
     extensions: Iterable[str] = ()
 
 
-def objects(values: Values) -> list[Object]:
+def manifest(values: Values) -> Object:
     shoot, seed = spec(values.shoot), spec(values.seed)
     seed_provider = text(at(seed, "provider", "type"))
     labels = {
@@ -55,7 +55,7 @@ def objects(values: Values) -> list[Object]:
         keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE: failure_tolerance(values.shoot),
         keys.HIGH_AVAILABILITY_ZONES: ",".join(values.zones),
     }
-    return [made(NAMESPACES, values.name, labels=labels, annotations=notes)]
+    return made(NAMESPACES, values.name, labels=labels, annotations=notes)
 
 
 def zones_of(

@@ -1,8 +1,8 @@
 """What pods in a Shoot with workers have: where they are, which way they may go, and how urgent they are."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import made
 from gardener import keys
@@ -43,18 +43,8 @@ _CONTROLLERS = (
 """ServiceAccounts of the controller manager, and the default one: no pod is to use them unless it says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Networks:
-    """Of a Shoot, as CIDRs; empty: it is not known."""
-
-    pods: str
-    services: str
-    nodes: str
-
-
-def objects(shoot: Object, *, project: str, networks: Networks) -> Iterator[Object]:
-    """Args: project: its name."""
-    yield _info(shoot, project=project, networks=networks)
+def objects(inputs: Inputs) -> Iterator[Object]:
+    yield _info(inputs)
     for name in _CONTROLLERS:
         kept = {keys.KEEP_OBJECT: "true"}
         yield made(SERVICE_ACCOUNTS, name, namespace=KUBE_SYSTEM, annotations=kept, automountServiceAccountToken=False)
@@ -64,7 +54,8 @@ def objects(shoot: Object, *, project: str, networks: Networks) -> Iterator[Obje
         yield made(PRIORITY_CLASSES, PRIORITY.format(each), value=_LEAST_PRIORITY + each, description=described)
 
 
-def _info(shoot: Object, *, project: str, networks: Networks) -> Object:
+def _info(inputs: Inputs) -> Object:
+    shoot, networks = inputs.shoot, inputs.networks
     asked, window = spec(shoot), mapping(at(spec(shoot), "maintenance", "timeWindow"))
     found = {
         "domain": text(at(asked, "dns", "domain")),
@@ -72,7 +63,7 @@ def _info(shoot: Object, *, project: str, networks: Networks) -> Object:
         "kubernetesVersion": text(at(asked, "kubernetes", "version")),
         "maintenanceBegin": text(window.get("begin")),
         "maintenanceEnd": text(window.get("end")),
-        "projectName": project,
+        "projectName": inputs.project,
         "provider": text(at(asked, "provider", "type")),
         "region": text(asked.get("region")),
         "shootName": key(shoot).name,

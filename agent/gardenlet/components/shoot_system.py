@@ -1,18 +1,21 @@
 """What every Shoot has in its own cluster: labels of its system namespace, a role for viewers, and who it is."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from agent.gardenlet.components import cluster_identity
+from agent.gardenlet.components import cluster_identity, shoot_pods
 from agent.gardenlet.components.access import READ, cluster_role, cluster_role_binding, rule
+from agent.gardenlet.components.component import OF_MANAGED_RESOURCE, Component
 from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import made
 from gardener import keys
-from kube.objects import Object
+from gardener.garden.shoots import zones_of_workers
+from kube.objects import Object, spec
 from kube.resources import CONFIG_MAPS, NAMESPACES
 
-NAMESPACES_NAME, SYSTEM_NAME = "shoot-core-namespaces", "shoot-core-system"
-IDENTITY_NAME = f"shoot-core-{cluster_identity.NAME}"
+_NAMESPACES, _SYSTEM = "shoot-core-namespaces", "shoot-core-system"
+_IDENTITY = f"shoot-core-{cluster_identity.NAME}"
 """Names of ManagedResources."""
 _VIEWERS = "gardener.cloud:system:viewers"
 _READ_ONLY = "gardener.cloud:system:read-only"
@@ -64,21 +67,19 @@ _READABLE_OF_PODS: Mapping[str, tuple[str, ...]] = {
 """What only a Shoot with workers serves."""
 
 
-def namespaces(namespace: str, *, zones: str = "") -> list[Object]:
-    """Args: namespace: of the Shoot, in the seed. zones: of its workers, separated by commas."""
+def _namespaces(inputs: Inputs) -> list[Object]:
     system = made(
         NAMESPACES,
         KUBE_SYSTEM,
         labels={keys.NAMESPACE_PURPOSE: KUBE_SYSTEM, keys.HIGH_AVAILABILITY_CONSIDER: "true"},
-        annotations={keys.HIGH_AVAILABILITY_ZONES: zones},
+        annotations={keys.HIGH_AVAILABILITY_ZONES: ",".join(zones_of_workers(spec(inputs.shoot)))},
     )
-    return in_shoot(NAMESPACES_NAME, [system], namespace=namespace, keep_objects=True)
+    return in_shoot(_NAMESPACES, [system], namespace=inputs.namespace, keep_objects=True)
 
 
-def system(namespace: str, *, of_pods: Iterable[Object] | None = None) -> list[Object]:
-    """Args: of_pods: what there is for pods; None: there are no workers."""
-    has_pods = of_pods is not None
-    return in_shoot(SYSTEM_NAME, [*_viewers(has_pods=has_pods), *(of_pods or ())], namespace=namespace)
+def _system(inputs: Inputs) -> list[Object]:
+    of_pods = shoot_pods.objects(inputs) if inputs.has_workers else ()
+    return in_shoot(_SYSTEM, [*_viewers(has_pods=inputs.has_workers), *of_pods], namespace=inputs.namespace)
 
 
 def _viewers(*, has_pods: bool) -> Iterator[Object]:
@@ -88,12 +89,42 @@ def _viewers(*, has_pods: bool) -> Iterator[Object]:
     yield cluster_role_binding(_READ_ONLY, groups=[_VIEWERS], is_replaceable=True)
 
 
-def identity(namespace: str, its_identity: str) -> list[Object]:
-    data = {cluster_identity.NAME: its_identity, "origin": "shoot"}
+def _identity(inputs: Inputs) -> list[Object]:
+    data = {cluster_identity.NAME: inputs.identity, "origin": "shoot"}
     config_map = made(CONFIG_MAPS, cluster_identity.NAME, namespace=KUBE_SYSTEM, data=data, immutable=True)
-    return in_shoot(IDENTITY_NAME, [config_map], namespace=namespace)
+    return in_shoot(_IDENTITY, [config_map], namespace=inputs.namespace)
 
 
-def identity_of(technical_id: str, uid: str, garden_identity: str) -> str:
-    """`status.clusterIdentity` of a Shoot."""
-    return f"{technical_id}-{uid}-{garden_identity}"
+COMPONENTS = (
+    Component(
+        name=_NAMESPACES,
+        title="shoot namespaces system component",
+        objects=_namespaces,
+        readiness=OF_MANAGED_RESOURCE,
+        awaited="shoot namespaces have been reconciled",
+        awaited_after=["resource-manager-ready"],
+        task="namespaces",
+        after=["resource-manager"],
+        is_of_workers=False,
+        is_left_asleep=False,
+        is_on_this_computer=True,
+    ),
+    Component(
+        name=_IDENTITY,
+        title="shoot cluster identity",
+        objects=_identity,
+        task="shoot-identity",
+        after=["resource-manager", "identity", "systems-ready"],
+        is_of_workers=False,
+        is_on_this_computer=True,
+    ),
+    Component(
+        name=_SYSTEM,
+        title="shoot system resources",
+        objects=_system,
+        task="system",
+        after=["resource-manager-ready", "connection", "namespaces-ready", "systems-ready"],
+        is_of_workers=False,
+        is_on_this_computer=True,
+    ),
+)

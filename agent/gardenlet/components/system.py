@@ -4,10 +4,10 @@ Such a pod does nothing and has the lowest priority: a control plane takes its p
 for another node.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from agent.gardenlet.components.parts import in_seed, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import deployment
 from gardener import keys
 from kube.objects import Object, mapping, mappings
@@ -21,25 +21,17 @@ _SYSTEM = range(900, 500, -100)
 _CONTROL_PLANE = range(500, 0, -100)
 _LOWEST = 999_998_000
 _SECONDS_TO_END = 5
+_REPLICAS = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes: reservations: what is kept free, as `configs` of the Seed's setting; image: that waits."""
-
-    reservations: Sequence[Object] = ()
-    replicas: int = 2
-    image: str = ""
-
-
-def reservations_of(seed: Object) -> list[Object]:
+def _reserved(seed: Object) -> list[Object]:
     """What a Seed keeps free."""
     setting = mapping_at(seed, "spec", "settings", "excessCapacityReservation")
     return mappings(setting.get("configs")) if setting.get("enabled") is not False else []
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, [*_priority_classes(), *_reservations(values)])
+def _objects(inputs: SeedInputs) -> list[Object]:
+    return in_seed(NAME, [*_priority_classes(), *_reservations(inputs)])
 
 
 def _priority_classes() -> Iterator[Object]:
@@ -53,13 +45,13 @@ def _priority_class(name: str, value: int, description: str) -> Object:
     return made(PRIORITY_CLASSES, name, value=value, description=description)
 
 
-def _reservations(values: Values) -> Iterator[Object]:
-    for number, config in enumerate(values.reservations):
+def _reservations(inputs: SeedInputs) -> Iterator[Object]:
+    for number, config in enumerate(_reserved(inputs.seed) if inputs.images.pause else ()):
         name = f"{RESERVATION}-{number}"
         # A label of its own, or the Deployments would take each other's pods for their own.
         labels = {"app": "kubernetes", "role": name}
         resources = mapping(config.get("resources"))
-        container: Object = {"name": "pause-container", "image": values.image, "imagePullPolicy": "IfNotPresent"}
+        container: Object = {"name": "pause-container", "image": inputs.images.pause, "imagePullPolicy": "IfNotPresent"}
         pod: Object = {
             "containers": [{**container, "resources": {"requests": resources, "limits": resources}}],
             "priorityClassName": _RESERVED,
@@ -67,7 +59,10 @@ def _reservations(values: Values) -> Iterator[Object]:
             "automountServiceAccountToken": False,
         }
         pod |= {field: config[field] for field in ("nodeSelector", "tolerations") if config.get(field)}
-        waiting = deployment(name, labels=labels, pod=pod, replicas=values.replicas)
+        waiting = deployment(name, labels=labels, pod=pod, replicas=_REPLICAS)
         # Room may lack just now, which is no fault of the seed.
         waiting["metadata"]["annotations"] = {keys.SKIP_HEALTH_CHECK: "true"}
         yield waiting
+
+
+COMPONENT = SeedComponent(name=NAME, title="system resources", objects=_objects)

@@ -1,38 +1,32 @@
 """Who may open a tunnel to a Shoot: the ingress gateway asks this server for each of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import orjson
 
 from agent.gardenlet.components import istio
-from agent.gardenlet.components.parts import GARDEN, autoscaler, deployment_unready, disruption_budget, made
+from agent.gardenlet.components.parts import GARDEN, autoscaler, disruption_budget, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.workloads import container, deployment, port, service
 from gardener import keys
 from gardener.api.kinds import VIRTUAL_SERVICES
+from gardener.api.seed_definitions import Stage
 from kube.objects import Object
 
 NAME = "reversed-vpn-auth-server"
+_REPLICAS = 2
 HOST = istio.host_of(NAME)
-unready = deployment_unready
-"""Of its Deployment."""
 _LABELS = {"app": NAME}
 PORT = 9001
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    image: str
-    replicas: int = 2
-
-
-def objects(values: Values) -> list[Object]:
+def _objects(inputs: SeedInputs) -> list[Object]:
     """Written by the gardenlet itself. Where Istio serves the gateways."""
-    return list(_contents(values))
+    return list(_contents(inputs))
 
 
-def _contents(values: Values) -> Iterator[Object]:
-    yield _deployment(values)
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
+    yield _deployment(inputs)
     yield _service()
     yield disruption_budget(f"{NAME}-pdb", GARDEN, labels=_LABELS)
     policy = {"containerName": NAME, "minAllowed": {"memory": "100Mi"}}
@@ -43,10 +37,12 @@ def _contents(values: Values) -> Iterator[Object]:
     yield istio.destination_rule(NAME)
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: SeedInputs) -> Object:
     ports = [{"name": "grpc-authz", "containerPort": PORT, "protocol": "TCP"}]
     pod = {
-        "containers": [container(NAME, values.image, cpu="100m", memory="100Mi", ports=ports)],
+        "containers": [
+            container(NAME, inputs.images.vpn_authorization_server, cpu="100m", memory="100Mi", ports=ports)
+        ],
         "automountServiceAccountToken": False,
         "dnsPolicy": "Default",
         "priorityClassName": "gardener-system-900",
@@ -56,7 +52,7 @@ def _deployment(values: Values) -> Object:
         labels={**_LABELS, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=_LABELS,
         pod=pod,
-        replicas=values.replicas,
+        replicas=_REPLICAS,
         strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 100}},
     )
 
@@ -67,3 +63,12 @@ def _service() -> Object:
         keys.NAMESPACE_SELECTORS: orjson.dumps(istio.IN_GATEWAYS).decode(),
     }
     return service(NAME, ports=[port("grpc-authz", PORT)], selects=_LABELS, annotations=reached)
+
+
+COMPONENT = SeedComponent(
+    name="vpn-authorization-server",
+    title="VPN authorization server",
+    objects=_objects,
+    needs=[Stage.ISTIO],
+    after=["istio"],
+)

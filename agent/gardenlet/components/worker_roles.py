@@ -2,6 +2,7 @@
 
 from agent.gardenlet.components.access import EVERYTHING, READ, cluster_role, rule
 from agent.gardenlet.components.parts import in_seed
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from kube.objects import Object
 
 CLUSTER_AUTOSCALER = "cluster-autoscaler"
@@ -11,14 +12,14 @@ _COORDINATION = "coordination.k8s.io"
 _CHANGES = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-def cluster_autoscaler() -> list[Object]:
+def _cluster_autoscaler(_: SeedInputs) -> list[Object]:
     role = cluster_role(
         "system:cluster-autoscaler-seed", rule(_MACHINES, "*", _CHANGES), rule("apps", "deployments", READ)
     )
     return in_seed(CLUSTER_AUTOSCALER, [role])
 
 
-def machine_controller_manager() -> list[Object]:
+def _machine_controller_manager(_: SeedInputs) -> list[Object]:
     leases = ("machine-controller", MACHINE_CONTROLLER_MANAGER)
     role = cluster_role(
         "system:machine-controller-manager-runtime",
@@ -28,3 +29,11 @@ def machine_controller_manager() -> list[Object]:
         rule(_COORDINATION, "leases", ("get", "watch", "update"), names=leases),
     )
     return in_seed(MACHINE_CONTROLLER_MANAGER, [role])
+
+
+COMPONENTS = (
+    SeedComponent(name=CLUSTER_AUTOSCALER, title=CLUSTER_AUTOSCALER, objects=_cluster_autoscaler),
+    SeedComponent(
+        name=MACHINE_CONTROLLER_MANAGER, title=MACHINE_CONTROLLER_MANAGER, objects=_machine_controller_manager
+    ),
+)

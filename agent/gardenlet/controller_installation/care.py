@@ -23,8 +23,8 @@ from kube.objects import Key, Object, condition, integer, is_deleting, key, labe
 from kube.paths import at
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import any_of, came, changed, listed
+from kube.runtime.loop import ControlLoop, always, enqueue_mapped, enqueue_own
+from kube.runtime.predicates import changed, listed
 from kube.runtime.status import StatusWriter
 
 NAMESPACE = "garden"
@@ -94,7 +94,7 @@ def declare(context: Context) -> ControlLoop:
     settings = context.config.controllers.controller_installation_care
     loop = ControlLoop("controllerinstallation-care", kind=CONTROLLER_INSTALLATIONS, workers=settings.concurrent_syncs)
     view = controller_installations_view(context.seed_name)
-    installations = loop.watch(context.garden.caches, view, enqueue(when=any_of(came, listed)))
+    installations = loop.watch(context.garden.caches, view, enqueue_own(always, when=listed))
     reconciler = Reconciler(
         installations=installations,
         statuses=context.statuses.of(context.garden, installations),

@@ -25,9 +25,9 @@ from kube.paths import at, mappings_at
 from kube.resources import Resource
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.loop import ControlLoop, Queue, enqueue, enqueue_mapped
-from kube.runtime.predicates import any_of, came, changed, listed
-from kube.runtime.queue import CHANGE
+from kube.runtime.loop import ControlLoop, Queue, always, enqueue_mapped, enqueue_own
+from kube.runtime.predicates import changed, listed
+from kube.runtime.priorities import CHANGE
 from kube.runtime.status import StatusWriter
 
 KINDS = tuple(each for each in ALL_EXTENSIONS if each != SELF_HOSTED_SHOOT_EXPOSURES)
@@ -71,7 +71,7 @@ def declare(context: Context) -> ControlLoop:
     )
     garden = context.garden
     view = controller_installations_view(context.seed_name)
-    installations = loop.watch(garden.caches, view, enqueue(when=any_of(came, listed)))
+    installations = loop.watch(garden.caches, view, enqueue_own(always, when=listed))
 
     def of_registration(change: Change[Object]) -> list[Key]:
         return [key(each) for each in installations.values() if _registration_of(each) == change.key.name]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube.errors import Conflict, KubeError, NotFound
-from kube.objects import Key, Object, key, metadata
+from kube.objects import Key, Object, key, key_of, metadata
 from kube.resources import Resource
 from kube.runtime.client import MERGE_PATCH, Client, Form, Selection
 from kube.write_mode import CARRIED_OUT, WriteMode
@@ -67,7 +67,7 @@ class RecordingClient(ReadingClient):
     async def live(self, resource: Resource, name: Key) -> Object | None:
         """As it is, whatever would be written. Raises KubeError."""
         try:
-            return await super().get(resource, name.name, namespace=name.namespace)
+            return await super().get(resource, name)
         except NotFound:
             return None
 
@@ -78,7 +78,7 @@ class RecordingClient(ReadingClient):
                 return await super().replace(resource, body, mode=_DRY_RUN)
             except Conflict:
                 # Others go on meanwhile: somebody has written its status.
-                live = await super().get(resource, key(body).name, namespace=key(body).namespace)
+                live = await super().get(resource, key(body))
                 body = {**body, "metadata": {**metadata(body), "resourceVersion": metadata(live)["resourceVersion"]}}
         return await super().replace(resource, body, mode=_DRY_RUN)
 
@@ -87,22 +87,22 @@ class RecordingClient(ReadingClient):
     async def get(
         self,
         resource: Resource,
-        name: str,
+        name: Key | str,
         *,
-        namespace: str = "",
         form: Form = Form.WHOLE,
         timeout: float | None = None,
     ) -> Object:
-        recorded = self.written.get((resource, Key(namespace, name)))
+        own = key_of(name)
+        recorded = self.written.get((resource, own))
         if recorded is None:
             try:
-                return await super().get(resource, name, namespace=namespace, form=form, timeout=timeout)
+                return await super().get(resource, own, form=form, timeout=timeout)
             except NotFound:
-                if (planned := self._planned(resource, Key(namespace, name))) is None:
+                if (planned := self._planned(resource, own)) is None:
                     raise
                 return planned
         if recorded.after is None:
-            raise NotFound(404, message=f'{resource.plural} "{name}" not found')
+            raise NotFound(404, message=f'{resource.plural} "{own.name}" not found')
         return recorded.after
 
     async def create(self, resource: Resource, obj: Object, *, mode: WriteMode = CARRIED_OUT, **_: Any) -> Object:
@@ -119,23 +119,22 @@ class RecordingClient(ReadingClient):
     async def patch(
         self,
         resource: Resource,
-        name: str,
+        name: Key | str,
         body: Any,
         *,
-        namespace: str = "",
         subresource: str = "",
         content_type: str = MERGE_PATCH,
         **_: Any,
     ) -> Object:
         if content_type != MERGE_PATCH:
             raise NotCarriedOutError(f"a dry run does not know what {content_type} makes of {resource.kind} {name}")
-        live = await self.get(resource, name, namespace=namespace)
+        live = await self.get(resource, name)
         patched: Object = merge_patched(live, body)
         return patched if subresource else await self._note(resource, patched)
 
-    async def delete(self, resource: Resource, name: str, *, namespace: str = "", **_: Any) -> None:
-        await self.get(resource, name, namespace=namespace)
-        await self._record(resource, Key(namespace, name), None)
+    async def delete(self, resource: Resource, name: Key | str, **_: Any) -> None:
+        await self.get(resource, name)
+        await self._record(resource, key_of(name), None)
 
     async def delete_collection(self, resource: Resource, selection: Selection) -> None:
         raise NotCarriedOutError(f"all {resource.plural} of {selection} are not deleted by a dry run")

@@ -141,7 +141,7 @@ class ExtensionObjects:
         kind, name = asked.kind, asked.name
 
         async def ask(*, is_last: bool) -> Asked:
-            live = await self._client.get(kind.resource, name.name, namespace=name.namespace)
+            live = await self._client.get(kind.resource, name)
             if operation := annotations(live).get(keys.OPERATION):
                 raise ReconcileError(f'{asked} can\'t be scaled: gardener operation "{operation}" is not picked up yet')
             if (noted := annotations(live).get(keys.TIMESTAMP, "")) != asked.timestamp:
@@ -171,12 +171,12 @@ class ExtensionObjects:
         Raises: ReconcileError, ExtensionError, KubeError.
         """
         name = key(manifest)
-        live = live or await self._client.find(kind.resource, name.name, namespace=name.namespace)
+        live = live or await self._client.find(kind.resource, name)
         if live is not None and not is_deleting(live) and not _waits_for_state(live):
             # It has its state, and may have a newer one by now.
             return await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_RESTORE, live=live)
         await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE, live=live)
-        live = await self._client.get(kind.resource, name.name, namespace=name.namespace)
+        live = await self._client.get(kind.resource, name)
         bounded({**live, "status": {**mapping(live.get("status")), **left.status}})
         asked = await self._mirror(kind).hand_over(live, left, namespace=name.namespace)
         return Asked(kind, name, asked[keys.TIMESTAMP])
@@ -205,7 +205,7 @@ class ExtensionObjects:
 
     async def _living(self, kind: Kind, name: Key, live: Object | None) -> Object | None:
         """An object that is being deleted is waited for: the next one is another."""
-        live = live or await self._client.find(kind.resource, name.name, namespace=name.namespace)
+        live = live or await self._client.find(kind.resource, name)
         if live is not None and is_deleting(live):
             await self.wait_until_gone(kind, name)
             return None
@@ -215,7 +215,7 @@ class ExtensionObjects:
         """Write what differs, whatever else has changed since. Raises KubeError."""
         changed, name = merge_patch(live, wanted), key(live)
         body = {**changed, "metadata": {**mapping(changed.get("metadata")), "uid": uid(live)}}
-        return await self._client.patch(kind.resource, name.name, body, namespace=name.namespace)
+        return await self._client.patch(kind.resource, name, body)
 
     async def _although_others_write(self, kind: Kind, name: Key, ask: _Ask) -> Asked:
         for attempt in range(_ATTEMPTS):

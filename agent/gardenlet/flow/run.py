@@ -29,6 +29,7 @@ from kube.clock import format_duration
 from kube.errors import KubeError, TimedOut
 from kube.objects import Key
 from kube.runtime.controller import ReconcileError, TerminalError, failure_of
+from kube.runtime.handing_over import waits
 from kube.runtime.waiting import NotInTimeError
 
 _UNWIND_SECONDS = (3.0, 1.0)
@@ -168,7 +169,8 @@ async def _attempt(task: Task[O], operation: O, recording: Recording, *, sleep: 
                 raise
             log.info("A task is tried again", task=task.name, error=str(error))
             recording.retry(task.id, str(error))
-        await sleep(task.retry.every)
+        with waits():
+            await sleep(task.retry.every)
     return await task.run(operation)
 
 

@@ -143,9 +143,7 @@ class Reconciler:
 
     async def _forget_operation(self, gardenlet: Object) -> None:
         name, meta = key(gardenlet), {"uid": metadata(gardenlet)["uid"], "annotations": {keys.OPERATION: None}}
-        live = await self.context.garden.client.patch(
-            GARDENLETS, name.name, {"metadata": meta}, namespace=name.namespace
-        )
+        live = await self.context.garden.client.patch(GARDENLETS, name, {"metadata": meta})
         self.gardenlets.observe(live)
 
     # --- what is said

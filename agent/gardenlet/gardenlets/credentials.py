@@ -12,10 +12,10 @@ import orjson
 from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
 from agent.gardenlet.context import Context
 from agent.gardenlet.gardenlets.rules import bootstrap
-from gardener.garden.seeds import BOOTSTRAP_GROUP, bootstrap_account
+from gardener.garden.seeds import BootstrapToken, bootstrap_account
 from kube.errors import AlreadyExists
 from kube.kubeconfigs import kubeconfig
-from kube.objects import Key, Object, mapping, metadata, text
+from kube.objects import Key, Object, mapping, metadata, text, uid
 from kube.paths import mapping_at
 from kube.resources import CLUSTER_ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS, Resource
 from kube.runtime.controller import ReconcileError
@@ -39,16 +39,16 @@ class Owner:
 def credentials_of(context: Context) -> "Credentials":
     # Our garden lets this group, and not all that have a bootstrap token, ask for the certificate of a gardenlet. The
     # original's lets them all, and refuses tokens with further groups.
-    group = BOOTSTRAP_GROUP if context.api.has_own_fields else ""
-    return Credentials(garden=context.garden, group=group, clock=context.clock)
+    issuer = context.seed_name if context.api.has_own_fields else ""
+    return Credentials(garden=context.garden, issuer=issuer, clock=context.clock)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Credentials:
-    """Args: group: that bootstrap tokens give; empty: none that the garden wants."""
+    """Args: issuer: name of the own Seed for the groups of bootstrap tokens; empty: the garden wants no groups."""
 
     garden: Cluster
-    group: str
+    issuer: str
     clock: Callable[[], datetime]
 
     async def kubeconfig(self, owner: Owner, config: Object) -> str:
@@ -70,18 +70,23 @@ class Credentials:
 
     async def _token(self, owner: Owner) -> str:
         client, name, now = self.garden.client, bootstrap.token_name(owner.key), self.clock()
-        live = await client.find(SECRETS, name, namespace=bootstrap.TOKEN_NAMESPACE)
-        if live is not None and (token := bootstrap.token_of(live, now)):
+        group = BootstrapToken(owner.key.name, self.issuer).extra_groups if self.issuer else ""
+        live = await client.find(SECRETS, Key(bootstrap.TOKEN_NAMESPACE, name))
+        if live is not None and (token := bootstrap.token_of(live, now, group=group)):
             return token
-        part = bootstrap.secret_part(live) if live is not None else ""
-        wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), group=self.group, now=now)
+        part = bootstrap.secret_part(live) if live is not None and not group else ""
+        wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), group=group, now=now)
+        if live is not None and group:
+            # Gardenlets may not change the token of an operator, or of the gardenlet that the Shoot was on before.
+            await client.delete(SECRETS, Key(bootstrap.TOKEN_NAMESPACE, name), uid=uid(live))
+            live = None
         if live is None:
             written = await client.create(SECRETS, wanted)
         else:
             version = metadata(live)["resourceVersion"]
             meta = {**wanted["metadata"], "resourceVersion": version}
             written = await client.replace(SECRETS, {**wanted, "metadata": meta})
-        return bootstrap.token_of(written, now)
+        return bootstrap.token_of(written, now, group=group)
 
     async def _account_token(self, owner: Key) -> str:
         client, where = self.garden.client, bootstrap_account(owner)

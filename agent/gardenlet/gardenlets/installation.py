@@ -5,7 +5,6 @@ The chart is rendered before anything is changed: what can't be rendered costs a
 
 import base64
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.gardenlet.bootstrap.rules.certificate import Life
@@ -18,8 +17,7 @@ from agent.gardenlet.gardenlets.own_chart import NAME
 from agent.gardenlet.gardenlets.rules import bootstrap, values
 from agent.gardenlet.gardenlets.rules.rollout import with_images
 from agent.gardenlet.gardenlets.target import NAMESPACE, Target
-from kube.errors import NotFound
-from kube.objects import Object, key, string_map, uid
+from kube.objects import Key, Object, key, string_map, uid
 from kube.resources import DEPLOYMENTS, SECRETS
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
@@ -85,7 +83,7 @@ class Installer:
 
     async def _has_kubeconfig(self, wanted: Wanted, where: Object, client: Client) -> bool:
         """Whether it may stay as it is; removed if not."""
-        live = await client.find(SECRETS, where["name"], namespace=where["namespace"])
+        live = await client.find(SECRETS, Key(where["namespace"], where["name"]))
         if live is None:
             return False
         is_over = bootstrap.has_expired(wanted.seed, _life(live), self.credentials.clock())
@@ -93,8 +91,7 @@ class Installer:
             return True
         if wanted.renews and not is_over:
             wanted.renewing()
-        with suppress(NotFound):
-            await client.delete(SECRETS, key(live).name, namespace=key(live).namespace, uid=uid(live))
+        await client.delete_if_exists(SECRETS, key(live), uid=uid(live))
         return False
 
     async def _render(self, wanted: Wanted, config: Object, version: str, *, kubeconfig: str = "") -> list[Object]:

@@ -7,12 +7,11 @@ The Deployment comes last, and only if `admit` lets it: it is what restarts a ga
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from gardener.keys import REFERENCE_PREFIX
 from kube.differences import content_hash
-from kube.errors import AlreadyExists, KindNotServed, NotFound
+from kube.errors import AlreadyExists, KindNotServed
 from kube.merge import MergeOptions, with_kept_fields
 from kube.objects import Key, Object, annotations, integer, key, labels, mapping, metadata, text, uid
 from kube.packing import digest
@@ -110,13 +109,13 @@ class Target:
             await self._write(DEPLOYMENTS, obj, admit=admit)
 
     async def deployment(self) -> Object | None:
-        return await self.client.find(DEPLOYMENTS, NAME, namespace=NAMESPACE)
+        return await self.client.find(DEPLOYMENTS, Key(NAMESPACE, NAME))
 
     async def seed_name(self) -> str:
         """Which Seed the gardenlet that is there is for; empty: there is none, or it does not say."""
         volumes = mappings_at(await self.deployment() or {}, "spec", "template", "spec", "volumes")
         name = next((text(at(each, "configMap", "name")) for each in volumes if each.get("name") == "config"), "")
-        found = await self.client.find(CONFIG_MAPS, name, namespace=NAMESPACE) if name else None
+        found = await self.client.find(CONFIG_MAPS, Key(NAMESPACE, name)) if name else None
         try:
             config = load(text(at(found or {}, "data", "config.yaml")), budget=Budget(_MOST_VALUES))
         except DialectError:
@@ -136,8 +135,7 @@ class Target:
                 continue
             for obj in found:
                 left.append(f"{resource.kind} {key(obj).name}")
-                with suppress(NotFound):
-                    await self.client.delete(resource, key(obj).name, namespace=namespace, uid=uid(obj))
+                await self.client.delete_if_exists(resource, Key(namespace, key(obj).name), uid=uid(obj))
         return left
 
     async def _resource(self, obj: Object) -> Resource:
@@ -146,12 +144,12 @@ class Target:
 
     async def _write(self, resource: Resource, manifest: Object, *, admit: Admit = lambda: True) -> None:
         name, content = key(manifest), digest(manifest)
-        live = await self.client.find(resource, name.name, namespace=name.namespace)
+        live = await self.client.find(resource, name)
         if live is None:
             try:
                 live = await self.client.create(resource, manifest, mode=_MODE)
             except AlreadyExists:
-                live = await self.client.get(resource, name.name, namespace=name.namespace)
+                live = await self.client.get(resource, name)
             else:
                 self.remembered.note(self.cluster, resource, live, content)
                 return

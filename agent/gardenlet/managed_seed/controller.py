@@ -2,7 +2,7 @@
 
 ManagedSeeds  whose Shoots are on the own Seed: new, going, or asked for: at once; at the start spread over a time
 Seeds         that come, change or go: the ManagedSeed of the same name
-Shoots        of the own Seed whose operation has ended: their ManagedSeeds
+Shoots        of the own Seed, from now on or no longer, or whose operation has ended: their ManagedSeeds
 """
 
 from datetime import timedelta
@@ -13,20 +13,21 @@ from agent.gardenlet.gardenlets.credentials import credentials_of
 from agent.gardenlet.gardenlets.installation import Installer
 from agent.gardenlet.gardenlets.target import Remembered
 from agent.gardenlet.managed_seed.deploy import Deployer
-from agent.gardenlet.managed_seed.reconcile import Reconciler, shoot_of
+from agent.gardenlet.managed_seed.reconcile import Reconciler
 from agent.gardenlet.managed_seed.remove import Remover
 from agent.gardenlet.managed_seed.rollouts import Rollouts
 from agent.gardenlet.managed_seed.rules.gardenlet import is_reconciled
 from agent.gardenlet.managed_seed.rules.timing import Timing, is_asked
-from agent.gardenlet.views import MANAGED_SEEDS_VIEW, SEEDS_VIEW, shoots_view
+from agent.gardenlet.views import BY_SHOOT, MANAGED_SEEDS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import conditions
 from gardener.api.garden import MANAGED_SEEDS
+from gardener.garden.shoots import is_on
 from gardener.network_policies import GARDEN_NAMESPACE
 from kube.objects import Key, Object, condition, is_deleting, key
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, happened, now, updated, went
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.priorities import CHANGE, RESYNC, Priority
 from kube.runtime.status import StatusWriter
 
 NAME = "managedseed"
@@ -42,11 +43,10 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
     loop.on_close(context.shoot_clusters.close)
     timing = Timing(settings)
 
-    def of_shoot(change: Change[Object]) -> list[Key]:
-        on_it = [each for each in managed_seeds.values() if shoot_of(each) == change.key]
-        return [key(each) for each in on_it if change.old is None or not _has_waited(each)]
+    def of_shoot(queue: Queue, change: Change[Object]) -> None:
+        _of_shoot(queue, change, reconciler, timing)
 
-    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), enqueue_mapped(of_shoot, when=_HAS_COME_UP))
+    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), of_shoot)
 
     def spread(queue: Queue, change: Change[Object]) -> None:
         new = change.new
@@ -57,7 +57,7 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
                 reconciler.asked.add(change.key)
             delay = timing.found(new) if change.old is None else timing.changed(change.old, new)
             if delay is not None:
-                queue.add_after(change.key, delay, RESYNC if change.initial else CHANGE)
+                queue.add_after(change.key, delay, _priority(change))
 
     managed_seeds = loop.watch(garden.caches, MANAGED_SEEDS_VIEW, spread)
     deployer = Deployer(
@@ -82,6 +82,26 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
 
     loop.watch(garden.caches, SEEDS_VIEW, enqueue_mapped(of_seed, when=_GOES))
     return loop.reconciled_by(reconciler)
+
+
+def _of_shoot(queue: Queue, change: Change[Object], reconciler: Reconciler, timing: Timing) -> None:
+    """At the start they are spread as when they are found themselves."""
+    is_here = is_on(reconciler.context.seed_name)
+    is_given_or_taken = changed(is_here)(change)
+    if not (is_given_or_taken or _HAS_COME_UP(change)):
+        return
+    for each in reconciler.managed_seeds.values_by_index(BY_SHOOT, change.key):
+        if is_given_or_taken:
+            if change.new is not None and not is_here(change.new):
+                reconciler.forget_host(key(each))
+            queue.forget(key(each))
+            queue.add_after(key(each), timing.found(each) if change.initial else 0.0, _priority(change))
+        elif not _has_waited(each):
+            queue.add(key(each), CHANGE)
+
+
+def _priority(change: Change[Object]) -> Priority:
+    return RESYNC if change.initial else CHANGE
 
 
 _HAS_COME_UP: Predicate[Object] = all_of(happened, now(is_reconciled), changed(is_reconciled))

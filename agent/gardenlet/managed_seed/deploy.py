@@ -14,16 +14,16 @@ from agent.gardenlet.managed_seed.register import controller_reference, register
 from agent.gardenlet.managed_seed.rules import gardenlet as rules
 from agent.gardenlet.managed_seed.rules.timing import is_renewing
 from agent.gardenlet.shoot_clusters import NoConnectionError
-from config.fields import as_document
 from config.gardenlet import COMPONENT
 from gardener.api.garden import CREDENTIALS_BINDINGS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS
 from kube.errors import AlreadyExists, NotFound
-from kube.objects import Object, controller_of, key, mapping, metadata, text, uid
+from kube.objects import Key, Object, controller_of, key, mapping, metadata, text, uid
 from kube.paths import at
 from kube.resources import DEPLOYMENTS, NAMESPACES, SECRETS, Resource
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
 from process.clusters import Cluster
+from process.configuration.fields import as_document
 
 _PROGRAM = "resource-manager"
 """Its image, where a gardenlet runs without one, as a process."""
@@ -103,7 +103,7 @@ class Deployer:
 
     async def _image(self) -> str:
         """Of this gardenlet."""
-        own = await self.context.seed.client.find(DEPLOYMENTS, NAME, namespace=NAMESPACE)
+        own = await self.context.seed.client.find(DEPLOYMENTS, Key(NAMESPACE, NAME))
         found = image_of_container(own, NAME) if own is not None else ""
         return found or self.context.config.images.resource_manager or f"{_PROGRAM}:{self._version}"
 
@@ -115,7 +115,7 @@ class Deployer:
         if not rules.has_own_autoscaler(managed_seed):
             return
         seed = self.context.seed.client
-        if await seed.find(DEPLOYMENTS, _AUTOSCALER, namespace=namespace_of(shoot)) is not None:
+        if await seed.find(DEPLOYMENTS, Key(namespace_of(shoot), _AUTOSCALER)) is not None:
             raise ReconcileError(
                 "runtime VPA is enabled but target cluster already has a VPA: in the spec of the Seed, set settings."
                 "verticalPodAutoscaler.enabled to false"
@@ -141,7 +141,7 @@ class Deployer:
             return None
         garden = self.context.garden.client
         name, namespace = text(reference.get("name")), text(reference.get("namespace"))
-        live = await garden.find(SECRETS, name, namespace=namespace)
+        live = await garden.find(SECRETS, Key(namespace, name))
         if live is not None and not is_owned(live, managed_seed):
             return live
         data = await self._infrastructure(shoot, binding)
@@ -156,14 +156,14 @@ class Deployer:
         """What is in the Secret with the credentials of the Shoot. Raises ReconcileError."""
         garden, (kind, name, field) = self.context.garden.client, binding
         try:
-            found = await garden.get(_BINDINGS[kind], name, namespace=key(shoot).namespace)
+            found = await garden.get(_BINDINGS[kind], Key(key(shoot).namespace, name))
             where = mapping(found.get(field))
             if text(where.get("kind")) not in ("", SECRETS.kind):
                 raise ReconcileError(
                     f"no credentials for backups: {kind} {name} of the Shoot has none in a Secret, but a"
                     f" {where['kind']}; create the Secret that backup.secretRef of the Seed names"
                 )
-            secret = await garden.get(SECRETS, text(where.get("name")), namespace=text(where.get("namespace")))
+            secret = await garden.get(SECRETS, Key(text(where.get("namespace")), text(where.get("name"))))
         except NotFound as error:
             raise ReconcileError(f"no credentials for backups: {error}") from error
         return mapping(secret.get("data"))

@@ -64,6 +64,10 @@ class Reconciler:
             return responsible_seed(shoot) == self.context.seed_name
         return self._hosts.get(key(managed_seed)) == metadata(managed_seed).get("uid")
 
+    def forget_host(self, name: Key) -> None:
+        """The Shoot is on another seed now."""
+        self._hosts.pop(name, None)
+
     async def reconcile(self, name: Key) -> Result:
         managed_seed = self.managed_seeds.get(name)
         if managed_seed is None or not self.is_own(managed_seed):
@@ -76,7 +80,7 @@ class Reconciler:
     async def _reconcile(self, managed_seed: Object) -> Result:
         garden, name = self.context.garden.client, shoot_of(managed_seed)
         try:
-            shoot = await garden.get(SHOOTS, name.name, namespace=name.namespace)
+            shoot = await garden.get(SHOOTS, name)
         except KubeError as error:
             raise ReconcileError(f"could not get shoot {name}: {error}") from error
         managed_seed = await ensure_finalizer(garden, MANAGED_SEEDS, managed_seed, keys.GARDENER_FINALIZER)
@@ -131,9 +135,7 @@ class Reconciler:
     async def _forget_operation(self, managed_seed: Object) -> None:
         meta = {"uid": metadata(managed_seed)["uid"], "annotations": {keys.OPERATION: None}}
         name = key(managed_seed)
-        live = await self.context.garden.client.patch(
-            MANAGED_SEEDS, name.name, {"metadata": meta}, namespace=name.namespace
-        )
+        live = await self.context.garden.client.patch(MANAGED_SEEDS, name, {"metadata": meta})
         self.managed_seeds.observe(live)
 
     # --- deletion
@@ -144,7 +146,7 @@ class Reconciler:
         garden, where = self.context.garden.client, shoot_of(managed_seed)
         self.rollouts.end(key(managed_seed))
         try:
-            shoot = await garden.find(SHOOTS, where.name, namespace=where.namespace)
+            shoot = await garden.find(SHOOTS, where)
             step = await self.remover.remove(managed_seed, shoot)
         except (ReconcileError, KubeError) as error:
             if not is_conflict(error):

@@ -6,7 +6,6 @@ what it refers to may be gone. If the cluster itself is gone, nothing is looked 
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.gardenlet.context import Context
@@ -15,8 +14,8 @@ from agent.gardenlet.managed_seed.deploy import Deployer, is_owned, namespace_of
 from agent.gardenlet.managed_seed.rules.gardenlet import backup_reference, template_of
 from agent.gardenlet.shoot_clusters import NoConnectionError
 from gardener.api.garden import SEEDS
-from kube.errors import KubeError, NotFound
-from kube.objects import Object, is_deleting, key, text, uid
+from kube.errors import KubeError
+from kube.objects import Key, Object, is_deleting, key, text, uid
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.controller import ReconcileError
 from process.clusters import Cluster
@@ -65,8 +64,7 @@ class Remover:
         if is_deleting(live):
             message += await self._hindrance(shoot) if template_of(managed_seed) is None else ""
             return Step(event=message, message=message, is_followed=True)
-        with suppress(NotFound):
-            await garden.delete(SEEDS, name, uid=uid(live))
+        await garden.delete_if_exists(SEEDS, name, uid=uid(live))
         return Step(event=f"Deleting seed {name}", message=message, is_followed=True)
 
     async def _hindrance(self, shoot: Object | None) -> str:
@@ -101,14 +99,13 @@ class Remover:
             return None
         garden = self.context.garden.client
         name, namespace = text(reference.get("name")), text(reference.get("namespace"))
-        live = await garden.find(SECRETS, name, namespace=namespace) if name and namespace else None
+        live = await garden.find(SECRETS, Key(namespace, name)) if name and namespace else None
         if live is None or not is_owned(live, managed_seed):
             return None
         message = "Waiting for seed secrets to be deleted"
         if is_deleting(live):
             return Step(event=message, message=message)
-        with suppress(NotFound):
-            await garden.delete(SECRETS, name, namespace=namespace, uid=uid(live))
+        await garden.delete_if_exists(SECRETS, Key(namespace, name), uid=uid(live))
         return Step(event="Deleting seed secrets", message=message)
 
 
@@ -127,6 +124,5 @@ async def _namespace(_deployer: Deployer, _shoot: Object, cluster: Cluster) -> S
     message = "Waiting for garden namespace to be deleted from target cluster"
     if is_deleting(live):
         return Step(event=message, message=message)
-    with suppress(NotFound):
-        await client.delete(NAMESPACES, NAMESPACE, uid=uid(live))
+    await client.delete_if_exists(NAMESPACES, NAMESPACE, uid=uid(live))
     return Step(event="Deleting garden namespace from target cluster", message=message)

@@ -62,7 +62,7 @@ class Reconciler:
         if namespace.is_terminating or is_selected(namespace.labels, self.served_elsewhere):
             return Done()
         wanted = names_of(key.name, namespace.labels, additional=self.additional)
-        around = self._surroundings(key.name)
+        around = await self._surroundings(key.name)
         errors: list[Exception] = []
         self._reported.begin(key)
         for name in NAMES:
@@ -79,8 +79,8 @@ class Reconciler:
             raise ExceptionGroup("policies could not be written", errors)
         return Done() if self.stores.are_shoots_known else RequeueAfter(_UNKNOWN_SECONDS)
 
-    def _surroundings(self, namespace: str) -> Surroundings:
-        shoot = self.stores.shoot(namespace)
+    async def _surroundings(self, namespace: str) -> Surroundings:
+        shoot = await self.stores.shoot(self.client, namespace)
         shoots = {} if shoot is None else {namespace: shoot}
         return Surroundings(
             seed=self.networks,
@@ -117,7 +117,7 @@ class Reconciler:
 
     async def _take_over(self, name: Key, policy: Policy) -> None:
         """There is a policy of this name that is not watched, or is too new to be known."""
-        present = ExistingPolicy.of(await self.client.get(NETWORK_POLICIES, name.name, namespace=name.namespace))
+        present = ExistingPolicy.of(await self.client.get(NETWORK_POLICIES, name))
         assert present is not None  # it has the name of one
         if not present.is_marked:
             raise _NotManaged(present)
@@ -131,9 +131,7 @@ class Reconciler:
             {"op": "add", "path": _DESCRIPTION_PATH, "value": policy.description},
             {"op": "add", "path": "/spec", "value": policy.spec},
         ]
-        updated = await self.client.patch(
-            NETWORK_POLICIES, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH
-        )
+        updated = await self.client.patch(NETWORK_POLICIES, name, patch, content_type=JSON_PATCH)
         self.stores.policies.observe(updated)
         log.info("Updated a NetworkPolicy", networkPolicy=str(name))
 
@@ -142,8 +140,7 @@ class Reconciler:
         try:
             await self.client.delete(
                 NETWORK_POLICIES,
-                name.name,
-                namespace=name.namespace,
+                name,
                 uid=present.uid,
                 resource_version=present.version,
             )

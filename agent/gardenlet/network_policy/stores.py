@@ -5,11 +5,14 @@ from collections.abc import Iterable, Sequence
 from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy
 from agent.gardenlet.network_policy.rules.networks import Endpoint, ShootNetworks, endpoints_of
 from gardener.api.extensions import CLUSTERS
+from gardener.network_policies import SHOOT_NAMESPACE_PREFIX
 from kube.objects import Key
 from kube.resources import ENDPOINTS
 from kube.runtime.cache import Change, Store, View
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.client import Client
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, enqueue_users
 from kube.runtime.predicates import changed, changed_or_listed
+from kube.runtime.presence import present
 from process.clusters import Cluster
 
 _API_SERVER = Key("default", "kubernetes")
@@ -26,7 +29,7 @@ class Stores:
         self._loop, self._caches = loop, seed.caches
         self.namespaces = loop.watch(seed.caches, NAMESPACES_VIEW, enqueue(when=changed_or_listed))
         self.policies = loop.watch(seed.caches, POLICIES_VIEW, enqueue_mapped(_namespace_of, when=changed()))
-        self._endpoints = loop.watch(seed.caches, _ENDPOINTS_VIEW, enqueue_mapped(self._all_namespaces))
+        self._endpoints = loop.watch(seed.caches, _ENDPOINTS_VIEW, enqueue_users(self._all_namespaces))
         self._clusters: Store[ShootNetworks] | None = None
         loop.when_served(seed.discovery, (CLUSTERS,), self._watch_clusters)
 
@@ -40,9 +43,11 @@ class Stores:
         """Whether their first list is complete; it is as long as there can be none."""
         return self._clusters is None or self._clusters.synced.is_set()
 
-    def shoot(self, namespace: str) -> ShootNetworks | None:
-        """The networks of the Shoot that a namespace is for."""
-        return self._clusters.get(Key("", namespace)) if self._clusters is not None else None
+    async def shoot(self, client: Client, namespace: str) -> ShootNetworks | None:
+        """The networks of the Shoot that a namespace is for. Raises KubeError."""
+        if self._clusters is None or not namespace.startswith(SHOOT_NAMESPACE_PREFIX):
+            return None
+        return await present(client, self._clusters, Key("", namespace))
 
     def enqueue_all(self) -> None:
         for name in list(self.namespaces.all_keys()):
@@ -51,7 +56,7 @@ class Stores:
     def _watch_clusters(self) -> None:
         self._clusters = self._loop.watch(self._caches, _CLUSTERS_VIEW, enqueue_mapped(self._namespace_of_cluster))
 
-    def _all_namespaces(self, _: Change[tuple[Endpoint, ...]]) -> Iterable[Key]:
+    def _all_namespaces(self, _: Key) -> Iterable[Key]:
         return list(self.namespaces.all_keys())
 
     def _namespace_of_cluster(self, change: Change[ShootNetworks]) -> Iterable[Key]:

@@ -28,7 +28,7 @@ from agent.gardenlet.secrets_manager.rules.configs import (
 from agent.gardenlet.secrets_manager.rules.rotation import Old, is_over, newest, old_one, rotation_times
 from agent.gardenlet.secrets_manager.rules.stored import Stored, secret, stored
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Object, metadata
+from kube.objects import Key, Object, metadata
 from kube.resources import SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
@@ -200,8 +200,7 @@ class SecretsManager:
             try:
                 await self._client.delete(
                     SECRETS,
-                    each.name,
-                    namespace=self._namespace,
+                    Key(self._namespace, each.name),
                     uid=each.uid,
                     resource_version=each.resource_version,
                 )
@@ -268,7 +267,7 @@ class SecretsManager:
             live = await self._client.create(SECRETS, secret(self._namespace, name, {**labels, **more}, made.data))
         except AlreadyExists:
             # Made by a process that ended before this one listed, or by one that leads no more.
-            live = await self._client.get(SECRETS, name, namespace=self._namespace)
+            live = await self._client.get(SECRETS, Key(self._namespace, name))
         found = stored(live)
         if found.config_name != config.name or found.is_deleting:
             raise SecretsError(
@@ -323,3 +322,20 @@ class SecretsManager:
     async def _bundle(self, config: Config, field: str, part: str, current: Stored, old: Stored | None) -> Stored:
         parts = tuple(each.data[part] for each in (current, old) if each and part in each.data)
         return await self._one(Bundle(name=f"{config.name}-bundle", of=config.name, field=field, parts=parts))
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedSecrets:
+    """Those of a manager, as components see them."""
+
+    manager: SecretsManager
+
+    def current(self, config: str, /) -> Stored:
+        """Raises SecretsError."""
+        return self.manager.get(config).current
+
+    def bundle(self, config: str, /) -> Stored:
+        """Raises SecretsError."""
+        bundle = self.manager.get(config).bundle
+        assert bundle is not None  # authorities and keys for tokens have one
+        return bundle

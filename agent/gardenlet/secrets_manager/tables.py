@@ -208,8 +208,6 @@ class ControlPlane:
             self.api_server(),
             *(self.etcd_server(role) for role in _ETCDS),
             *(self.etcd_peer_server(role) for role in _ETCDS if self.has_several_etcds),
-            self.component_server("kube-controller-manager"),
-            resource_manager_server(self.namespace, CA),
             client("etcd-client", "etcd-client", CA_ETCD),
             client("kube-aggregator", "system:kube-aggregator", CA_FRONT_PROXY),
             *(self._for_workers() if self.has_workers else ()),
@@ -219,15 +217,4 @@ class ControlPlane:
         return (
             # Kubelets verify with what they were given at their start.
             client("kube-apiserver-kubelet", "system:kube-apiserver:kubelet", CA_KUBELET, signer=Signer.OLD),
-            client("kube-apiserver-http-proxy", "kube-apiserver-http-proxy", CA_VPN),
-            self.component_server("kube-scheduler"),
-            server(
-                "metrics-server",
-                "metrics-server",
-                CA_METRICS_SERVER,
-                service_names("metrics-server", "kube-system"),
-                signer=Signer.CURRENT,
-            ),
-            server("vpn-seed-server", "vpn-seed-server", CA_VPN, service_names("vpn-seed-server", self.namespace)),
-            client("vpn-shoot-client", "vpn-shoot-client", CA_VPN),
         )

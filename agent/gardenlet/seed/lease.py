@@ -152,7 +152,7 @@ class Reconciler:
 
     async def _write(self, name: Key, body: Object) -> None:
         try:
-            await self.garden.patch(LEASES, name.name, body, namespace=LEASE_NAMESPACE)
+            await self.garden.patch(LEASES, Key(LEASE_NAMESPACE, name.name), body)
         except NotFound:
             meta = body["metadata"] | {"name": name.name, "namespace": LEASE_NAMESPACE}
             await self.garden.create(LEASES, {**LEASES.type_meta, **body, "metadata": meta})

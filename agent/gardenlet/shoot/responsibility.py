@@ -9,15 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from gardener import operations
-from gardener.garden.shoots import operation_of, responsible_seed
+from gardener.garden.shoots import is_on, operation_of
 from kube.objects import Object, key
 from kube.runtime.cache import Change, Store
 from kube.runtime.status import Overtaken
-
-
-def is_on(seed: str) -> Callable[[Object], bool]:
-    """Whether the Seed is the responsible one of a Shoot."""
-    return lambda shoot: responsible_seed(shoot) == seed
 
 
 def is_to_be_restored(shoot: Object) -> bool:

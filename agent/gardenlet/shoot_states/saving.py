@@ -92,7 +92,7 @@ async def _backup_entry(seed: Client, name: str) -> list[Object]:
 
 async def _referred(seed: Client, reference: Object, namespace: str) -> Object | None:
     kind = _REFERRED.get(text(reference.get("kind")))
-    return None if kind is None else await seed.find(kind, text(reference.get("name")), namespace=namespace)
+    return None if kind is None else await seed.find(kind, Key(namespace, text(reference.get("name"))))
 
 
 def demand_all_keys(shoot: Key, before: Saved, found: Object, *, namespace: str) -> None:
@@ -128,7 +128,7 @@ async def saved(garden: Client, shoot: Key) -> Saved:
     """Raises KubeError."""
     found = list[Object]()
     for name in names_of_parts(shoot.name):
-        if (each := await garden.find(SHOOT_STATES, name, namespace=shoot.namespace)) is None:
+        if (each := await garden.find(SHOOT_STATES, Key(shoot.namespace, name))) is None:
             break
         found.append(each)
     return Saved(tuple(found))
@@ -163,5 +163,5 @@ async def _delete(garden: Client, live: Object) -> None:
     name = key(live)
     body: Object = {"metadata": {"uid": uid(live), "annotations": {CONFIRM_DELETION: "true"}}}
     with suppress(NotFound):
-        await garden.patch(SHOOT_STATES, name.name, body, namespace=name.namespace)
-        await garden.delete(SHOOT_STATES, name.name, namespace=name.namespace, uid=uid(live))
+        await garden.patch(SHOOT_STATES, name, body)
+        await garden.delete(SHOOT_STATES, name, uid=uid(live))

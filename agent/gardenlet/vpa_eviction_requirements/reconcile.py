@@ -46,7 +46,7 @@ class Reconciler:
             "spec": {"updatePolicy": {"evictionRequirements": requirements or None}},
         }
         try:
-            written = await self.client.patch(VERTICAL_POD_AUTOSCALERS, key.name, body, namespace=key.namespace)
+            written = await self.client.patch(VERTICAL_POD_AUTOSCALERS, key, body)
         except NotFound:
             return  # it has been deleted meanwhile
         log.info("Changed the eviction requirements", may_get_less=not requirements)

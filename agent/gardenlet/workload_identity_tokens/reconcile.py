@@ -134,7 +134,7 @@ class Reconciler:
             "data": {TOKEN: encoded(token.text)},
         }
         try:
-            written = await self.seed.patch(SECRETS, key.name, body, namespace=key.namespace)
+            written = await self.seed.patch(SECRETS, key, body)
         except NotFound:
             return 0.0
         self.secrets.observe(written)

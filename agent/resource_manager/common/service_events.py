@@ -36,7 +36,9 @@ async def warnings_about(client: Client, name: Key, *, api_version: str = "v1", 
     """The warnings about an object, read now; empty if there are none or they can't be read."""
     selector = field_selector(name.namespace, name.name, api_version=api_version, kind=kind)
     try:
-        found = await client.list(EVENTS, Selection(namespace=name.namespace, field_selector=selector))
+        found: list[Object] = []  # of thousands that tenants may have written, only the ones shown
+        async for page in client.pages(EVENTS, Selection(namespace=name.namespace, field_selector=selector)):
+            found = _latest([*found, *page])
         return events_text(found, now=datetime.now(UTC))
     except KubeError as error:
         log = structlog.get_logger()
@@ -46,8 +48,12 @@ async def warnings_about(client: Client, name: Key, *, api_version: str = "v1", 
 
 def events_text(events: Iterable[Object], *, now: datetime) -> str:
     """The latest events, the newest at the end; empty if there are none."""
-    latest = sorted(events, key=lambda event: _time(event, "lastTimestamp") or _NEVER)[-SHOWN:]
+    latest = _latest(events)
     return "\n".join((HEADING, *(_line(event, now) for event in latest))) if latest else ""
+
+
+def _latest(events: Iterable[Object]) -> list[Object]:
+    return sorted(events, key=lambda event: _time(event, "lastTimestamp") or _NEVER)[-SHOWN:]
 
 
 def _line(event: Object, now: datetime) -> str:

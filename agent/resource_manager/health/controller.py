@@ -36,7 +36,7 @@ from kube.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFU
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, Queue, enqueue
 from kube.runtime.predicates import any_of, went
-from kube.runtime.queue import CHANGE
+from kube.runtime.priorities import CHANGE
 from kube.runtime.status import StatusWriter
 
 C = TypeVar("C", bound=Check)
@@ -120,7 +120,9 @@ def bucket_of_pods(kept: ObjectHealth) -> Sequence[Bucket]:
 def _control_loop(context: Context, name: str) -> ControlLoop:
     settings = context.config.controllers.health
     time_limit = min(settings.sync_period, LONGEST_PASS)
-    return ControlLoop(name, kind=MANAGED_RESOURCES, workers=settings.concurrent_syncs, time_limit=time_limit)
+    return ControlLoop(
+        name, kind=MANAGED_RESOURCES, workers=settings.concurrent_syncs, time_limit=time_limit, is_repeatable=True
+    )
 
 
 def _declared(

@@ -19,7 +19,6 @@ from typing import Any
 
 import orjson
 
-from config.errors import ConfigError
 from config.resource_manager.controllers import Health
 from gardener.health.checks import expressions
 from gardener.health.checks.expressions import (
@@ -35,6 +34,7 @@ from gardener.health.checks.registry import Rules, has_rule
 from gardener.health.checks.rule import CheckError, Rule
 from kube.objects import Key, group_of
 from kube.validation import FieldError, duplicate, forbidden, invalid
+from process.configuration.errors import ConfigError
 
 MODULE = "agent.resource_manager.health.evaluation_child"
 MEMORY = 128 << 20

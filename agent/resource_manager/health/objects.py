@@ -99,7 +99,7 @@ class Objects:
             raise NotKnown
         name = _key(resource, reference)
         try:
-            obj = await self._client.get(resource, name.name, namespace=name.namespace, form=self._form(resource))
+            obj = await self._client.get(resource, name, form=self._form(resource))
         except NotFound:
             return None
         except KindNotServed:

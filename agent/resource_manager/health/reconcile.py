@@ -27,7 +27,7 @@ from kube.objects import Key, Object, key
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
-from kube.runtime.queue import RESYNC
+from kube.runtime.priorities import RESYNC
 from kube.runtime.status import Advice, StatusWriter
 
 LONGEST_PASS = 180.0

@@ -22,7 +22,7 @@ from gardener.api import kinds
 from kube.objects import Key
 from kube.resources import NAMESPACES, SERVICES
 from kube.runtime.cache import Change, Store, View
-from kube.runtime.loop import ControlLoop, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue_mapped, enqueue_users
 from kube.runtime.metrics import controller_limited_objects
 from kube.runtime.predicates import changed_or_listed
 
@@ -53,8 +53,12 @@ def declare(context: Context) -> ControlLoop:
         rules = loop.watch(caches, RULES_VIEW, enqueue_mapped(_namespace_of_rule, when=changed_or_listed))
         reconciler.stores = IstioStores(
             rules=rules,
-            services=loop.watch(caches, SERVICES_VIEW, enqueue_mapped(partial(_namespaces_for_service, rules))),
-            namespaces=loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(partial(_namespaces_exporting_to, rules))),
+            services=loop.watch(caches, SERVICES_VIEW, enqueue_users(partial(_namespaces_for_service, rules))),
+            namespaces=loop.watch(
+                caches,
+                NAMESPACES_VIEW,
+                enqueue_users(partial(_namespaces_exporting_to, rules), when=gateways_came_or_went),
+            ),
             filters=loop.watch(caches, FILTERS_VIEW, enqueue_mapped(_namespace_of_filter, when=changed_or_listed)),
         )
 
@@ -66,18 +70,22 @@ def _namespace_of_rule(change: Change[DestinationRule]) -> tuple[Key, ...]:
     return (Key("", change.key.namespace),)
 
 
-def _namespaces_for_service(rules: Store[DestinationRule], change: Change[Service]) -> Iterable[Key]:
-    return (Key("", rule.key.namespace) for rule in rules.values_by_index("service", change.key))
+def _namespaces_for_service(rules: Store[DestinationRule], service: Key) -> Iterable[Key]:
+    return (Key("", rule.key.namespace) for rule in rules.values_by_index("service", service))
 
 
-def _namespaces_exporting_to(rules: Store[DestinationRule], change: Change[Namespace]) -> Iterable[Key]:
-    """Those whose filters have to be where ingress gateways came or went."""
-    before, after = (
-        state is not None and state.is_ingress and not state.is_terminating for state in (change.old, change.new)
-    )
-    if before == after:
-        return ()
-    return {Key("", rule.key.namespace) for _, rule in rules.items() if rule.export_to.among([change.key.name])}
+def gateways_came_or_went(change: Change[Namespace]) -> bool:
+    """A namespace got its first ingress gateway, or lost its last one."""
+    return _has_gateways(change.old) != _has_gateways(change.new)
+
+
+def _has_gateways(namespace: Namespace | None) -> bool:
+    return namespace is not None and namespace.is_ingress and not namespace.is_terminating
+
+
+def _namespaces_exporting_to(rules: Store[DestinationRule], namespace: Key) -> Iterable[Key]:
+    """Those whose filters have to be there."""
+    return {Key("", rule.key.namespace) for rule in rules.values() if rule.export_to.among([namespace.name])}
 
 
 def _namespace_of_filter(change: Change[Existing]) -> tuple[Key, ...]:

@@ -105,7 +105,7 @@ class Reconciler:
         try:
             return await self._client.create(kinds.ENVOY_FILTERS, body)
         except AlreadyExists:  # without our label
-            live = await self._client.get(kinds.ENVOY_FILTERS, name.name, namespace=name.namespace)
+            live = await self._client.get(kinds.ENVOY_FILTERS, name)
             return await self._update(name, body, Existing.of(live))
 
     async def _update(self, name: Key, body: Object, present: Existing) -> Object:
@@ -116,13 +116,11 @@ class Reconciler:
             {"op": "add", "path": "/metadata/ownerReferences", "value": meta["ownerReferences"]},
             {"op": "add", "path": "/spec/configPatches", "value": body["spec"]["configPatches"]},
         ]
-        return await self._client.patch(
-            kinds.ENVOY_FILTERS, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH
-        )
+        return await self._client.patch(kinds.ENVOY_FILTERS, name, patch, content_type=JSON_PATCH)
 
     async def _delete(self, name: Key, present: Existing) -> None:
         try:
-            await self._client.delete(kinds.ENVOY_FILTERS, name.name, namespace=name.namespace, uid=present.uid)
+            await self._client.delete(kinds.ENVOY_FILTERS, name, uid=present.uid)
         except NotFound:
             pass
         except KubeError as error:

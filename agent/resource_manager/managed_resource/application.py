@@ -36,6 +36,7 @@ from gardener.managed_resource.merge.not_written import not_written
 from gardener.managed_resource.messages import apply_error_text, held_text, strict_text, taken_back_text
 from gardener.managed_resource.plan import PlannedObject
 from gardener.managed_resource.remedies import with_remedy
+from gardener.managed_resource.stamps import is_stamped
 from gardener.managed_resource.warnings import (
     ObjectWarnings,
     basis,
@@ -125,7 +126,7 @@ _dropped_fields = partial(dropped_fields, field_manager=keys.FIELD_MANAGER)
 
 async def without_its_secrets(text: str, wanted: PlannedObject) -> str:
     """The text of an error, which may quote the object."""
-    return await computed(len(wanted.manifest), lambda: without_secrets(text, wanted.object()))
+    return await computed(wanted.size, lambda: without_secrets(text, wanted.object()))
 
 
 class Application(base.Application):
@@ -157,7 +158,7 @@ class Application(base.Application):
             resource=resource,
             key=wanted.key,
             name=wanted.name,
-            size=len(wanted.manifest),
+            size=wanted.size,
             fingerprint=wanted.digest + bytes(rules) + digest_of(self._ignored),
         )
         super().__init__(
@@ -277,7 +278,7 @@ class Application(base.Application):
         if live is written.after:
             return
         former = annotations(live).get(keys.ORIGIN)
-        if former and self._is_new() and self._ownership.is_unknown(former):
+        if former and self._is_new() and self._ownership.is_unknown(former) and is_stamped(live):
             self._ownership.contests.begin(self._options.owner.name, self._wanted.name, former, now=time.monotonic())
         changes.updated += 1
         if written.differs:
@@ -332,21 +333,22 @@ class Application(base.Application):
             return
         holder = await self._ownership.holder_by_now(owner.name, origin, self._wanted.name)
         if holder is None:
-            self._check_contest(origin)
+            self._check_contest(live)
             return
         if holder.is_elsewhere:
             await self._claim(live)
         raise HeldError(held_text(self._wanted.text, holder.name, is_certain=holder.is_certain))
 
-    def _check_contest(self, origin: str) -> None:
-        """Raises HeldError: who is not known here has taken the object back."""
+    def _check_contest(self, live: Object) -> None:
+        """Raises HeldError: an agent that is not known here has taken the object back."""
+        origin = annotations(live).get(keys.ORIGIN) or ""
         own, name, contests, now = (
             self._options.owner.name,
             self._wanted.name,
             self._ownership.contests,
             time.monotonic(),
         )
-        if not self._ownership.is_unknown(origin):
+        if not (self._ownership.is_unknown(origin) and is_stamped(live)):
             return
         text = taken_back_text(self._wanted.text, origin)
         if not contests.is_known(own, name) and text in self._options.reported:
@@ -465,8 +467,7 @@ class Application(base.Application):
             await self._try_to_create(live, error)
             await self._client.delete(
                 self._resource,
-                self._key.name,
-                namespace=self._key.namespace,
+                self._key,
                 propagation=policy or "",
                 uid=uid(live),
                 resource_version=metadata(live)["resourceVersion"],

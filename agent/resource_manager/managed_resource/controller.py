@@ -12,6 +12,7 @@ from functools import partial
 import structlog
 
 from agent.resource_manager.common.inputs import Inputs
+from agent.resource_manager.common.views import BY_SECRET
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.execution import Executor
@@ -23,18 +24,19 @@ from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.report import Reporter
 from agent.resource_manager.managed_resource.rules.permissions import restriction_of
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
-from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
+from agent.resource_manager.managed_resource.triggers import first_priority, is_applied, needs_reconcile
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource import jobs
 from gardener.responsibility import Origin, belongs_to_class, finalizer_of, is_ignored, parse_origin
 from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects
-from kube.objects import Key, Object, is_deleting, key
+from kube.objects import Key, Object, is_deleting
 from kube.resources import JOBS
 from kube.runtime.cache import Change
+from kube.runtime.fan_out import FanOut
 from kube.runtime.loop import ControlLoop
-from kube.runtime.queue import CHANGE, REMOVAL, Priority
+from kube.runtime.priorities import CHANGE, REMOVAL, Priority
 from kube.runtime.status import StatusWriter
 
 _SERVED_SOON = 0.1
@@ -51,6 +53,9 @@ class ManagedResourceLoop:
         self._cluster_id = context.cluster_id
         self._source = source
         self._inputs = Inputs()
+        self._secrets: FanOut[Key, SecretVersion] = FanOut(
+            lambda secret, _: source.managed_resources.keys_by_index(BY_SECRET, secret), self._secret_has_changed
+        )
         self._unsubscribe: Callable[[], None] = lambda: None
         self._kinds = kinds
         self._live = LiveObjects(
@@ -80,7 +85,6 @@ class ManagedResourceLoop:
         self._dependencies = Dependencies(
             source=source,
             plans=self._plans,
-            ownership=self._ownership,
             restrictions=settings.restrictions,
             resource_class=self._class,
             enqueue=self._enqueue,
@@ -118,6 +122,7 @@ class ManagedResourceLoop:
             # Who mends a ManagedResource's surroundings must not wait longer than for the next regular pass.
             max_backoff=settings.sync_period,
             highest=self._highest_priority,
+            is_repeatable=True,
         )
         self.loop.on_start(self._start)
         self.loop.on_kinds_changed(self._kinds_changed)
@@ -146,6 +151,7 @@ class ManagedResourceLoop:
 
     async def _close(self) -> None:
         self._unsubscribe()
+        await self._ownership.close()
         await self._reporter.close()
         await self._executor.close()
         await self._kinds.close()
@@ -199,26 +205,40 @@ class ManagedResourceLoop:
             return
         self._inputs.changed(change.key)
         is_ours = belongs_to_class(subject, resource_class=self._class)
-        if is_ours:
-            self._plans.outdate(change.key)
         self._ownership.changed(change, is_elsewhere=not is_ours)
         self._dependencies.changed(change)
-        if needs_reconcile(change, resource_class=self._class):
-            self.loop.queue.add(change.key, first_priority(subject) if change.initial else CHANGE)
+        if not is_ours or change.new is None or is_deleting(change.new):
+            self._plans.unknown.forget(change.key)
+        if not needs_reconcile(change, resource_class=self._class):
+            return
+        wants_some = is_ours and change.new is not None and not is_deleting(subject)
+        # One that was done with before this process wants what it lists.
+        is_known = change.initial and change.old is None and is_applied(subject)
+        if wants_some and (not is_known or self._source.is_outdated(subject)):
+            self._plans.outdate(change.key)
+        is_outdated = change.key in self._plans.unknown
+        priority = first_priority(subject, is_outdated=is_outdated) if change.initial else CHANGE
+        self.loop.queue.add(change.key, priority)
 
     def _secret_changed(self, change: Change[SecretVersion]) -> None:
-        if change.old == change.new:
+        """Of a Secret that thousands name, the changes of a moment lead to one look."""
+        if change.old != change.new:
+            self._secrets.add(change.key, initial=change.initial)
+
+    def _secret_has_changed(self, name: Key, initial: bool) -> None:
+        """One of those that a ManagedResource names."""
+        managed_resource = self._source.managed_resources.get(name)
+        if managed_resource is None:
             return
-        for managed_resource in self._source.users_of(change.key):
-            if not belongs_to_class(managed_resource, resource_class=self._class):
-                self._ownership.changed_elsewhere(key(managed_resource))
-                continue
-            if is_ignored(managed_resource) and not is_deleting(managed_resource):
-                continue
-            self._inputs.changed(key(managed_resource))
-            self._plans.outdate(key(managed_resource))
-            priority = first_priority(managed_resource) if change.initial else CHANGE
-            self.loop.queue.add(key(managed_resource), priority)
+        if not belongs_to_class(managed_resource, resource_class=self._class):
+            self._ownership.changed_elsewhere(name)
+            return
+        if is_ignored(managed_resource) and not is_deleting(managed_resource):
+            return
+        self._inputs.changed(name)
+        if not is_deleting(managed_resource):
+            self._plans.outdate(name)
+        self.loop.queue.add(name, first_priority(managed_resource, is_outdated=True) if initial else CHANGE)
 
     def _object_changed(self, origin: str) -> None:
         try:

@@ -27,6 +27,8 @@ class Progress:
     """Object keys, and when they were first left to another ManagedResource, monotonic."""
     never_read: set[str] = field(default_factory=set)
     """Object keys of what was about to be created, and could not be since it may not be read."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Object keys of what was left though it was to go, and why."""
     kept_at: dict[str, float] = field(default_factory=dict)
     """Object keys, and when they were last kept for the removal of others, monotonic."""
 

@@ -3,15 +3,15 @@
 What their annotations say is read once a version, and cycles are looked for when something has changed (see
 `rules.dependency_graph`): a pass over one of thousands costs no look at all others.
 
-There is no polling. Who waits is remembered here, and looked at again when one of those for which it waits is another
-than before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
+There is no polling, and a dependency is planned in its own pass only. Who waits is remembered here, and looked at again
+when one of those for which it waits is another than before. That memory needs not outlive the process: at its start,
+all ManagedResources are looked at.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.rules.dependency_graph import DependencyGraph
 from agent.resource_manager.managed_resource.rules.permissions import may_depend
@@ -31,7 +31,6 @@ from kube.runtime.cache import Change
 class Dependencies:
     source: Source
     plans: Plans
-    ownership: Ownership
     restrictions: Restrictions
     resource_class: str
     enqueue: Callable[[Iterable[Key]], None]
@@ -52,24 +51,35 @@ class Dependencies:
         cycle = self._graph.cycle_of(key(managed_resource))
         return cycle_message(list(map(str, cycle))) if cycle else ""
 
-    async def unmet(self, managed_resource: Object) -> dict[str, str]:
+    def unmet(self, managed_resource: Object) -> dict[str, str]:
         """The names of the ManagedResources that it waits for, and why."""
         name = key(managed_resource)
         self._waiting.discard(name)
         each = self._of(managed_resource).each
         if not each:
             return {}
-        # What was changed together is seen one after the other: a dependency must not count for what it was before.
-        await self.ownership.look_at_all()
         reasons = {}
         for dependency in each:
-            plan = self.plans.last(dependency.name)
             found = self.source.managed_resources.get(dependency.name)
-            if why := unmet(dependency, found, checksum=plan.checksum if plan is not None else None):
+            if why := unmet(dependency, found, checksum=self._checksum(dependency.name)):
                 reasons[str(dependency.name)] = why
         if reasons:
             self._waiting.add(name)
         return reasons
+
+    def _checksum(self, name: Key) -> str | None:
+        """Of the data that a ManagedResource asks for now; None if that is not known, and won't be here.
+
+        What was changed together is seen one after the other: a dependency must not count for what it was before.
+        """
+        if name in self.plans.unknown:
+            return ""
+        plan = self.plans.last(name)
+        return plan.checksum if plan is not None else None
+
+    def planned(self, name: Key) -> None:
+        """A pass over a ManagedResource knows what it asks for: those are looked at again that wait for it."""
+        self.enqueue([each for each in self._graph.dependants_of(name) if each in self._waiting])
 
     def dependants(self, name: Key) -> list[str]:
         """The ManagedResources that keep this one from removing its objects, and what these wait for."""

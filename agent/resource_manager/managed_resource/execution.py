@@ -83,6 +83,7 @@ class Executor:
                 service_warnings=partial(warnings_about, target.client),
                 workload_timeout=settings.workload_removal_timeout,
                 related=dependencies.related,
+                clock=target.deletion_clock,
             ),
             time_limit=min(settings.sync_period, _LONGEST_PASS),
         )
@@ -159,6 +160,7 @@ class Executor:
         """A step towards the removal of everything that a ManagedResource lists."""
         listed = all_listed(managed_resource)
         options = self.remover.options(owner, managed_resource)
+        changes.left = options.progress.left
         of_others = chain.from_iterable(options.related().awaited.values())
         await self.live.manage(owner.name, await self.live.resources_of([*listed, *of_others]))
         await self.remover.remove(listed, options, changes, asyncio.Semaphore(AT_ONCE))

@@ -191,7 +191,7 @@ class History:
         try:
             return await client.create(SECRETS, secret)
         except AlreadyExists:
-            found = await client.find(SECRETS, name.name, namespace=name.namespace)
+            found = await client.find(SECRETS, name)
             return found if found is not None and is_same(found, secret) else None
 
     async def _contents(self, namespace: str, plan: Plan) -> Contents | None:
@@ -212,8 +212,7 @@ class History:
         try:
             await self.source.client.delete(
                 SECRETS,
-                revision.secret.name,
-                namespace=revision.secret.namespace,
+                revision.secret,
                 uid=revision.uid,
                 resource_version=str(revision.resource_version),
             )

@@ -2,17 +2,22 @@
 
 What a Secret unfolds to shows only when it is unfolded. So it is measured first, without keeping anything; then the
 plans that are being made share the budget.
+
+A ManagedResource is planned in its own pass only: no pass plans those of others. What one wants that has changed since
+is `unknown` until then.
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from agent.resource_manager.managed_resource.rules.claims import Claims
+from agent.resource_manager.managed_resource.rules.unknown import Unknown
 from agent.resource_manager.managed_resource.source import Source
-from gardener.managed_resource.decode import DecodeResult, decode_secrets, unfolded_size
+from gardener.managed_resource.decode import DecodeResult, Limits, decode_secrets, unfolded_size
 from gardener.managed_resource.plan import (
     LIMITS,
     Basis,
@@ -30,22 +35,34 @@ from gardener.managed_resource.references import secret_names
 from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from kube.errors import KindNotServed, KubeError
-from kube.objects import Key, Object, group_of, is_deleting, key
+from kube.objects import Key, Object, group_of, key
 from kube.resources import Resource
 from kube.runtime.discovery import Discovery, find_all
 from kube.runtime.limiter import ByteBudget
 from kube.runtime.threads import Thread
+from kube.yaml import MAX_NODES
 
 _PLANS = Thread("plans")
 _OFF_THE_LOOP = 16 * 1024
 """Bytes from which on the work is done in a thread so that requests on the same event loop do not wait for it."""
-_COPIES = 8
-"""How many times its size a text takes while it is decoded and planned: bytes, characters of up to 4 bytes, JSON."""
-_BYTES_OF_VALUE = 300
-"""What each value takes while YAML is read, which has at least two characters."""
+_COPIES = 4
+"""How many times its size a text takes while it is decoded and planned: bytes, characters of one document, JSON."""
+_BYTES_OF_VALUE = 500
+"""Size of each value while a YAML document is read, where it has at least two characters."""
 LARGE = 1 << 20
 """Bytes to be decoded from which on others go first. Hardly any ManagedResource has as many."""
-_KEPT = 256 << 20
+_LARGE_PLANS = Thread("large-plans")
+"""So that no plan of usual size waits for a large one."""
+LARGE_AT_ONCE = 2
+"""Passes that make a large plan: one computes, and one waits for it. More would take the workers of all others."""
+_LOOK_AGAIN = (0.2, 5.0)
+"""Seconds until a pass that found no place tries again, at least and at most."""
+_WAITS_SECONDS = 60.0
+"""For which it counts as waiting after that: it may have lost its Secret, or be ignored."""
+_ELSEWHERE = Thread("plans-elsewhere")
+ELSEWHERE_LIMITS = Limits(total_bytes=1 << 20, values=20_000, documents=2_000)
+"""What is planned of a ManagedResource of another agent: it takes a tenth of a second at most."""
+_KEPT = 48 << 20
 """Bytes of plans that are kept in memory; those that were not used for longest are made anew when they are needed."""
 
 
@@ -58,7 +75,14 @@ class SecretError(Exception):
 
 
 class LargePlanError(Exception):
-    """What is to be planned is large; the next attempt plans it, which should be when others had their turn."""
+    """What is to be planned is large: it is planned later, when others had their turn.
+
+    Args: seconds: after which it should be tried again.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
 
 
 async def size_of(data: Data) -> int:
@@ -72,12 +96,15 @@ async def size_of(data: Data) -> int:
 
 def memory_for(size: int) -> int:
     """The bytes of memory that it takes at most to decode and plan so many bytes."""
-    return _COPIES * size + _BYTES_OF_VALUE * min(size // 2, LIMITS.values)
+    return _COPIES * size + _BYTES_OF_VALUE * min(size // 2, MAX_NODES)
 
 
-def planning_budget() -> ByteBudget:
-    """For all that is planned at once: as much as one may need."""
-    return ByteBudget(memory_for(LIMITS.total_bytes))
+@dataclass(frozen=True, slots=True)
+class PlanningBudget:
+    """For all that is planned at once: as much as one may need, of the large ones and of all others."""
+
+    large: ByteBudget = field(default_factory=lambda: ByteBudget(memory_for(LIMITS.total_bytes)))
+    others: ByteBudget = field(default_factory=lambda: ByteBudget(memory_for(LARGE)))
 
 
 async def make_plan(
@@ -85,7 +112,7 @@ async def make_plan(
     basis: Basis,
     data: Data,
     size: int,
-    budget: ByteBudget,
+    budget: PlanningBudget,
     discovery: Discovery,
     managed_by: str,
     only_workloads: bool,
@@ -109,10 +136,12 @@ async def make_plan(
         decoded = decode_secrets(data, limits=LIMITS)
         return planned(decoded, await _find_kinds(discovery, decoded))
 
+    thread, memory = (_LARGE_PLANS, budget.large) if size >= LARGE else (_PLANS, budget.others)
+
     async def make_in_threads() -> Plan:
-        async with budget.hold(memory_for(size)):
-            decoded = await _PLANS.compute(decode_secrets, data, limits=LIMITS)
-            return await _PLANS.compute(planned, decoded, await _find_kinds(discovery, decoded))
+        async with memory.hold(memory_for(size)):
+            decoded = await thread.compute(decode_secrets, data, limits=LIMITS)
+            return await thread.compute(planned, decoded, await _find_kinds(discovery, decoded))
 
     # A thread can't be cancelled: until it ends, the memory is in use.
     return await asyncio.shield(asyncio.create_task(make_in_threads()))
@@ -132,16 +161,17 @@ class Plans:
     """From the namespace of a ManagedResource to what it may not write."""
     _plans: dict[Key, Plan | None] = field(default_factory=dict, init=False)
     """None: it was not used for long, and is not kept."""
-    _waited: set[Key] = field(default_factory=set, init=False)
-    """Large ones that others were let go before, see LargePlanError."""
-    _outdated: set[Key] = field(default_factory=set, init=False)
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _budget: ByteBudget = field(default_factory=planning_budget, init=False)
+    _waited: dict[Key, float] = field(default_factory=dict, init=False)
+    """Large ones that others were let go before, see LargePlanError; with the last attempt, monotonic."""
+    unknown: Unknown = field(default_factory=Unknown, init=False)
+    _begun: dict[Key, float] = field(default_factory=dict, init=False)
+    """When the last passes began to read, monotonic."""
+    _large: set[Key] = field(default_factory=set, init=False)
+    """Those of which a large plan is being made."""
+    _budget: PlanningBudget = field(default_factory=PlanningBudget, init=False)
     _kept: OrderedDict[Key, int] = field(default_factory=OrderedDict, init=False)
     """The sizes of the plans that are kept; what was not used for longest comes first."""
     _kept_bytes: int = field(default=0, init=False)
-    _elsewhere: dict[Key, tuple[Basis, frozenset[str]]] = field(default_factory=dict, init=False)
-    """What ManagedResources of other agents want, of those that were asked for last."""
     claims: Claims = field(default_factory=Claims, init=False)
 
     def has_plan(self, name: Key) -> bool:
@@ -162,36 +192,38 @@ class Plans:
 
     def outdate(self, name: Key) -> None:
         """Something that a plan is made of may have changed."""
-        self._outdated.add(name)
+        self.unknown.changed(name, now=time.monotonic())
+
+    def begin(self, name: Key) -> None:
+        """A pass is about to read what there is."""
+        self._begun[name] = time.monotonic()
+
+    def known(self, name: Key) -> None:
+        """The pass has planned it, or found that nothing of it may be applied."""
+        self.unknown.known(name, as_of=self._begun.get(name, time.monotonic()))
 
     def forget(self, name: Key) -> None:
         """A ManagedResource is gone; what it has claimed must have been given up before."""
         self._plans.pop(name, None)
-        self._waited.discard(name)
+        self._waited.pop(name, None)
         self._kept_bytes -= self._kept.pop(name, 0)
-        self._outdated.discard(name)
+        self.unknown.forget(name)
+        self._begun.pop(name, None)
         self.claims.forget(name)
 
-    async def of(self, managed_resource: Object, *, in_turn: bool = False) -> Plan:
-        """The plan as of now.
-
-        Raises:
-            SecretError: a Secret is missing or can't be read.
-            LargePlanError: only with `in_turn`.
-        """
+    async def of(self, managed_resource: Object) -> Plan:
+        """The plan as of now. Raises LargePlanError, and SecretError: a Secret is missing or can't be read."""
         name = key(managed_resource)
-        basis = self._basis(managed_resource)
+        basis = await self.basis(managed_resource)
         plan = self._plans.get(name)
         if plan is None or plan.basis != basis or not plan.is_complete or not await self._are_served(plan.resources):
+            self._demand_place(name)
             data = await self._data(managed_resource, basis)
             size = await size_of(data)
-            if in_turn and size >= LARGE and name not in self._waited:
-                self._waited.add(name)
-                raise LargePlanError
-            plan = await self._make(managed_resource, basis, data, size)
-            self._waited.discard(name)
+            make = self._make_large if size >= LARGE else self._make
+            plan = await make(managed_resource, basis, data, size)
+            self._waited.pop(name, None)
         self._keep(name, plan)
-        self._outdated.discard(name)
         return plan
 
     def _keep(self, name: Key, plan: Plan) -> None:
@@ -203,45 +235,17 @@ class Plans:
             self._kept_bytes -= size
             self._plans[dropped] = None
 
-    async def bring_up_to_date(self) -> set[Key]:
-        """Make all plans that may be outdated, so that all claims on objects are known.
+    async def wanted(self, managed_resource: Object, basis: Basis) -> tuple[frozenset[str], str]:
+        """Object keys that a ManagedResource of another agent wants, of which no plan is kept.
 
-        To be called before anything is removed: it may have moved to another ManagedResource. Returns the
-        ManagedResources that want an object that another one gave up just now.
+        With an error that names what is left out: what can't be decoded, or takes too much. Raises SecretError.
         """
-        waiting: set[Key] = set()
-        async with self._one_at_a_time:
-            for name in list(self._outdated):
-                managed_resource = self.source.managed_resources.get(name)
-                if managed_resource is None or is_deleting(managed_resource):
-                    self._outdated.discard(name)
-                    continue
-                try:
-                    plan = await self.of(managed_resource)
-                except SecretError:
-                    # Its own pass reports that; until then what it has applied stays its own.
-                    self._outdated.discard(name)
-                else:
-                    waiting |= self.claims.replace(name, (wanted.name for wanted in plan.wanted()))
-        return waiting
-
-    async def wanted_elsewhere(self, managed_resources: Iterable[Object]) -> dict[str, Key]:
-        """Object keys, and who of these ManagedResources of other agents wants them; no plans of theirs are kept."""
-        async with self._one_at_a_time:
-            known, self._elsewhere = self._elsewhere, {}
-            for managed_resource in managed_resources:
-                name = key(managed_resource)
-                try:
-                    basis = self._basis(managed_resource)
-                    found = known.get(name)
-                    if found is None or found[0] != basis:
-                        data = await self._data(managed_resource, basis)
-                        plan = await self._make(managed_resource, basis, data, await size_of(data))
-                        found = basis, frozenset(wanted.name for wanted in plan.wanted())
-                except SecretError:
-                    continue  # what it wants is not known; its own agent reports that
-                self._elsewhere[name] = found
-            return {object_key: name for name, (_, wanted) in self._elsewhere.items() for object_key in wanted}
+        data = await self._data(managed_resource, basis, most=ELSEWHERE_LIMITS.total_bytes)
+        decoded = await _ELSEWHERE.compute(decode_secrets, data, limits=ELSEWHERE_LIMITS)
+        restriction = self.restriction(key(managed_resource).namespace)
+        found = await _find_kinds(self.discovery, decoded)
+        made = await _ELSEWHERE.compute(plan, basis, data, decoded, found, labels={}, restriction=restriction)
+        return frozenset(wanted.name for wanted in made.wanted()), next(iter(made.decode_errors), "")
 
     async def _are_served(self, resources: Iterable[Resource]) -> bool:
         """Whether kinds are still what they were; asks only for what may have changed."""
@@ -255,18 +259,19 @@ class Plans:
                 continue  # the next call shows that
         return True
 
-    def _basis(self, managed_resource: Object) -> Basis:
+    async def basis(self, managed_resource: Object) -> Basis:
+        """What its plan is made of now. Raises SecretError."""
         versions = []
         for name in secret_names(managed_resource):
             try:
-                found = self.source.secret_version(Key(key(managed_resource).namespace, name))
+                found = await self.source.secret_version(Key(key(managed_resource).namespace, name))
             except KubeError as error:
                 raise SecretError(name, error) from error
             versions.append((name, found.uid, found.version))
         labels = (managed_resource.get("spec") or {}).get("injectLabels") or {}
         return Basis(tuple(sorted(labels.items())), tuple(versions))
 
-    async def _data(self, managed_resource: Object, basis: Basis) -> Data:
+    async def _data(self, managed_resource: Object, basis: Basis, *, most: int = LIMITS.total_bytes) -> Data:
         """Of its Secrets, as far as they hold no more than they may."""
         namespace = key(managed_resource).namespace
         read: dict[str, tuple[Key, Mapping[str, bytes]]] = {}
@@ -281,9 +286,39 @@ class Plans:
                 await asyncio.sleep(0)  # what is in memory is read without waiting for anything
             data.append(read[name])
             size += sum(map(len, read[name][1].values()))
-            if size > LIMITS.total_bytes:
+            if size > most:
                 break
         return data
+
+    async def _make_large(self, managed_resource: Object, basis: Basis, data: Data, size: int) -> Plan:
+        """Raises LargePlanError."""
+        name = key(managed_resource)
+        if name not in self._waited:
+            self._waited[name] = time.monotonic()
+            raise LargePlanError(0.0)
+        self._demand_place(name)
+        self._large.add(name)
+        try:
+            return await self._make(managed_resource, basis, data, size)
+        finally:
+            self._large.discard(name)
+
+    def _demand_place(self, name: Key) -> None:
+        """Raises LargePlanError: it is to be large, and enough large ones are being made."""
+        if name not in self._waited:
+            return
+        self._waited[name] = now = time.monotonic()
+        waiting = [each for each, tried in self._waited.items() if tried >= now - _WAITS_SECONDS]
+        if not self._has_place(name.namespace, waiting):
+            # All that wait look again about as often as one would, unless they are very many.
+            least, most = _LOOK_AGAIN
+            raise LargePlanError(min(least * len(waiting), most))
+
+    def _has_place(self, namespace: str, waiting: Iterable[Key]) -> bool:
+        """A second one of a namespace gets a place only if no other namespace waits."""
+        if any(each.namespace == namespace for each in self._large):
+            return len(self._large) < LARGE_AT_ONCE and all(each.namespace == namespace for each in waiting)
+        return len(self._large) < LARGE_AT_ONCE
 
     async def _make(self, managed_resource: Object, basis: Basis, data: Data, size: int) -> Plan:
         namespace = key(managed_resource).namespace

@@ -34,7 +34,7 @@ from kube.conditions import Condition, conditions_of
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, key, metadata
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
-from kube.runtime.queue import LAST
+from kube.runtime.priorities import LAST
 
 _WAIT_SECONDS = 30.0
 
@@ -51,6 +51,7 @@ class Reconciler:
 
     async def reconcile(self, name: Key) -> Result:
         self.reporter.start(name)
+        self.plans.begin(name)
         managed_resource = self.record.get(name)
         if managed_resource is None:
             await self._forget(name)
@@ -109,22 +110,23 @@ class Reconciler:
         except FieldValidationError as error:
             return await self._refuse(managed_resource, str(error))
         try:
-            plan = await self.plans.of(managed_resource, in_turn=True)
-        except LargePlanError:
-            return RequeueAfter(0.0, LAST)  # when nothing else is left to do
+            plan = await self.plans.of(managed_resource)
+        except LargePlanError as error:
+            return RequeueAfter(error.seconds, LAST)  # when nothing else is left to do
         except SecretError as error:
             self.ownership.refused(owner.name)
             await self.reporter.fail(managed_resource, conditions.failed(conditions.CANNOT_READ, str(error.error)))
             raise ReconcileError(str(error)) from error
         wanted = frozenset(each.name for each in plan.wanted())
-        self.ownership.claim(owner.name, wanted)
+        self._claim(owner.name, wanted)
 
         changes = self.reporter.change_set(owner.name)
         changes.restricted += plan.restricted.values()
         changes.remarks = annotation_warnings(managed_resource, plan.references)
         delete_options = self.executor.remover.options(owner, managed_resource, wanted=wanted)
+        changes.left = delete_options.progress.left
         diff = InventoryDiff.of(managed_resource, plan)
-        if not diff.is_settled and (unmet := await self.dependencies.unmet(managed_resource)):
+        if not diff.is_settled and (unmet := self.dependencies.unmet(managed_resource)):
             await self.executor.settle_ownership(managed_resource, plan, diff, delete_options, unmet)
             self.ownership.refused(owner.name)
             return await self.reporter.wait(managed_resource, conditions.waiting(dependencies_message(unmet)))
@@ -153,8 +155,15 @@ class Reconciler:
             finally:
                 self.reporter.list(changes)
         if changes.is_complete:
-            self.executor.remover.finish(owner.name, restricted=diff.restricted)
+            self.executor.remover.finish(owner.name, restricted=diff.restricted, wanted=wanted)
         return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
+
+    def _claim(self, name: Key, wanted: frozenset[str]) -> None:
+        """What it wants is known now."""
+        was_unknown = name in self.plans.unknown
+        self.ownership.claim(name, wanted)
+        if was_unknown:
+            self.dependencies.planned(name)
 
     async def _refuse(self, managed_resource: Object, problem: str, *, reason: str = conditions.APPLY_FAILED) -> Result:
         self.ownership.refused(key(managed_resource))

@@ -63,7 +63,7 @@ class Record:
     async def patch(self, managed_resource: Object, meta: Object) -> Object:
         """Merge into the metadata. Raises KubeError."""
         own = key(managed_resource)
-        patched = await self.client.patch(MANAGED_RESOURCES, own.name, {"metadata": meta}, namespace=own.namespace)
+        patched = await self.client.patch(MANAGED_RESOURCES, own, {"metadata": meta})
         self.store.observe(patched)
         return patched
 

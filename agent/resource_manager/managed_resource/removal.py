@@ -26,6 +26,8 @@ from gardener import keys
 from gardener.managed_resource.messages import (
     about_to_take_text,
     handed_over_text,
+    kept_by_live_text,
+    left_to_unknown_text,
     not_removed_text,
     pending_text,
 )
@@ -60,7 +62,6 @@ from kube.resources import VOLUME_CLAIMS, Resource
 from kube.runtime.client import Selection
 
 _ATTEMPTS = 3
-HAND_OVER_SECONDS = 0.5
 _CLAIM_SECONDS = 120.0
 """An agent may need so long to restart, or to get the lead, and to take what its ManagedResources ask for."""
 _UNSEEN_SECONDS = 10.0
@@ -91,6 +92,8 @@ class Removal:
         may_be_ours = self._is_ignored and not (options.adopt or (reference.get("annotations") or {}).get(keys.ADOPT))
         self._is_ours_unstamped = may_be_ours or self._name not in options.announced
         self._hold: Hold | None = None
+        self._not_held = ""
+        """An origin that was found to be of none that wants the object."""
 
     async def restricted(self) -> Pending | None:
         """What is reported of an object that would be removed now, and may not be. Only reads."""
@@ -139,11 +142,8 @@ class Removal:
 
     def _too_early(self) -> Pending | None:
         """It may just be moving to another ManagedResource."""
-        may_be_removed = self._unwanted_since() + HAND_OVER_SECONDS
-        if self._look.at >= may_be_removed:
-            return None
-        left = max(may_be_removed, self._look.next_look) - self._look.now
-        return Pending(self._name, pending_text(self._text), due=timedelta(seconds=max(left, 0.0)))
+        left = self._look.left(self._unwanted_since())
+        return Pending(self._name, pending_text(self._text), due=timedelta(seconds=left)) if left > 0 else None
 
     async def _remove(self, changes: ChangeSet) -> Pending | None:
         observed = self._live.observed(self._resource, self._key)
@@ -187,7 +187,8 @@ class Removal:
     def _is_simple(self, observed: Observed) -> bool:
         """Nothing but its origin has a say in its removal."""
         owner = self._options.owner
-        if owner.identity.account is not None and observed.origin != owner.origin:
+        is_foreign = observed.origin != owner.origin
+        if is_foreign and (owner.identity.account is not None or self._ownership.is_out_of_sight(observed.origin)):
             return False
         return not (observed.has_marks or self._awaited_by) and not (
             self._options.delete_volume_claims and self._resource.kind == "StatefulSet"
@@ -197,7 +198,7 @@ class Removal:
         if not origin:
             return self._is_ours_unstamped
         owner = self._options.owner
-        return origin == owner.origin or not self._ownership.is_held(owner.name, origin, self._name)
+        return origin == owner.origin or self._ownership.holder(owner.name, origin, self._name) is None
 
     def _is_taken(self, origin: str) -> bool:
         """Whether another one has it without a stamp, as ignored objects have none."""
@@ -213,6 +214,7 @@ class Removal:
             if live is None:
                 return await self._gone()
             try:
+                await self._look_for_holder(live)
                 if await self._is_left(live):
                     return None
                 if not is_deleting(live) and (waiting := await self._handed_over(live) or self._waiting()):
@@ -234,10 +236,22 @@ class Removal:
         since = metadata(live)["deletionTimestamp"]
         return await self._pending(since=since, held_by=held_by(live), due=self._due(live))
 
+    async def _look_for_holder(self, live: Object) -> None:
+        """One that can't be seen here, of which the object says that it is its own."""
+        origin = annotations(live).get(keys.ORIGIN) or ""
+        if not self._ownership.is_out_of_sight(origin) or self._disposition(live) is not Disposition.HANDED_OVER:
+            return
+        if not await self._ownership.may_be_held_out_of_sight(origin, self._name):
+            self._not_held = origin
+        elif self._ownership.is_of_other_cluster(origin):
+            self._options.progress.left[self._name] = left_to_unknown_text(self._text, origin)
+
     async def _is_left(self, live: Object) -> bool:
         """Whether the object stays, without what we have noted on it and is not true any more."""
         if (found := self._disposition(live)) is Disposition.DELETE:
             return not is_deleting(live) and self._is_taken(annotations(live).get(keys.ORIGIN) or "")
+        if (mark := self._mark_of_others(found)) and annotations(live).get(keys.ORIGIN) == self._options.owner.origin:
+            self._options.progress.left[self._name] = kept_by_live_text(self._text, mark)
         notes, origin = annotations(live), self._options.owner.origin
         if notes.get(keys.CLAIMED_BY) == origin:
             await self._annotate(live, {keys.CLAIMED_BY: None})
@@ -246,6 +260,14 @@ class Removal:
                 await self._annotate(live, {keys.DESCRIPTION: None})
         self._forget()
         return True
+
+    def _mark_of_others(self, found: Disposition) -> str:
+        """What keeps the object, and was not in the manifest."""
+        if found is Disposition.KEEP and keys.KEEP_OBJECT not in (self._reference.get("annotations") or {}):
+            return f"the annotation {keys.KEEP_OBJECT}"
+        if found is Disposition.COLLECTED and keys.GARBAGE_COLLECTABLE not in (self._reference.get("labels") or {}):
+            return f"the label {keys.GARBAGE_COLLECTABLE}"
+        return ""
 
     async def _handed_over(self, live: Object) -> Pending | None:
         """That it is given to a ManagedResource of another agent, and not taken by it yet; see `ownership`."""
@@ -276,7 +298,9 @@ class Removal:
             live,
             origin=owner.origin,
             held_by_other=lambda origin: (
-                not self._is_given_away(live) and self._ownership.is_held(owner.name, origin, self._name)
+                origin != self._not_held
+                and not self._is_given_away(live)
+                and self._ownership.is_held(owner.name, live, self._name)
             ),
             garbage_collector=self._options.garbage_collector,
             is_ours_unstamped=self._is_ours_unstamped,
@@ -289,8 +313,7 @@ class Removal:
         subject = live or self._resource.type_meta
         await self._options.client.delete(
             self._resource,
-            self._key.name,
-            namespace=self._key.namespace,
+            self._key,
             propagation=propagation_policy(subject) or "",
             uid=uid_,
             resource_version=version,
@@ -340,9 +363,8 @@ class Removal:
                 version = {"uid": uid(live)}
                 live = await self._options.client.patch(
                     self._resource,
-                    self._key.name,
+                    self._key,
                     {"metadata": {"finalizers": None, **version}},
-                    namespace=self._key.namespace,
                 )
             if is_namespace(live):
                 await self._options.client.replace(self._resource, without_finalizers(live), subresource="finalize")

@@ -11,13 +11,13 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress
-from agent.resource_manager.managed_resource.ownership import Look, Ownership
+from agent.resource_manager.managed_resource.ownership import HAND_OVER_SECONDS, Look, Ownership
 from agent.resource_manager.managed_resource.record import Record
-from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal, attempt, failed
+from agent.resource_manager.managed_resource.removal import Removal, attempt
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.rules.removal_holds import Awaited, RemovalHolds
@@ -58,6 +58,8 @@ class Remover:
     """Seconds for which objects wait until others that may need them are gone."""
     related: Callable[[Object], Related]
     """What goes together with a ManagedResource."""
+    clock: Callable[[], datetime]
+    """See `Cluster.deletion_clock`; of the target."""
     _progress: dict[Key, Progress] = field(default_factory=dict, init=False)
 
     def is_removing(self, name: Key) -> bool:
@@ -71,12 +73,13 @@ class Remover:
     def forget(self, name: Key) -> None:
         self._progress.pop(name, None)
 
-    def finish(self, name: Key, *, restricted: Collection[str]) -> None:
+    def finish(self, name: Key, *, restricted: Collection[str], wanted: Collection[str]) -> None:
         """All is removed but what may not be, by object key."""
         progress = self._progress.pop(name, Progress())
         kept = {key: since for key, since in progress.unwanted_since.items() if key in restricted}
-        if kept:
-            self._progress[name] = Progress(unwanted_since=kept)
+        left = {key: text for key, text in progress.left.items() if key not in wanted}
+        if kept or left:
+            self._progress[name] = Progress(unwanted_since=kept, left=left)
 
     def options(self, owner: Owner, managed_resource: Object, *, wanted: frozenset[str] = frozenset()) -> DeleteOptions:
         """Args: wanted: object keys of what it asks for; none if all of it goes."""
@@ -99,7 +102,7 @@ class Remover:
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self.garbage_collector,
             progress=progress,
-            now=datetime.now(UTC),
+            now=self.clock(),
             service_warnings=self.service_warnings,
             note_claims=partial(self.record.note_claims, managed_resource),
             related=partial(self.related, managed_resource),
@@ -108,17 +111,8 @@ class Remover:
     async def remove(
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore
     ) -> None:
-        """One step for each, stage by stage; what is not gone yet is noted, and keeps what comes after it.
-
-        Raises KubeError: it is not known who wants what.
-        """
-        await self.ownership.look_at_all()
-        try:
-            look = await self.ownership.look(_due(references, options.progress))
-        except KubeError as error:
-            changes.pending += [failed(reference, error) for reference in references]
-            return
-
+        """One step for each, stage by stage; what is not gone yet is noted, and keeps what comes after it."""
+        look = self.ownership.look(options.owner.name, _due(references, options.progress))
         stages = self._stages(references)
         has_workloads = not stages.keys().isdisjoint({Stage.FINALIZED_WORKLOADS, Stage.WORKLOADS})
         related = options.related() if has_workloads or Stage.CUSTOM_RESOURCES in stages else Related()
@@ -204,8 +198,7 @@ class Remover:
 
     async def hand_over(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
         """Give away those of these objects that other agents' ManagedResources have claimed; the rest stays."""
-        now = time.monotonic()
-        look = Look(now, at=now, next_look=now)
+        look = Look(now=time.monotonic(), elsewhere=self.ownership.elsewhere)
 
         async def hand_over_one(reference: Object) -> None:
             async with at_once:
@@ -280,7 +273,7 @@ async def release(reference: Object, options: DeleteOptions, *, stamps: Abstract
         return
     patch = {"metadata": {"annotations": dict.fromkeys(sorted(present))}}
     try:
-        await options.client.patch(resource, key.name, patch, namespace=key.namespace)
+        await options.client.patch(resource, key, patch)
     except NotFound:
         return
     except KubeError as error:
@@ -318,9 +311,7 @@ async def restricted_objects(diff: InventoryDiff, options: DeleteOptions, at_onc
     if not unwanted and not released:
         return {}
     # Another ManagedResource that wants an object gets it.
-    await options.ownership.look_at_all()
-    now = time.monotonic()
-    look = Look(now, at=now, next_look=now)
+    look = Look(now=time.monotonic(), elsewhere=options.ownership.elsewhere)
     found: dict[str, str] = {}
 
     async def check_unwanted(reference: Object) -> None:

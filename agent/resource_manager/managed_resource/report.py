@@ -34,7 +34,7 @@ from kube.repeats import Repeats
 from kube.runtime.controller import ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder
 from kube.runtime.limiter import Allowance
-from kube.runtime.queue import RESYNC
+from kube.runtime.priorities import RESYNC
 
 APPLIED_WITH_WARNINGS = "AppliedWithWarnings"
 """Reason of an Event; the condition keeps that of success."""
@@ -150,6 +150,7 @@ class Reporter:
             ReconcileError: something failed, and is reported.
         """
         self._changed(managed_resource, changes)
+        self.held_back(managed_resource, changes)
         self._history(changes.owner).tried = _trial(managed_resource, plan)
         if changes.errors and len(changes.errors) == plan.awaited and self._is_transient(changes.owner):
             self._log.info("Waiting until kinds are served whose definitions were just applied", objects=plan.awaited)
@@ -164,7 +165,6 @@ class Reporter:
             outcome = self.pending(changes)
             await self._record.write(managed_resource, [*reset, outcome], **warnings)
             self._warn(managed_resource, changes.warnings)
-            self.held_back(managed_resource, changes)
             self.removal_failed(managed_resource, outcome)
             return self.look_again(changes)
         fields: Mapping[str, object] = {}

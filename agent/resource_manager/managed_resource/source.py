@@ -5,20 +5,24 @@ data waits in a bounded memory until the ManagedResource that names them is plan
 pushed out is read again.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.resource_manager.common.views import BY_SECRET, MANAGED_RESOURCES_VIEW
+from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.managed_resource.unwatched import Unwatched
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import secret_names
-from kube.errors import NotFound
+from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, key, metadata, resource_version, uid
 from kube.packing import RecentObjects
 from kube.resources import SECRETS
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client
+
+_ABSENT_SECONDS = 1.0
+"""Until the API server is asked again for a Secret that did not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Source:
         )
         self.secrets.subscribe(self._forget_removed)
         self.unwatched = Unwatched(client, is_watched=self.sees)
+        self._absent: dict[Key, float] = {}
+        """Secrets that do not exist, and when the API server was asked; monotonic, in this order."""
 
     async def synced(self) -> None:
         """Return when both are known completely."""
@@ -55,10 +61,6 @@ class Source:
     def sees(self, namespace: str) -> bool:
         """Whether the ManagedResources of a namespace would be known; those of all namespaces if it is empty."""
         return self._caches.covers(MANAGED_RESOURCES, namespace)
-
-    def users_of(self, secret: Key) -> Sequence[Object]:
-        """The ManagedResources that name a Secret."""
-        return self.managed_resources.values_by_index(BY_SECRET, secret)
 
     def subscribe(
         self, *, managed_resource: Callable[[Change[Object]], None], secret: Callable[[Change[SecretVersion]], None]
@@ -92,21 +94,38 @@ class Source:
         found = self.unwatched.secrets.get(wanted)
         return SecretVersion(uid=uid(found), version=resource_version(found)) if found else None
 
-    def secret_version(self, wanted: Key) -> SecretVersion:
-        """Which version of a Secret is the present one.
+    async def secret_version(self, wanted: Key) -> SecretVersion:
+        """Which version of a Secret is the present one; one that is not known is asked for, as watches may be late.
 
         Raises:
             NotFound: it does not exist; worded after the kind, as readers of conditions know it.
+            KubeError: that is not known.
         """
         known = self._version(wanted)
+        if known is None and not self._is_absent(wanted):
+            found = await self.client.find(SECRETS, wanted)
+            if found is None:
+                self._absent[wanted] = time.monotonic()
+            elif found.get("type") == keys.REVISION_TYPE:
+                raise KubeError(f'Secret "{wanted.name}" keeps an applied version; name one with manifests')
+            else:
+                self.secrets.observe(found)
+                known = self._version(wanted) or SecretVersion(uid=uid(found), version=resource_version(found))
         if known is None:
             raise NotFound(404, reason="NotFound", message=f'Secret "{wanted.name}" not found')
         return known
 
+    def _is_absent(self, wanted: Key) -> bool:
+        """Whether the API server has just said so."""
+        now = time.monotonic()
+        while self._absent and next(iter(self._absent.values())) < now - _ABSENT_SECONDS:
+            del self._absent[next(iter(self._absent))]
+        return wanted in self._absent
+
     async def read_secret(self, wanted: Key) -> Object:
         """A Secret with its data, as new as the watch shows. Raises KubeError, NotFound as `secret_version`."""
-        body = self._data.get(wanted, version=self.secret_version(wanted).version)
-        return body if body is not None else await self.client.get(SECRETS, wanted.name, namespace=wanted.namespace)
+        body = self._data.get(wanted, version=(await self.secret_version(wanted)).version)
+        return body if body is not None else await self.client.get(SECRETS, wanted)
 
     def release_secret(self, wanted: Key) -> None:
         """The data was read and decoded; it will not be wanted again soon."""

@@ -3,10 +3,11 @@
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY
 from gardener.managed_resource.conditions import APPLY_PROGRESSING
+from gardener.managed_resource.inventory import PENDING
 from gardener.responsibility import belongs_to_class, is_ignored, must_wait
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, metadata
 from kube.runtime.cache import Change
-from kube.runtime.queue import LAST, RESYNC, Priority
+from kube.runtime.priorities import CHANGE, LAST, RESYNC, Priority
 
 _ACTED_ON = (
     keys.IMPERSONATED_SERVICE_ACCOUNT,
@@ -53,12 +54,22 @@ def _became_unhealthy(old: Object, new: Object) -> bool:
     return before is None or before.get("status") == "True"
 
 
-def first_priority(managed_resource: Object) -> Priority:
+def first_priority(managed_resource: Object, *, is_outdated: bool = False) -> Priority:
     """At the start of a process: what one before it had begun with, and not come to an end with, comes last.
 
-    It may be what that process died of; so the others get their turn each time.
+    It may be what that process died of; so the others get their turn each time. What has changed meanwhile comes first,
+    since an object that is about to be removed may have moved there.
     """
     applied = condition(managed_resource, RESOURCES_APPLIED)
     if applied is None:
         return LAST if finalizers(managed_resource) else RESYNC
-    return LAST if applied.get("reason") == APPLY_PROGRESSING else RESYNC
+    if applied.get("reason") == APPLY_PROGRESSING:
+        return LAST
+    return CHANGE if is_outdated else RESYNC
+
+
+def is_applied(managed_resource: Object) -> bool:
+    """Whether the last pass was done with it, so that it wants what it lists, unless it has changed since."""
+    applied = condition(managed_resource, RESOURCES_APPLIED) or {}
+    is_complete = not (managed_resource.get("status") or {}).get(PENDING)
+    return is_complete and applied.get("status") == "True"

@@ -4,8 +4,9 @@ Agents that share the work by namespaces do not see each other's ManagedResource
 may just be moving to another's. So these are listed, and those that their agents are not done with are kept until the
 next look, with the versions of their Secrets. The others have claimed already what they want; see `ownership`.
 
-A look is two lists of all namespaces. One serves all removals that wait for it, and is followed by a pause in
-proportion to how long it took. Where ManagedResources may not be listed in all namespaces, there is none.
+A look is two lists of all namespaces, beside the passes. One serves all removals that wait for it, which is not for
+long, and is followed by a pause in proportion to how long it took. Where ManagedResources may not be listed in all
+namespaces, there is none.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class Unwatched:
         self._turns = asyncio.Lock()
         self._looked_at = float("-inf")
         self._forbidden_until = float("-inf")
-        self.next_look = float("-inf")
+        self._next_look = float("-inf")
         """There is none before; monotonic, as all times here."""
         self.managed_resources: list[Object] = []
         """Those that their agents are not done with, as of the last look: no more than is needed to plan them."""
@@ -53,8 +54,17 @@ class Unwatched:
         self.fresh_secrets: set[Key] = set()
         """Those that were written just now: what was written into their ManagedResources since may be health."""
 
-    async def look(self, *, since: float, is_at_work: Callable[[Object], bool], resource_class: str) -> float:
-        """Look, unless that was done since then, or too short a time ago; returns the time of the last look.
+    @property
+    def may_be_listed(self) -> bool:
+        return time.monotonic() >= self._forbidden_until
+
+    @property
+    def known_until(self) -> float:
+        """Up to when all is known that can be; what may not be listed is not waited for."""
+        return self._looked_at if self.may_be_listed else time.monotonic()
+
+    async def look(self, *, since: float, is_at_work: Callable[[Object], bool], resource_class: str) -> None:
+        """Look, unless that was done since then, or too short a time ago.
 
         Args:
             since: monotonic.
@@ -67,21 +77,20 @@ class Unwatched:
         async with self._turns:
             now = time.monotonic()
             if now < self._forbidden_until:
-                return now
+                return
             is_good = self._looked_at >= since
             if self.managed_resources:
                 is_good = is_good and now - self._looked_at < _GOOD_FOR
-            if is_good or now < self.next_look:
-                return self._looked_at
+            if is_good or now < self._next_look:
+                return
             try:
                 await self._look(is_at_work, resource_class)
             except Forbidden:
                 self._forbidden_until = now + _FORBIDDEN_SECONDS
                 self.managed_resources, self.secrets, self.fresh_secrets = [], {}, set()
             else:
-                self.next_look = now + (1 + _PAUSE) * (time.monotonic() - now)
+                self._next_look = now + (1 + _PAUSE) * (time.monotonic() - now)
             self._looked_at = now
-            return now
 
     async def _look(self, is_at_work: Callable[[Object], bool], resource_class: str) -> None:
         found = [

@@ -28,7 +28,7 @@ from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, Queue
-from kube.runtime.queue import CHANGE
+from kube.runtime.priorities import CHANGE
 
 # --- rules
 

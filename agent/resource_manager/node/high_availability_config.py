@@ -71,7 +71,7 @@ class Reconciler:
                 continue
             name = key(workload).name
             try:
-                await self._client.patch(kind, name, {}, namespace=namespace)
+                await self._client.patch(kind, Key(namespace, name), {})
             except NotFound:
                 continue
             log.info("A workload was written again for another number of Nodes", kind=kind.kind, workload=name)

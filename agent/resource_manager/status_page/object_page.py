@@ -22,7 +22,7 @@ from gardener.managed_resource.references import key_of_reference, listed_in
 from gardener.overview.events import count, in_order, last_seen
 from gardener.overview.objects import HealthStatus, health_status, short_name
 from kube.errors import KubeError
-from kube.objects import Object, group_of, key, label_selector_text, metadata, uid
+from kube.objects import Key, Object, group_of, key, label_selector_text, metadata, uid
 from kube.resources import EVENTS, PODS, Resource
 from kube.runtime.client import Client, Selection
 from kube.runtime.discovery import Discovery
@@ -77,7 +77,7 @@ class LiveReader:
     async def _read(self, reference: Object) -> LiveObject:
         resource = await self._discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
         namespace = (reference.get("namespace") or "") if resource.namespaced else ""
-        obj = await self._client.find(resource, reference.get("name") or "", namespace=namespace)
+        obj = await self._client.find(resource, Key(namespace, reference.get("name") or ""))
         if obj is None:
             return LiveObject(None, "It does not exist.")
         # Events about objects of no namespace are in `default`.

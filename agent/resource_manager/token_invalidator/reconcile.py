@@ -11,18 +11,14 @@ from agent.resource_manager.token_invalidator.rules import (
     Labels,
     belongs_to,
     needed_labels,
-    uses,
 )
+from agent.resource_manager.token_invalidator.usage import Unused, Usage
 from gardener import keys
-from kube.errors import KubeError
-from kube.objects import Key, metadata
-from kube.resources import PODS, SECRETS
+from kube.objects import Key, metadata, uid
+from kube.resources import SECRETS
 from kube.runtime.cache import Store
 from kube.runtime.client import Client, Form, Selection
-from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
-
-IN_USE_SECONDS = 30.0
-"""Until it is looked again whether Pods have stopped to use a Secret."""
+from kube.runtime.controller import Done, RequeueAfter, Result
 
 
 class Reconciler:
@@ -30,39 +26,41 @@ class Reconciler:
         self._client = client
         self._secrets = secrets
         self._accounts = accounts
+        self._usage = Usage(client)
+        self._holding: dict[Key, str] = {}
+        """The uids of Secrets that hold tokens: the type of a Secret never changes."""
 
     async def reconcile(self, key: Key) -> Result:
         secret = self._secrets.get(key)
         if secret is None:
+            self._holding.pop(key, None)
             return Done()
         account = self._accounts.get(secret.account_key)
         if account is None or not belongs_to(secret, account):
             return Done()  # Kubernetes removes the Secret; a ServiceAccount that comes leads to a pass
         changes = needed_labels(secret, account)
-        if not changes or not await self._holds_token(key):
+        if not changes or not await self._holds_token(secret):
             return Done()
-        if changes.get(keys.TOKEN_INVALIDATOR_CONSIDER) and await self._is_used(key):
-            del changes[keys.TOKEN_INVALIDATOR_CONSIDER]
-            await self._label(secret, changes)
-            return RequeueAfter(IN_USE_SECONDS)
+        if changes.get(keys.TOKEN_INVALIDATOR_CONSIDER):
+            usage = await self._usage.of(key)
+            if not isinstance(usage, Unused):
+                del changes[keys.TOKEN_INVALIDATOR_CONSIDER]
+                await self._label(secret, changes)
+                return RequeueAfter(usage.seconds)
         await self._label(secret, changes)
         return Done()
 
-    async def _holds_token(self, key: Key) -> bool:
+    async def _holds_token(self, secret: Labelled) -> bool:
         """Whether Kubernetes fills the Secret with a token; any client may put its annotation on any Secret."""
+        key = secret.key
+        if self._holding.get(key) == secret.uid:
+            return True
         selector = f"metadata.name={key.name},type={SECRET_TYPE}"
         selection = Selection(namespace=key.namespace, field_selector=selector)
         page = await self._client.list_page(SECRETS, selection, form=Form.METADATA, limit=1)
-        return bool(page["items"])
-
-    async def _is_used(self, key: Key) -> bool:
-        selection = Selection(namespace=key.namespace)
-        try:
-            async for pods in self._client.pages(PODS, selection):
-                if any(uses(pod, key.name) for pod in pods):
-                    return True
-        except KubeError as error:
-            raise ReconcileError(f"could not list Pods: {error}") from error
+        if any(uid(each) == secret.uid for each in page["items"]):
+            self._holding[key] = secret.uid
+            return True
         return False
 
     async def _label(self, secret: Labelled, changes: Labels) -> None:
@@ -70,5 +68,5 @@ class Reconciler:
         if not changes:
             return
         body = {"metadata": {"resourceVersion": str(secret.version), "labels": changes}}
-        answer = await self._client.patch(SECRETS, secret.key.name, body, namespace=secret.key.namespace)
+        answer = await self._client.patch(SECRETS, secret.key, body)
         self._secrets.observe({"metadata": metadata(answer)})

@@ -46,6 +46,7 @@ class Labelled:
     """What is kept of a Secret that has the annotation of a token; of others nothing."""
 
     key: Key
+    uid: str
     version: int
     account: str
     account_uid: str
@@ -60,6 +61,7 @@ class Labelled:
             return None
         return cls(
             key=key(secret),
+            uid=uid(secret),
             version=resource_version(secret),
             account=account,
             account_uid=annotated.get(SERVICE_ACCOUNT_UID) or "",
@@ -100,8 +102,8 @@ def deciding(account: Account) -> object:
 # --- pods
 
 
-def uses(pod: Object, secret: str) -> bool:
-    """Whether a Pod that may run, or is running, gets something out of the Secret."""
+def used_secrets(pod: Object) -> set[str]:
+    """The Secrets out of which a Pod that may run, or is running, gets something."""
     if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
-        return False
-    return any(slot.kind == SECRETS.kind and slot.name == secret for slot in slots(pod.get("spec")))
+        return set()
+    return {slot.name for slot in slots(pod.get("spec")) if slot.kind == SECRETS.kind}

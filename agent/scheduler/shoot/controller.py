@@ -32,7 +32,7 @@ from kube.runtime.cache import Change, Store
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, Queue
 from kube.runtime.predicates import Predicate, changed
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.priorities import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
 _is_news: Predicate[Any] = changed()
@@ -55,6 +55,7 @@ def declare(context: Context) -> ControlLoop:
     loop.on_close(assumed.close, waiting.close)
     return loop.reconciled_by(
         Reconciler(
+            client=context.garden.client,
             api=context.api,
             status=StatusWriter(context.garden.client, shoots),
             recorder=context.recorder,

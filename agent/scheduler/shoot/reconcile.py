@@ -1,6 +1,7 @@
 """One pass over a Shoot that waits for a Seed: the decision, and what is written of it.
 
-    a Seed fits    its place is taken in memory, the Shoot is bound, an Event says so
+    a Seed fits    its place is taken in memory, the Shoot is bound, an Event says so; if the answer to the binding is
+                   lost, the Event follows when the cache shows the Shoot on that Seed
     none fits      status and an Event say why, if they have not yet; the Shoot waits until something changes
     refused        as if none fits, and tried again with back-off: admission knows what the caches do not
 
@@ -11,7 +12,7 @@ place, however late the caches hear of it. What an earlier failure has left in t
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import structlog
@@ -20,6 +21,7 @@ from agent.scheduler.shoot import metrics
 from agent.scheduler.shoot.assumed import Assumed
 from agent.scheduler.shoot.views import BY_SEED
 from gardenapi.api import GardenApi
+from gardener.api.garden import SHOOTS
 from gardener.garden.profiles import profile_of
 from gardener.garden.scheduling import (
     Decision,
@@ -45,12 +47,15 @@ from kube.errors import (
     Unreachable,
     refusal_of,
 )
-from kube.objects import Key, Object, key, spec
+from kube.objects import Key, Object, key, spec, text
 from kube.resources import Resource
 from kube.runtime.cache import Store
+from kube.runtime.client import Client
 from kube.runtime.controller import Done, Requeue, RequeueAfter, Result
 from kube.runtime.events import EventRecorder, EventType
-from kube.runtime.queue import CHANGE, WorkQueue
+from kube.runtime.presence import present
+from kube.runtime.priorities import CHANGE
+from kube.runtime.queue import WorkQueue
 from kube.runtime.status import StatusWriter
 
 _REPORTER = "shoot-scheduler"
@@ -99,6 +104,7 @@ class Waiting:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
+    client: Client
     api: GardenApi
     status: StatusWriter
     recorder: EventRecorder
@@ -111,13 +117,20 @@ class Reconciler:
     assumed: Assumed
     waiting: Waiting
     clock: Callable[[], datetime]
+    unconfirmed: dict[Key, set[str]] = field(default_factory=dict)
+    """Seeds of bindings whose outcome is not known."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
         if shoot is None or not waits(shoot):
             self.waiting.remove(key)
-            return Done() if shoot is None else await self._clear(shoot)
-        decision = self._decide(shoot)
+            written = self.unconfirmed.pop(key, ())
+            if shoot is None:
+                return Done()
+            if (seed := text(spec(shoot).get("seedName"))) in written:
+                self._report_binding(shoot, seed)
+            return await self._clear(shoot)
+        decision = await self._decide(shoot)
         if decision.seed:
             self.assumed.take(shoot, decision.seed)
             self.waiting.remove(key)
@@ -128,10 +141,11 @@ class Reconciler:
 
     # --- deciding
 
-    def _decide(self, shoot: Object) -> Decision:
-        began = time.perf_counter()
+    async def _decide(self, shoot: Object) -> Decision:
         resource, name = profile_of(spec(shoot))
         place = Key(key(shoot).namespace if resource.namespaced else "", name)
+        profile = await present(self.client, self.profiles[resource], place)
+        began = time.perf_counter()
         garden = SeedCandidates(
             seeds=sorted((seed for _, seed in self.seeds.items()), key=lambda seed: seed.name),
             usage=self._usage,
@@ -140,7 +154,7 @@ class Reconciler:
             strategy=self.strategy,
             grace=self.grace,
         )
-        decision = decide(shoot, self.profiles[resource].get(place), garden)
+        decision = decide(shoot, profile, garden)
         metrics.duration_seconds.observe(time.perf_counter() - began)
         excluded = Counter(exclusion.by.value for exclusion in decision.excluded.values())
         for stage, count in excluded.items():
@@ -164,18 +178,24 @@ class Reconciler:
             bound = await self.api.bind(shoot, seed)
         except KubeError as error:
             self._count(metrics.REFUSED if isinstance(error, _REFUSALS) else metrics.FAILED)
-            if not isinstance(error, _UNCERTAIN):
+            if isinstance(error, _UNCERTAIN):
+                self.unconfirmed.setdefault(key(shoot), set()).add(seed)
+            else:
                 self.assumed.give_back(shoot, seed)
             if isinstance(error, _OVERTAKEN):
                 return Requeue()
             if isinstance(error, _REFUSALS):
                 await self._report(shoot, refusal_of(error))
             raise
-        self._count(metrics.SCHEDULED)
+        self.unconfirmed.pop(key(shoot), None)
         self.shoots.observe(bound)
         self.assumed.seen(shoot, [seed])
-        self._event(shoot, "Normal", "SchedulingSuccessful", f"Scheduled to seed '{seed}'")
+        self._report_binding(shoot, seed)
         return await self._clear(bound)
+
+    def _report_binding(self, shoot: Object, seed: str) -> None:
+        self._count(metrics.SCHEDULED)
+        self._event(shoot, "Normal", "SchedulingSuccessful", f"Scheduled to seed '{seed}'")
 
     async def _report(self, shoot: Object, reason: str) -> Result:
         """In status and Event, if they do not say it yet."""
@@ -202,7 +222,7 @@ class Reconciler:
         return Done()
 
     def _event(self, shoot: Object, type_: EventType, reason: str, message: str) -> None:
-        self.recorder.event(shoot, type_, reason, message, reporter=_REPORTER)
+        self.recorder.event({**SHOOTS.type_meta, **shoot}, type_, reason, message, reporter=_REPORTER)
 
     def _count(self, result: str) -> None:
         metrics.attempts_total.labels(result).inc()

@@ -24,7 +24,7 @@ def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorde
     rules = rules_of(settings)
     loop = ControlLoop(NAME, kind=SERVICES, workers=settings.concurrent_syncs)
     stores = PolicyStores(loop, cluster.caches, rules)
-    gateways = Gateways(loop, cluster.caches, stores.services)
+    gateways = Gateways(loop, cluster.client, cluster.caches, stores.services)
     if settings.istio_routes:
         loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
     reconciler = Reconciler(

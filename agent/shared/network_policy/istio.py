@@ -12,6 +12,7 @@ from functools import partial
 from agent.shared.network_policy.rules.limits import MOST_GATEWAYS, MOST_WATCHES
 from agent.shared.network_policy.rules.policies import GatewayRoute
 from agent.shared.network_policy.rules.projections import Service, client_labels
+from agent.shared.network_policy.stores import leading_to
 from gardener.api import kinds
 from kube.objects import (
     Key,
@@ -28,8 +29,10 @@ from kube.objects import (
 )
 from kube.resources import PODS
 from kube.runtime.cache import Caches, Change, Store, View
-from kube.runtime.client import Form
-from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
+from kube.runtime.client import Client, Form
+from kube.runtime.fan_out import Changes
+from kube.runtime.loop import ControlLoop, EventHandler, Queue, enqueue_affected, enqueue_users, enqueue_users_of
+from kube.runtime.presence import present
 
 _HOST_END = ".svc.cluster.local"
 _MESH = "mesh"
@@ -134,19 +137,21 @@ class Gateways:
     Args: services: those that exist; one that comes later is enqueued by its own watch.
     """
 
-    def __init__(self, loop: ControlLoop, caches: Caches, services: Store[Service]) -> None:
+    def __init__(self, loop: ControlLoop, client: Client, caches: Caches, services: Store[Service]) -> None:
         self._loop = loop
+        self._client = client
         self._caches = caches
         self._services = services
         self._virtual_services: Store[VirtualService] | None = None
         self._gateways: Store[Selector] | None = None
         self._pods: dict[Selector, _Pods] = {}
+        self._enqueue_services: EventHandler[Selector] = enqueue_users(self._services_for_gateway)
 
     def begin(self) -> None:
         """Follow VirtualServices; called when they are served."""
         self._gateways = self._loop.watch(self._caches, GATEWAYS_VIEW, self._gateway_changed)
         self._virtual_services = self._loop.watch(
-            self._caches, VIRTUAL_SERVICES_VIEW, enqueue_mapped(self._services_of_change)
+            self._caches, VIRTUAL_SERVICES_VIEW, enqueue_affected(self._services_of_virtual)
         )
 
     # --- reading
@@ -161,6 +166,12 @@ class Gateways:
     def _are_listed(self) -> bool:
         stores = self._virtual_services, self._gateways
         return all(store is not None and store.synced.is_set() for store in stores)
+
+    async def look(self, service: Key) -> None:
+        """Know of Gateways that lead to a Service and that the watch has not brought yet. Raises KubeError."""
+        if self._gateways is not None and self._services.get(service) is not None:
+            for gateway in {gateway for _, gateway in self._leading_to(service)}:
+                await present(self._client, self._gateways, gateway)
 
     def routes(self, service: Key) -> list[GatewayRoute]:
         """In a stable order; empty while lists are not complete."""
@@ -221,27 +232,25 @@ class Gateways:
                 label_selector=label_selector_text(dict(selector)),
                 indexes=(("namespace", _namespace_of),),
             )
-            handler = enqueue_mapped(partial(self._services_for_pod, selector))
+            handler = enqueue_users_of(partial(self._changed_by, selector), self._services_behind)
             self._pods[selector] = _Pods(self._loop.watch(self._caches, view, handler), user)
         return self._pods[selector]
 
     # --- mapping events to Services
 
     def _gateway_changed(self, queue: Queue, change: Change[Selector]) -> None:
-        if change.old != change.new:
-            for service in self._services_for_gateway(change.key):
-                queue.add(service)
-            if change.old in self._pods and not self._having(change.old):
-                self._loop.unwatch(self._pods.pop(change.old).store)
+        self._enqueue_services(queue, change)
+        if change.old != change.new and change.old in self._pods and not self._having(change.old):
+            self._loop.unwatch(self._pods.pop(change.old).store)
 
     def _having(self, selector: Selector) -> list[Key]:
         return self._gateways.keys_by_index("selector", selector) if self._gateways is not None else []
 
-    def _services_for_pod(self, selector: Selector, change: Change[GatewayPod]) -> Iterator[Key]:
+    def _changed_by(self, selector: Selector, change: Change[GatewayPod]) -> tuple[Selector, ...]:
         """Only the first pod in a namespace, the last one, and labels that not all of them have make a difference."""
         pods = self._pods.get(selector)
         if pods is None:
-            return
+            return ()
         namespace, known = change.key.namespace, pods.by_namespace
         if known is None:
             _by_namespace(pods)
@@ -252,24 +261,22 @@ class Gateways:
             else:
                 after = _common_labels(pods.store.values_by_index("namespace", namespace))
             if after == before:
-                return
+                return ()
             others = {name: labels for name, labels in known.items() if name != namespace}
             pods.by_namespace = others if after is None else {**others, namespace: after}
+        return (selector,)
+
+    def _services_behind(self, selector: Selector) -> Iterator[Key]:
         for gateway in self._having(selector):
             yield from self._services_for_gateway(gateway)
 
     def _services_for_gateway(self, gateway: Key) -> Iterator[Key]:
         if self._virtual_services is not None:
             for virtual in self._virtual_services.values_by_index("gateway", gateway):
-                yield from self._existing(virtual)
+                yield from (service for service in virtual.destinations if self._services.get(service) is not None)
 
-    def _services_of_change(self, change: Change[VirtualService]) -> Iterator[Key]:
-        for virtual in (change.old, change.new):
-            if virtual is not None:
-                yield from self._existing(virtual)
-
-    def _existing(self, virtual: VirtualService) -> Iterator[Key]:
-        return (service for service in virtual.destinations if self._services.get(service) is not None)
+    def _services_of_virtual(self, virtual: Key, changes: Changes[VirtualService]) -> Iterable[Key]:
+        return leading_to(self._services, virtual.namespace, changes, _services)
 
 
 def _by_namespace(pods: _Pods) -> Mapping[str, frozenset[str]]:

@@ -41,7 +41,7 @@ from kube.resources import NETWORK_POLICIES
 from kube.runtime.client import JSON_PATCH, Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.events import EventRecorder, EventType, clip
-from kube.runtime.queue import RESYNC
+from kube.runtime.priorities import RESYNC
 from kube.runtime.yielding import Yielding
 
 REPORTER = "networkpolicy-controller"
@@ -125,6 +125,7 @@ class Reconciler:
     async def reconcile(self, key: Key) -> Result:
         """Raises an ExceptionGroup of what went wrong with single policies."""
         began = self._now()
+        await self._gateways.look(key)
         service = self._stores.services.get(key)
         existing = dict(self._stores.policies.by_index("owner", key))
         is_known = self._gateways.are_known(key)
@@ -262,7 +263,7 @@ class Reconciler:
     async def _take_over(self, service: Service, policy: Policy) -> None:
         """A policy of this name carries no labels of a Service, or is too new to be known."""
         try:
-            live = await self._client.get(NETWORK_POLICIES, policy.key.name, namespace=policy.key.namespace)
+            live = await self._client.get(NETWORK_POLICIES, policy.key)
         except NotFound as error:
             raise _failed("creating", policy.key, error) from error
         present = Existing.of(live)
@@ -283,7 +284,7 @@ class Reconciler:
         try:
             with self._writing(policy):
                 updated = await self._client.patch(
-                    NETWORK_POLICIES, name, patch, namespace=namespace, content_type=JSON_PATCH
+                    NETWORK_POLICIES, Key(namespace, name), patch, content_type=JSON_PATCH
                 )
                 self._stores.policies.observe(updated)
         except KubeError as error:
@@ -294,7 +295,7 @@ class Reconciler:
         if self._stores.deleted.get(name) == policy.uid or (namespace is not None and namespace.is_terminating):
             return
         try:
-            await self._client.delete(NETWORK_POLICIES, name.name, namespace=name.namespace, uid=policy.uid)
+            await self._client.delete(NETWORK_POLICIES, name, uid=policy.uid)
         except NotFound:
             pass
         except KubeError as error:

@@ -1,6 +1,8 @@
 """What is watched of the cluster, and which Services a change affects."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
 
 from agent.shared.network_policy.rules.policies import (
     GatewayRoute,
@@ -21,10 +23,13 @@ from agent.shared.network_policy.rules.projections import (
 from gardener import keys
 from kube.objects import Key, Object, key
 from kube.resources import INGRESSES, NAMESPACES, NETWORK_POLICIES, PODS, SERVICES
-from kube.runtime.cache import Caches, Change, View
+from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Form
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.fan_out import Changes
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_affected, enqueue_mapped, enqueue_users_of
 from kube.runtime.predicates import changed_or_listed
+
+T = TypeVar("T")
 
 
 def _in_namespace(service: Service) -> tuple[str, ...]:
@@ -84,17 +89,19 @@ class PolicyStores:
     def __init__(self, loop: ControlLoop, caches: Caches, rules: Rules) -> None:
         self._rules = rules
         self.services = loop.watch(caches, SERVICES_VIEW, enqueue(when=changed_or_listed))
-        self.namespaces = loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(self._services_for_namespace))
+        self.namespaces = loop.watch(caches, NAMESPACES_VIEW, enqueue_affected(self._services_for_namespace))
         self.policies = loop.watch(
             caches, POLICIES_VIEW, enqueue_mapped(self._services_of_policy, when=changed_or_listed)
         )
         self._ingresses = (
-            loop.watch(caches, INGRESSES_VIEW, enqueue_mapped(self._services_of_ingress))
+            loop.watch(caches, INGRESSES_VIEW, enqueue_affected(self._services_of_ingress))
             if rules.ingress_controller is not None
             else None
         )
         self._pods = (
-            loop.watch(caches, PODS_VIEW, enqueue_mapped(self._services_for_pod)) if rules.requires_pods else None
+            loop.watch(caches, PODS_VIEW, enqueue_users_of(self._came_or_went, self._services_asked_for))
+            if rules.requires_pods
+            else None
         )
         self.deleted: dict[Key, str] = {}
         """Policies that were deleted, with their uids, until the watch brings that, too."""
@@ -137,39 +144,47 @@ class PolicyStores:
             if policy is not None:
                 yield policy.owner
 
-    def _services_for_namespace(self, change: Change[Namespace]) -> Iterator[Key]:
-        old, new = change.old, change.new
-        if self._state(old) != self._state(new):
-            yield from self._services_in(change.key.name)
+    def _services_for_namespace(self, namespace: Key, changes: Changes[Namespace]) -> Iterator[Key]:
+        if changes.differ(self._state):
+            yield from self._services_in(namespace.name)
         for name, service in self.services.by_index("letting in", value=True):
-            if _lets_in(service, old) != _lets_in(service, new):
+            if changes.differ(partial(_lets_in, service)):
                 yield name
 
-    def _services_of_ingress(self, change: Change[Backends]) -> Iterator[Key]:
-        """Those that exist; one that comes later is enqueued by its own watch."""
-        for found in (change.old, change.new):
-            for name in found.of if found is not None else ():
-                if self.services.get(name) is not None:
-                    yield name
+    def _services_of_ingress(self, ingress: Key, changes: Changes[Backends]) -> Iterable[Key]:
+        return leading_to(self.services, ingress.namespace, changes, _exposed)
 
     def _state(self, namespace: Namespace | None) -> object:
         """What counts of a namespace for the Services in it."""
         return namespace and (namespace.is_terminating, is_handled(namespace, self._rules.namespace_selectors))
 
-    def _services_for_pod(self, change: Change[_Client]) -> Iterator[Key]:
+    def _came_or_went(self, change: Change[_Client]) -> Iterator[tuple[str, str]]:
         """Only the first pod with a label and the last one make a difference."""
         namespace = change.key.namespace
         before = change.old.labels if change.old is not None else frozenset()
         after = change.new.labels if change.new is not None else frozenset()
         came = {label for label in after - before if self._clients(namespace, label) == 1}
         went = {label for label in before - after if not self._clients(namespace, label)}
-        for label in came | went:
-            for name, service in self.services.by_index("asked for", label):
-                if name.namespace == namespace or _lets_in(service, self.namespace(namespace)):
-                    yield name
+        return ((namespace, label) for label in came | went)
+
+    def _services_asked_for(self, asked: tuple[str, str]) -> Iterator[Key]:
+        namespace, label = asked
+        for name, service in self.services.by_index("asked for", label):
+            if name.namespace == namespace or _lets_in(service, self.namespace(namespace)):
+                yield name
 
     def _services_in(self, namespace: str) -> Iterable[Key]:
         return self.services.keys_by_index("namespace", namespace)
+
+
+def leading_to(
+    services: Store[Service], namespace: str, changes: Changes[T], named: Callable[[T], Iterable[Key]]
+) -> Iterable[Key]:
+    """Services of its own namespace that an object names, or has named; one that comes later has a watch."""
+    if changes.are_many:
+        return services.keys_by_index("namespace", namespace)
+    found = dict.fromkeys(name for state in changes.states() for name in named(state))
+    return [name for name in found if services.get(name) is not None]
 
 
 def _lets_in(service: Service, namespace: Namespace | None) -> bool:

@@ -203,14 +203,14 @@ class Reconciler:
 
     async def _read(self, key: Key) -> TokenSecret | None:
         try:
-            secret = await self.source.find(SECRETS, key.name, namespace=key.namespace)
+            secret = await self.source.find(SECRETS, key)
         except KubeError as error:
             raise ReconcileError(f"error retrieving object from store: {redact_text(str(error))}") from error
         return None if secret is None else TokenSecret.of(secret)
 
     async def _read_target(self, key: Key) -> Object | None:
         try:
-            return await self.target.find(SECRETS, key.name, namespace=key.namespace)
+            return await self.target.find(SECRETS, key)
         except KubeError as error:
             raise ReconcileError(f"could not read target secret: {redact_text(str(error))}") from error
 
@@ -306,7 +306,7 @@ class Reconciler:
         }
         if changes:
             body["data"] = {name: None if value is None else encoded(value) for name, value in changes.items()}
-        return await self.source.patch(SECRETS, secret.key.name, body, namespace=secret.key.namespace)
+        return await self.source.patch(SECRETS, secret.key, body)
 
     def _warn(self, secret: TokenSecret, reason: str, message: str) -> None:
         self.recorder.event(secret.reference(), "Warning", reason, redact_text(message), reporter="token-requestor")

@@ -40,7 +40,7 @@ class Tokens:
 
     async def ensure_account(self, spec: TokenSpec) -> None:
         """The ServiceAccount exists and is as it is wanted."""
-        live = await self._client.find(SERVICE_ACCOUNTS, spec.account.name, namespace=spec.account.namespace)
+        live = await self._client.find(SERVICE_ACCOUNTS, spec.account)
         wanted = wanted_account(live, spec, merge_labels=self._merge_labels)
         if wanted is None:
             return

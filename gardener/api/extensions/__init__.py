@@ -11,7 +11,7 @@ _VERSION = "v1alpha1"
 
 
 def _extension(kind: str, plural: str, *short_names: str, namespaced: bool = True) -> Resource:
-    return Resource(_GROUP, _VERSION, kind, plural, namespaced, short_names)
+    return Resource(_GROUP, _VERSION, kind, plural, namespaced, short_names, any_size=True)
 
 
 BACKUP_BUCKETS = _extension("BackupBucket", "backupbuckets", "bb", namespaced=False)

@@ -12,11 +12,11 @@ AUTHENTICATION_API = "authentication.gardener.cloud/v1alpha1"
 
 
 def _core(kind: str, plural: str, *short_names: str, namespaced: bool = True, version: str = "v1beta1") -> Resource:
-    return Resource(CORE_GROUP, version, kind, plural, namespaced, short_names)
+    return Resource(CORE_GROUP, version, kind, plural, namespaced, short_names, any_size=True)
 
 
 def _alpha(group: str, kind: str, plural: str, *short_names: str, namespaced: bool = True) -> Resource:
-    return Resource(group, "v1alpha1", kind, plural, namespaced, short_names)
+    return Resource(group, "v1alpha1", kind, plural, namespaced, short_names, any_size=True)
 
 
 BACKUP_BUCKETS = _core("BackupBucket", "backupbuckets", "bbc", namespaced=False)

@@ -5,6 +5,7 @@ is what the user has left to others: replicas, resources and ignored fields.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from gardener.managed_resource.ignored_fields import Pointer, with_live_fields
@@ -28,8 +29,8 @@ _REMEDIES = {
     ("ClusterRole", "rules"): "Kubernetes writes it by the aggregationRule, so take one of the two out",
 }
 _OTHERS = "others write it, so take it out, or change the live object"
-_MOST_PAIRS = 100_000
-"""Items of lists that are compared with each other."""
+_MOST_PAIRS = 50_000
+"""Values of an object that differ and are looked into: items of lists with all others, and what is in these again."""
 _CLAIMS = ("spec", "volumeClaimTemplates")
 
 
@@ -43,7 +44,7 @@ def not_written(
     kind = str(manifest.get("kind") or "")
     wanted = with_live_fields(manifest, merged, ignored)
     wanted = {name: value for name, value in wanted.items() if name not in ("metadata", "status")}
-    found = (path for path in _overridden(wanted, merged) if not _is_left(path, options))
+    found = (path for path in _overridden(wanted, merged, iter(range(_MOST_PAIRS))) if not _is_left(path, options))
     paths = dict.fromkeys(_field(kind, path_text(path)) for path in found)
     if kind == "StatefulSet" and not at(manifest, *_CLAIMS) and at(merged, *_CLAIMS):
         paths["spec.volumeClaimTemplates"] = None
@@ -56,28 +57,33 @@ def _field(kind: str, path: str) -> str:
     return next((name for of, name in _REMEDIES if of == kind and path.startswith(f"{name}.")), path)
 
 
-def _overridden(wanted: Object, merged: Object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _overridden(
+    wanted: Object, merged: Object, pairs: Iterator[int], path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
     for name, value in wanted.items():
         present = merged.get(name)
         if isinstance(value, dict) and isinstance(present, dict):
-            yield from _overridden(value, present, (*path, name))
-        elif not _is_contained(value, present):
+            yield from _overridden(value, present, pairs, (*path, name))
+        elif not _is_contained(value, present, pairs):
             yield (*path, name)
 
 
-def _is_contained(wanted: Any, present: Any) -> bool:
-    """Whether a value stands in another one, which may have defaults beside it; what is empty asks for nothing."""
-    if wanted is present or wanted is None or wanted in ("", [], {}):
+def _is_contained(wanted: Any, present: Any, pairs: Iterator[int]) -> bool:
+    """Whether a value stands in another one, which may have defaults beside it; what is empty asks for nothing.
+
+    Args: pairs: two that differ take one; without any left, they count as different.
+    """
+    if wanted == present or wanted is None or wanted in ("", [], {}):
         return True
+    if next(pairs, None) is None:
+        return False
     if isinstance(wanted, dict) and isinstance(present, dict):
-        return all(_is_contained(value, present.get(name)) for name, value in wanted.items())
+        return all(_is_contained(value, present.get(name), pairs) for name, value in wanted.items())
     if isinstance(wanted, list) and isinstance(present, list):
-        if len(wanted) == len(present) and all(map(_is_contained, wanted, present)):
+        if len(wanted) == len(present) and all(map(_is_contained, wanted, present, repeat(pairs))):
             return True
-        if len(wanted) * len(present) > _MOST_PAIRS:
-            return False
-        return all(any(_is_contained(item, other) for other in present) for item in wanted)
-    return bool(wanted == present) or _is_same_quantity(wanted, present)
+        return all(any(_is_contained(item, other, pairs) for other in present) for item in wanted)
+    return _is_same_quantity(wanted, present)
 
 
 def _is_same_quantity(wanted: Any, present: Any) -> bool:

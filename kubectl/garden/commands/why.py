@@ -72,7 +72,7 @@ async def _held(session: Session, seed: Reader, resource: Resource, own: Key, no
     if resource != SHOOTS or session.target is session.source:
         return []
     try:
-        shoot = await session.source.client.find(SHOOTS, own.name, namespace=own.namespace)
+        shoot = await session.source.client.find(SHOOTS, own)
         namespace = text(at(shoot or {}, "status", "technicalID"))
         if shoot is None or not is_deleting(shoot) or not namespace:
             return []

@@ -16,7 +16,6 @@ import click
 import jsonpatch
 import orjson
 
-from config.errors import ConfigError
 from config.resource_manager import load
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.managed_resource.changes import changes
@@ -31,6 +30,7 @@ from kubectl.mr.offline import Kinds, cluster_of
 from kubectl.output import Form
 from kubectl.session import run_offline
 from kubectl.style import BOLD, DIM, GREEN, RED, Line, Word, counted
+from process.configuration.errors import ConfigError
 from webhooks.configurations.registrations import mutating, validating
 from webhooks.routes import routes
 from webhooks.rules.registration import Instance, Mode, Registration

@@ -12,7 +12,7 @@ from gardener.managed_resource.adoption import is_unowned
 from gardener.managed_resource.plan import Plan
 from gardener.managed_resource.references import key_of_reference, listed_in, secret_names
 from kube.errors import AlreadyExists, KubeError
-from kube.objects import Object, key
+from kube.objects import Key, Object, key
 from kube.resources import SECRETS
 from kube.runtime.client import JSON_PATCH
 from kubectl import options, output
@@ -147,7 +147,7 @@ async def _store(session: Session, before: Object | None, made: list[Object], ma
             # JSON Patch: other keys of the data must go, too.
             patch = [{"op": "add", "path": "/data", "value": secret["data"]}]
             await session.source.client.patch(
-                SECRETS, key(secret).name, patch, namespace=session.namespace, content_type=JSON_PATCH
+                SECRETS, Key(session.namespace, key(secret).name), patch, content_type=JSON_PATCH
             )
     if before is not None:
         for name in sorted(set(secret_names(before)) - set(secret_names(managed))):
@@ -155,9 +155,7 @@ async def _store(session: Session, before: Object | None, made: list[Object], ma
     try:
         await session.source.client.create(MANAGED_RESOURCES, managed)
     except AlreadyExists:
-        await session.source.client.patch(
-            MANAGED_RESOURCES, key(managed).name, _patch(managed), namespace=session.namespace
-        )
+        await session.source.client.patch(MANAGED_RESOURCES, Key(session.namespace, key(managed).name), _patch(managed))
 
 
 def _patch(managed: Object) -> Object:

@@ -41,7 +41,7 @@ def command(*, what: str, form: Form | None, **cluster: Any) -> None:
 
     async def work(session: Session) -> int:
         try:
-            secret = await session.source.client.get(SECRETS, what, namespace=session.namespace)
+            secret = await session.source.client.get(SECRETS, Key(session.namespace, what))
             return _print(contents_of(secret), form)
         except NotFound:
             raise UserError(

@@ -63,8 +63,8 @@ async def _delete(session: Session, managed_resource: Object, *, keep_objects: b
     keeps = keep_objects or bool((managed_resource.get("spec") or {}).get("keepObjects"))
     if keep_objects:
         patch = {"metadata": {"uid": uid(managed_resource)}, "spec": {"keepObjects": True}}
-        await client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
-    await client.delete(MANAGED_RESOURCES, name.name, namespace=name.namespace, uid=uid(managed_resource))
+        await client.patch(MANAGED_RESOURCES, name, patch)
+    await client.delete(MANAGED_RESOURCES, name, uid=uid(managed_resource))
     objects = counted(object_count(managed_resource), "object")
     output.begin(f"ManagedResource {name} is being deleted, {objects} {'stay' if keeps else 'with it'}")
 
@@ -78,7 +78,7 @@ async def _delete_secrets(session: Session, managed_resource: Object, users: Map
             output.waiting(f"Secret {secret} stays: ManagedResource {users[name]} names it, too")
             continue
         try:
-            await session.source.client.delete(SECRETS, name, namespace=session.namespace)
+            await session.source.client.delete(SECRETS, Key(session.namespace, name))
         except NotFound:
             continue
         except Forbidden as error:

@@ -85,7 +85,7 @@ async def _pods(session: Session, managed_resource: Object, namespace: str) -> l
         raise UserError("no agent has a Lease for its class", hint="kubectl mr check shows more; see --agent-namespace")
     found: dict[str, Object] = {}
     for holder in holders:
-        leader = await session.source.client.find(PODS, holder.name, namespace=holder.namespace)
+        leader = await session.source.client.find(PODS, holder)
         if leader is not None:
             found |= {str(key(pod)): pod for pod in await _replicas(session.source.client, leader)}
     if not found:

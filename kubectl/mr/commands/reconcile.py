@@ -42,7 +42,7 @@ async def command(
             chosen.append(key(found))
     for name in chosen:
         patch = {"metadata": {"annotations": {OPERATION: OPERATION_RECONCILE}}}
-        await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+        await session.source.client.patch(MANAGED_RESOURCES, name, patch)
         output.begin(f"ManagedResource {name}: asked for a pass")
     return await wait_for(session, chosen, Goal.READY, timeout=patience) if wait else 0
 

@@ -34,7 +34,7 @@ async def command(
         name = key(found)
         if state_of(found) is ResourceState.SUSPENDED:
             patch = {"metadata": {"annotations": _NOTES}}
-            await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+            await session.source.client.patch(MANAGED_RESOURCES, name, patch)
             output.begin(f"ManagedResource {name} was suspended {suspension(found)}")
         elif names:
             output.waiting(f"ManagedResource {name} was not suspended")

@@ -120,7 +120,7 @@ async def _plan(session: Session, managed_resource: Object, to: int) -> Plan:
 
 
 async def _live(session: Session, secret: Object) -> Object | None:
-    return await session.source.client.find(SECRETS, key(secret).name, namespace=key(secret).namespace)
+    return await session.source.client.find(SECRETS, key(secret))
 
 
 async def _holds(session: Session, managed_resource: Object, revision: Object) -> bool:
@@ -243,7 +243,7 @@ async def _suspend(session: Session, own: Key, reason: str) -> None:
 
 async def _annotate(session: Session, own: Key, notes: Mapping[str, str | None]) -> None:
     patch = {"metadata": {"annotations": notes}}
-    await session.source.client.patch(MANAGED_RESOURCES, own.name, patch, namespace=own.namespace)
+    await session.source.client.patch(MANAGED_RESOURCES, own, patch)
 
 
 # --- who writes an object again and again, so that what somebody else writes into it does not last

@@ -68,7 +68,7 @@ async def _count(session: Session, namespace: str) -> Counts:
 async def _measure(session: Session, wanted: set[Key], counts: Counts) -> None:
     async def one(name: Key) -> None:
         try:
-            add_secret(counts, await session.source.client.get(SECRETS, name.name, namespace=name.namespace))
+            add_secret(counts, await session.source.client.get(SECRETS, name))
         except (NotFound, Forbidden):
             counts.unreadable += 1
 

@@ -41,7 +41,7 @@ async def command(session: Session, *, names: Sequence[str], all_here: bool, eve
             output.waiting(f"ManagedResource {name} is suspended already, {suspension(managed_resource)}")
             continue
         patch = {"metadata": {"annotations": notes}}
-        await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+        await session.source.client.patch(MANAGED_RESOURCES, name, patch)
         output.done(f"ManagedResource {name} is suspended; when you are done: kubectl mr resume {name.name}")
 
 

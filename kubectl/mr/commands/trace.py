@@ -14,7 +14,7 @@ from gardener.overview.objects import health_status, name_of
 from gardener.overview.states import message_of, state_of
 from gardener.responsibility import DEFAULT_CLASS, Origin, class_of, parse_origin
 from kube.errors import Forbidden, KubeError, NotFound
-from kube.objects import Object, annotations, condition, controller_of, key
+from kube.objects import Key, Object, annotations, condition, controller_of, key
 from kube.resources import Resource
 from kube.runtime.client import Client
 from kube.runtime.discovery_documents import AGGREGATED
@@ -62,7 +62,7 @@ async def _trace(session: Session, kind: str, name: str) -> Trace:
     resource = await find_kind(session.target.client, kind)
     namespace = session.namespace if resource.namespaced else ""
     try:
-        obj = await session.target.client.get(resource, name, namespace=namespace)
+        obj = await session.target.client.get(resource, Key(namespace, name))
     except NotFound:
         place = f" in namespace {namespace}" if namespace else ""
         raise UserError(f"{resource.kind} {name} not found{place}", hint="name another namespace by -n") from None
@@ -77,7 +77,7 @@ async def _trace(session: Session, kind: str, name: str) -> Trace:
     origin = _origin(chain[-1])
     assert origin is not None
     try:
-        found = await session.source.client.get(MANAGED_RESOURCES, origin.key.name, namespace=origin.key.namespace)
+        found = await session.source.client.get(MANAGED_RESOURCES, origin.key)
     except NotFound:
         return Trace(chain, origin, None, "")
     return Trace(chain, origin, found, await _secret(session, found, chain[-1]))

@@ -5,7 +5,7 @@ and no more than `maxUnavailable` are missing meanwhile.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ APPLIED = "checksum/cloud-config-data"
 CLASS = "local.provider/machine-class"
 """A label of Nodes: what their machines are."""
 _OF_MACHINES = ("machineType", "machineImage", "volume", "dataVolumes", "architecture")
+SIZES = "local.provider/sizes"
+"""An annotation of a Worker whose Nodes are being replaced: how many each pool has, without surplus ones."""
 _LONGEST_LEASE = 2**31 - 1
 
 
@@ -55,18 +57,26 @@ def _share(whole: int, parts: int, index: int) -> int:
     return whole // parts + (1 if index < whole % parts else 0)
 
 
-def size_of(pool: Object, nodes: Sequence[Object], *, is_asleep: bool) -> int:
-    """How many Nodes it is to have: as many as there are, within its limits."""
-    if is_asleep:
-        return 0
-    least, most = integer(pool.get("minimum")), integer(pool.get("maximum"))
-    own = [each for each in nodes if _pool_of(each) == text(pool.get("name"))]
-    return max(least, min(len(own), most))
+def sizes_of(pools: Sequence[Object], nodes: Sequence[Object], noted: Mapping[str, Any]) -> dict[str, int]:
+    """How many Nodes each pool is to have: as many as there are, or were before a replacement, within its limits.
+
+    Args: noted: by pool how many there were.
+    """
+    found: dict[str, int] = {}
+    for pool in pools:
+        name, least, most = text(pool.get("name")), integer(pool.get("minimum")), integer(pool.get("maximum"))
+        found[name] = max(least, min(integer(noted.get(name)) or len(_own(pool, nodes)), most))
+    return found
+
+
+def is_outdated(pool: Object, nodes: Sequence[Object]) -> bool:
+    """Whether Nodes are to be replaced."""
+    return any(labels(each).get(CLASS) != class_of(pool) for each in _own(pool, nodes))
 
 
 def next_step(namespace: str, pool: Object, nodes: Sequence[Object], *, size: int) -> Step:
-    """Args: nodes: of the Shoot. size: how many the pool is to have, as `size_of` said first."""
-    wanted, own = class_of(pool), [each for each in nodes if _pool_of(each) == text(pool.get("name"))]
+    """Args: nodes: of the Shoot. size: how many the pool is to have."""
+    wanted, own = class_of(pool), _own(pool, nodes)
     new = [each for each in own if labels(each).get(CLASS) == wanted]
     old = sorted(key(each).name for each in own if labels(each).get(CLASS) != wanted)
     surge, unavailable = _count(pool.get("maxSurge"), size), _count(pool.get("maxUnavailable"), size)
@@ -102,8 +112,8 @@ def _count(value: Any, size: int) -> int:
     return integer(value)
 
 
-def _pool_of(node: Object) -> str:
-    return labels(node).get(POOL, "")
+def _own(pool: Object, nodes: Sequence[Object]) -> list[Object]:
+    return [each for each in nodes if labels(each).get(POOL) == text(pool.get("name"))]
 
 
 def is_node_ready(node: Object) -> bool:

@@ -1,12 +1,14 @@
 """What is done for a Worker: its pools get their Nodes, one step after the other, until all are there and ready."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+import orjson
+
+from gardener.api.extensions import WORKERS
 from kube.clock import format_micro_time, utc_now
-from kube.errors import AlreadyExists, NotFound
-from kube.objects import Object, annotations, key, labels, mapping, mappings, spec, text
+from kube.errors import AlreadyExists
+from kube.objects import Key, Object, annotations, key, labels, mapping, mappings, spec, text
 from kube.resources import LEASES, NODES, PODS, SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
@@ -15,18 +17,33 @@ from localprovider.extensions.machines import rules
 
 _CHECKSUM = "checksum/data-script"
 """An annotation of the Secret that the agents of a pool read."""
-_LOOK_SECONDS, _LONGEST_SECONDS = 0.5, 120.0
+LOOK_SECONDS, LONGEST_SECONDS = 0.5, 120.0
+
+
+class NotReady(ReconcileError):
+    """Nodes have been made, and are not ready yet: to be looked at again."""
 
 
 async def make(seed: Client, worker: Object) -> Object:
-    """Fields of the status. Raises ReconcileError, KubeError."""
+    """Fields of the status. Raises ReconcileError, KubeError, NotReady."""
     namespace, pools = key(worker).namespace, mappings(spec(worker).get("pools"))
+    is_noted = rules.SIZES in annotations(worker)
     if await shoots.runs(seed, namespace):
         is_asleep = await shoots.is_asleep(seed, namespace)
         async with shoots.connected(seed, namespace) as shoot:
             await _delete_others(shoot, pools)
-            for pool in pools:
-                await _have(shoot, worker, pool, is_asleep=is_asleep)
+            nodes = await _nodes(shoot)
+            is_noted |= any(rules.is_outdated(pool, nodes) for pool in pools)
+            noted = await _noted(seed, worker) if is_noted else {}
+            sizes = {} if is_asleep else rules.sizes_of(pools, nodes, noted)
+            if is_noted and sizes != noted:
+                await _note(seed, worker, sizes)
+            ready = [await _have(shoot, worker, pool, nodes, size=sizes.get(text(pool.get("name")))) for pool in pools]
+            if not all(ready):
+                late = text(pools[ready.index(False)].get("name"))
+                raise NotReady(f"not all Nodes of worker pool {late} have become ready in time")
+    if is_noted:
+        await _note(seed, worker, None)
     found = [each for pool in pools for each in rules.deployments(namespace, pool)]
     return {"machineDeployments": found, "machineDeploymentsLastUpdateTime": text(format_micro_time(utc_now()))}
 
@@ -47,24 +64,36 @@ async def _delete_others(shoot: Client, pools: Sequence[Object]) -> None:
             await _delete(shoot, key(each).name)
 
 
-async def _have(shoot: Client, worker: Object, pool: Object, *, is_asleep: bool) -> None:
+async def _noted(seed: Client, worker: Object) -> Object:
+    """Sizes of pools, noted while Nodes are replaced: each of many passes finds another number of Nodes."""
+    live = await seed.get(WORKERS, key(worker))  # the one that is known may be from before the note
+    try:
+        return mapping(orjson.loads(annotations(live).get(rules.SIZES, "")))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+async def _note(seed: Client, worker: Object, sizes: dict[str, int] | None) -> None:
+    note = None if sizes is None else orjson.dumps(sizes).decode()
+    await seed.patch(WORKERS, key(worker), {"metadata": {"annotations": {rules.SIZES: note}}})
+
+
+async def _have(shoot: Client, worker: Object, pool: Object, nodes: list[Object], *, size: int | None) -> bool:
+    """Whether all Nodes of the pool are there and ready. Args: nodes: of all pools. size: None: it is asleep."""
     namespace, region = key(worker).namespace, text(spec(worker).get("region"))
-    nodes = await _nodes(shoot)
-    size = rules.size_of(pool, nodes, is_asleep=is_asleep)
+    is_asleep = size is None
     checksum = "" if is_asleep else await _checksum(shoot, pool)
-    until = asyncio.get_running_loop().time() + _LONGEST_SECONDS
-    while not (step := rules.next_step(namespace, pool, nodes, size=size)).is_done:
+    while not (step := rules.next_step(namespace, pool, nodes, size=size or 0)).is_done:
         for name in step.create:
             await _create(shoot, rules.node(name, pool, region=region, checksum=checksum))
         for name in step.delete:
             await _delete(shoot, name)
         if not step.create and not step.delete:
-            if asyncio.get_running_loop().time() > until:
-                raise ReconcileError(f"not all Nodes of worker pool {text(pool.get('name'))} have become ready in time")
-            await asyncio.sleep(_LOOK_SECONDS)
+            return False
         nodes = await _nodes(shoot)
     if not is_asleep:
         await _configure(shoot, pool, nodes, checksum)
+    return True
 
 
 async def _nodes(shoot: Client) -> list[Object]:
@@ -74,7 +103,7 @@ async def _nodes(shoot: Client) -> list[Object]:
 async def _checksum(shoot: Client, pool: Object) -> str:
     """Of what the agents of a pool apply. Raises ReconcileError."""
     name = text(mapping(pool.get("labels")).get(rules.SECRET_NAME))
-    secret = await shoot.find(SECRETS, name, namespace="kube-system")
+    secret = await shoot.find(SECRETS, Key("kube-system", name))
     if secret is None:
         raise ReconcileError(f"Secret kube-system/{name}, which node agents read, is not in the Shoot yet")
     return annotations(secret).get(_CHECKSUM, "")
@@ -101,11 +130,8 @@ async def _configure(shoot: Client, pool: Object, nodes: Sequence[Object], check
 
 async def _delete(shoot: Client, name: str) -> None:
     """With its pods, which nothing plays any more."""
-    with suppress(NotFound):
-        await shoot.delete(NODES, name)
+    await shoot.delete_if_exists(NODES, name)
     pods = Selection(field_selector=f"spec.nodeName={name}")
     for each in await shoot.list(PODS, pods, form=Form.METADATA):
-        with suppress(NotFound):
-            await shoot.delete(PODS, key(each).name, namespace=key(each).namespace, grace_seconds=0)
-    with suppress(NotFound):
-        await shoot.delete(LEASES, f"gardener-node-agent-{name}", namespace="kube-system")
+        await shoot.delete_if_exists(PODS, key(each), grace_seconds=0)
+    await shoot.delete_if_exists(LEASES, Key("kube-system", f"gardener-node-agent-{name}"))

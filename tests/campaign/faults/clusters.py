@@ -11,6 +11,7 @@ from campaign.model import FLEETING
 from campaign.stage import Stage
 from kit.kinds import definition
 from kube.errors import KubeError, NotFound
+from kube.objects import Key
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS
 from localprocesses.local import LocalProcessError
 
@@ -149,9 +150,9 @@ async def objects_changed(stage: Stage, *, share: float, delete: bool) -> AsyncI
         client = stage.world.clients["target"]
         with contextlib.suppress(KubeError, TimeoutError):
             if delete:
-                await client.delete(place.resource, place.name, namespace=place.namespace, timeout=5)
+                await client.delete(place.resource, Key(place.namespace, place.name), timeout=5)
             else:
-                await client.patch(place.resource, place.name, _vandalism(place), namespace=place.namespace, timeout=5)
+                await client.patch(place.resource, Key(place.namespace, place.name), _vandalism(place), timeout=5)
             done += 1
     yield f"{done} objects"
 

@@ -8,6 +8,7 @@ from campaign import manifests
 from campaign.stage import Stage
 from gardener.keys import TOKEN_RENEW_TIMESTAMP
 from kube.errors import KubeError
+from kube.objects import Key
 
 
 @contextlib.asynccontextmanager
@@ -58,6 +59,6 @@ async def renewal_times_moved(stage: Stage, *, how: str) -> AsyncIterator[str]:
             change = {"metadata": {"annotations": {TOKEN_RENEW_TIMESTAMP: _MOVED[how]}}}
         with contextlib.suppress(KubeError, asyncio.TimeoutError):
             client = stage.world.clients[place.cluster]
-            await client.patch(place.resource, place.name, change, namespace=place.namespace, timeout=5)
+            await client.patch(place.resource, Key(place.namespace, place.name), change, timeout=5)
             done += 1
     yield f"{done} Secrets"

@@ -64,8 +64,7 @@ class ProjectScene(GardenScene):
     async def clean_up(self) -> None:
         if await self.project() is not None:
             await self.client.patch(PROJECTS, self.mark, {"metadata": {**CONFIRMED["metadata"], "finalizers": None}})
-            with suppress(NotFound):
-                await self.client.delete(PROJECTS, self.mark)
+            await self.client.delete_if_exists(PROJECTS, self.mark)
 
 
 class ReadyProjectScene(ProjectScene):

@@ -17,7 +17,7 @@ from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import comparable, crossing, scenes_of
 from kit.garden import CONFIRMED, Garden
 from kit.garden_seed_sets import SeedSetPlace
-from kube.objects import Object, integer, mapping, metadata
+from kube.objects import Key, Object, integer, mapping, metadata
 from kube.resources import CONTROLLER_REVISIONS, Resource
 from kube.runtime.client import Client, Selection
 
@@ -73,7 +73,7 @@ class SeedSetScene(GardenScene):
 
     async def state(self) -> Any:
         """Without numbers, and without the hashes of templates."""
-        seed_set = await self.client.find(MANAGED_SEED_SETS, self.mark, namespace=self.namespace)
+        seed_set = await self.client.find(MANAGED_SEED_SETS, Key(self.namespace, self.mark))
         found = [seed_set] if seed_set is not None else []
         if seed_set is not None:
             following = integer(seed_set["status"].pop("nextReplicaNumber", 0))

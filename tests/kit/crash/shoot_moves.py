@@ -25,7 +25,7 @@ from kit.crash.shoot_lives import Play, Step
 from kit.crash.sweep import Moment, write_of
 from kit.eventually import soon
 from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
-from kit.gardenlet_shoots import PlayedBackups, ShootsPlace
+from kit.gardenlet_shoots import ShootsPlace, played_data
 from kit.granted_rights import Right
 from kit.proxied import QUICK, ImpatientClient, proxied
 from kit.world import connected
@@ -185,4 +185,4 @@ class Travel:
 
     def _data(self, number: int) -> Path:
         """Of its etcd."""
-        return PlayedBackups(self._places[number]).data(Key(self.visits[number].technical_id, "etcd-main"))
+        return played_data(self._places[number], Key(self.visits[number].technical_id, "etcd-main"))

@@ -145,14 +145,15 @@ def _be_agent(request: dict[str, Any]) -> Never:
     from agent.__main__ import main
 
     main()
+    raise AssertionError("the program returns")
 
 
 def _load(configuration: Path) -> None:
     """All that the program imports before it has a connection."""
     from agent.programs import PROGRAMS
-    from config.component import load
-    from config.overrides import Overrides
     from process import composition, runner
+    from process.configuration.component import load
+    from process.configuration.overrides import Overrides
 
     assert composition
     assert runner

@@ -3,7 +3,7 @@
 In production the shortest ones protect the API server; here they would only be waited for.
 """
 
-from config import checks
+from process.configuration import checks
 
 _lasts_at_least = checks.lasts_at_least
 checks.lasts_at_least = lambda seconds, detail="": _lasts_at_least(min(seconds, 0), detail)

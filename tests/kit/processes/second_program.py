@@ -10,10 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import CacheSyncTimeout, ClientConnection, ElectingConfiguration, HTTPServer, LeaderElection, Server
-from config.component import Component
-from config.fields import setting
-from config.overrides import ClusterConnection
 from kube.objects import Key, Object, mapping, resource_version
 from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.cache import Change, Store, View
@@ -22,9 +18,20 @@ from kube.runtime.connection import connection_of_kubeconfig
 from kube.runtime.controller import Done, Result
 from kube.runtime.loop import ControlLoop, Queue, enqueue
 from kube.runtime.predicates import changed_or_listed
-from kube.runtime.queue import CHANGE
+from kube.runtime.priorities import CHANGE
 from process.clusters import Clusters, Endpoint
 from process.composition import Composition, Parts
+from process.configuration.blocks import (
+    CacheSyncTimeout,
+    ClientConnection,
+    ElectingConfiguration,
+    HTTPServer,
+    LeaderElection,
+    Server,
+)
+from process.configuration.component import Component
+from process.configuration.fields import setting
+from process.configuration.overrides import ClusterConnection
 from process.controllers import Controllers
 from process.program import Program, run
 
@@ -59,7 +66,7 @@ class Reconciler:
 
     async def reconcile(self, key: Key) -> Result:
         body = {"data": {"greeting": self.greeting}}
-        await self.client.patch(CONFIG_MAPS, key.name, body, namespace=key.namespace)
+        await self.client.patch(CONFIG_MAPS, key, body)
         return Done()
 
 
@@ -74,7 +81,7 @@ class ShootReconciler:
         if (shoot := self.clusters.get(key.namespace)) is not None:
             (namespace,) = shoot.namespaces
             body = {"data": {"greeting": self.greeting}}
-            greeted = await shoot.client.patch(CONFIG_MAPS, key.name, body, namespace=namespace)
+            greeted = await shoot.client.patch(CONFIG_MAPS, Key(namespace, key.name), body)
             self.clusters.recorder(key.namespace).event(greeted, "Normal", "Greeted", self.greeting)
         return Done()
 
@@ -157,4 +164,4 @@ COMPONENT = Component(
 )
 
 if __name__ == "__main__":
-    run([Program(name="greeter", summary="Greets.", component=COMPONENT, compose=lambda: compose)])
+    run([Program(name="greeter", summary="Greets.", component=COMPONENT, compose=lambda: compose)], version="v1.2.3")

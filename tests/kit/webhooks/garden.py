@@ -16,7 +16,7 @@ from typing import Any, cast
 from gardener.api.structural import errors, with_defaults
 from kit.webhooks.mutating import state_of
 from kit.webhooks.requests import request_about
-from kube.objects import Object, metadata
+from kube.objects import Key, Object, key, key_of, metadata
 from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.client import Selection
@@ -66,7 +66,7 @@ class Reviews:
     asked: list[Object] = field(default_factory=list)
     """Their resource attributes."""
     stored: Sequence[Object] = ()
-    """What can be counted."""
+    """What can be counted and read."""
 
     async def create(self, _resource: object, review: Object) -> Object:
         attributes = review["spec"]["resourceAttributes"]
@@ -75,15 +75,30 @@ class Reviews:
         action = f"{attributes['verb']} {attributes['resource']}{subresource}"
         return {"status": {"allowed": action not in self.denied}}
 
+    async def find(self, resource: Resource, name: Key | str) -> Object | None:
+        found = (each for each in self.stored if each["kind"] == resource.kind and key(each) == key_of(name))
+        return next(found, None)
+
     async def pages(
         self, resource: Resource, selection: Selection, **_options: object
     ) -> AsyncIterator[Sequence[Object]]:
-        terms = [re.split("(!?)=", term) for term in selection.field_selector.split(",") if term]
+        parts = re.split(r"(?<!\\),", selection.field_selector)
+        terms = [re.split("(!?)=", part, maxsplit=1) for part in parts if part]
 
         def selected(obj: Object) -> bool:
-            return all((at(obj, *path.split(".")) == value) == (not no) for path, no, value in terms)
+            return all(
+                (at(obj, *path.split(".")) == re.sub(r"\\(.)", r"\1", value)) == (not no) for path, no, value in terms
+            )
 
         yield [obj for obj in self.stored if obj["kind"] == resource.kind and selected(obj)]
+
+    async def list(self, resource: Resource, selection: Selection, **_options: object) -> Sequence[Object]:
+        return [
+            obj
+            async for page in self.pages(resource, selection)
+            for obj in page
+            if key(obj).namespace == selection.namespace
+        ]
 
 
 class Asked:
@@ -107,9 +122,9 @@ class Asked:
         self.user = User(user, tuple(groups))
         self.reviews = Reviews(denied, stored=garden)
         state = state_of(*garden, client=self.reviews)
-        lookups = Lookups(state, kind.reads, patience=0.0)
-        self._mutator = mutator(kind, lookups)
-        self._validator = validator(kind, lookups, Access(cast("Any", self.reviews)))
+        lookups, access = Lookups(state, kind.reads), Access(cast("Any", self.reviews))
+        self._mutator = mutator(kind, lookups, access)
+        self._validator = validator(kind, lookups, access)
 
     def mutate(self, request: Request) -> Answer:
         """By the mutating webhook alone."""

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kube.errors import ApiError, NotFound
-from kube.objects import Object, labels
+from kube.objects import Key, Object, key_of, labels
 from kube.resources import Resource
 from kube.runtime.cache import Store, View
 from kube.runtime.watch import ListBegins, ListEnds, Present
@@ -73,8 +73,11 @@ class StillCaches:
 class EmptyCluster:
     """What a live read finds: nothing."""
 
-    async def get(self, resource: Resource, name: str, **_: object) -> Object:
-        raise NotFound(404, message=f'{resource.plural} "{name}" not found', reason="NotFound")
+    async def list(self, _resource: Resource, _selection: object, **_: object) -> list[Object]:
+        return []
+
+    async def get(self, resource: Resource, name: Key | str, **_: object) -> Object:
+        raise NotFound(404, message=f'{resource.plural} "{key_of(name).name}" not found', reason="NotFound")
 
 
 def state_of(*objects: Object, namespaces: Sequence[str] = (), client: object = None) -> SharedListers:

@@ -24,7 +24,7 @@ def shoot(
     status = {"technicalID": f"shoot--dev--{name}", "uid": f"uid-{name}", **({"seedName": former} if former else {})}
     profile = {"kind": "CloudProfile", "name": "local"}
     whole = {"seedName": seed, "secretBindingName": binding, "cloudProfile": profile, **spec}
-    return obj(garden.SHOOTS, name, namespace, spec=whole, status=status)
+    return obj(garden.SHOOTS, name, namespace, uid=f"uid-{name}", spec=whole, status=status)
 
 
 def managed_seed(name: str, shoot_name: str, **metadata: Any) -> Object:

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from agent.controller_manager.certificate_signing_request import (
     USAGES,
-    is_made_for,
     review,
-    seed_of,
+    seeds_of_credentials,
     why_not,
 )
-from gardener.garden.seeds import bootstrap_token_id
 from kit.signing.requests import CLIENT, csr_object, signing_request
-from kube.objects import Key, Object
+from kube.objects import Object
 from kube.signing_requests import is_pending, parse, with_decision
 
 SEEDS = "gardener.cloud:system:seeds"
@@ -36,12 +34,15 @@ def request(
 ALIEN = x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "u")
 
 
+NO_NAMES = ("", "A", "a_b", "a:b", "a.b", "-a", "a-", "a b", "a\n", "\u00e4", "\u0661", "\uff41", "a/b")
+
+
 @pytest.mark.parametrize(
     ("csr", "fits"),
     [
         pytest.param(request(), True, id="as a gardenlet asks"),
         pytest.param(request(csr={"usages": [*USAGES][::-1]}), True, id="usages in another order"),
-        pytest.param(request("gardener.cloud:system:seed:"), True, id="no name of a Seed"),
+        *(pytest.param(request(f"gardener.cloud:system:seed:{name}"), False, id=repr(name)) for name in NO_NAMES),
         pytest.param(request("system:seed:a"), False, id="another common name"),
         pytest.param(request(organizations=(SEEDS, "system:masters")), False, id="two organizations"),
         pytest.param(request(organizations=()), False, id="no organization"),
@@ -92,25 +93,24 @@ def test_a_decision_ends_the_wait() -> None:
     assert is_pending(csr)
 
 
-SOIL, OF_MANAGED_SEED = "e93d59", "dba8b5"
-"""The first digits of the SHA-256 sums of `soil` and `soilgarden--soil`."""
+FOR = "system:bootstrappers:gardenlet:seed:"
 
 
 @pytest.mark.parametrize(
-    ("user", "fits"),
+    ("user", "groups", "made_for"),
     [
-        ("gardener.cloud:system:seed:soil", True),
-        ("gardener.cloud:system:seed:sand", False),
-        (f"system:bootstrap:{SOIL}", True),
-        (f"system:bootstrap:{OF_MANAGED_SEED}", True),
-        ("system:bootstrap:abcdef", False),
-        (f"system:bootstrap:{bootstrap_token_id(Key('', 'sand'))}", False),
-        ("system:serviceaccount:garden:gardenlet-bootstrap-soil", True),
-        ("system:serviceaccount:garden:gardenlet-bootstrap-sand", False),
-        ("system:serviceaccount:garden-dev:gardenlet-bootstrap-soil", False),
-        ("admin", False),
+        ("gardener.cloud:system:seed:soil", [SEEDS], [("soil", "")]),
+        ("system:bootstrap:abcdef", GROUPS, None),
+        ("system:bootstrap:abcdef", [*GROUPS, f"{FOR}soil"], [("soil", "")]),
+        ("system:bootstrap:abcdef", [*GROUPS, f"{FOR}soil:by:sand"], [("soil", "sand")]),
+        ("system:bootstrap:abcdef", [f"{FOR}soil", f"{FOR}sand"], [("soil", ""), ("sand", "")]),
+        ("system:bootstrap:abcdef", [f"{FOR}"], [("", "")]),
+        ("system:serviceaccount:garden:gardenlet-bootstrap-soil", [], [("soil", "")]),
+        ("system:serviceaccount:garden-dev:gardenlet-bootstrap-soil", [], None),
+        ("admin", ["system:masters"], None),
     ],
 )
-def test_who_may_become_a_seed_that_exists(user: str, fits: bool) -> None:
-    asked = parse(request("gardener.cloud:system:seed:soil", csr={"user": user}))
-    assert is_made_for(seed_of(asked), asked.username) is fits
+def test_credentials_are_valid_for_the_seed_that_they_name(
+    user: str, groups: list[str], made_for: list[tuple[str, str]] | None
+) -> None:
+    assert seeds_of_credentials(parse(request(csr={"user": user, "groups": groups}))) == made_for

@@ -125,6 +125,15 @@ def test_common_names_are_what_they_say(written: bytes, names: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize(
+    ("tag", "value"), [(0x1C, "a".encode("utf-32-be")), (0x1A, b"a")], ids=["Universal", "Visible"]
+)
+def test_text_that_the_signer_leaves_out_is_malformed(tag: int, value: bytes) -> None:
+    for subject in ([(COMMON_NAME, tag, value)], [(COMMON_NAME, UTF8, b"a"), (ORGANIZATION, tag, value)]):
+        with pytest.raises(MalformedRequestError):
+            asked(text(pem(hand_made(subject))))
+
+
+@pytest.mark.parametrize(
     ("more", "reported"),
     [
         ({"others": [x509.RFC822Name("a@b")]}, "email"),

@@ -1,5 +1,6 @@
 """Bastions: what they take from their Shoot, who may come, and how long they live."""
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -78,6 +79,15 @@ def test_the_finalizer_of_a_bastion_goes_whatever_its_shoot_is() -> None:
     meta = {"name": "b", "deletionTimestamp": DELETION, "finalizers": ["gardener"]}
     old = {**bastion(), "metadata": meta}
     assert Asked(BASTION).update(old, {**old, "metadata": {**meta, "finalizers": []}}).status is None
+
+
+@pytest.mark.parametrize("text", ['"' + 8191 * '\\"', '"' + 8191 * '\\"' + "\\", 8192 * '\\"'])
+def test_a_key_of_quotes_that_are_not_closed_is_refused_at_once(
+    text: str,
+) -> None:
+    begin = time.thread_time()
+    assert Asked(BASTION, garden=[host()]).create(bastion(sshPublicKey=text)).fields == {"spec.sshPublicKey"}
+    assert time.thread_time() - begin < 0.2
 
 
 @pytest.mark.parametrize(

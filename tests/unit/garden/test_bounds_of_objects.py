@@ -1,8 +1,9 @@
 """What a review of the garden API may cost: objects have the bounds of the schema before any rule sees them."""
 
 import asyncio
-import time
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, cast
 
 import orjson
@@ -66,6 +67,23 @@ def written(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called, of Python and of C."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 def answers(kind: Kind, obj: Object, old: Object | None = None) -> tuple[Answer, Answer]:
     asked = Asked(kind)
     request = asked.request("CREATE" if old is None else "UPDATE", obj, old)
@@ -87,9 +105,8 @@ def test_no_rule_of_any_kind_sees_what_exceeds_the_schema(kind: Kind) -> None:
 def test_a_hundred_thousand_pools_cost_nothing() -> None:
     shoot = garden_object(SHOOTS)
     shoot["spec"]["provider"]["workers"] = [{}] * 110_000
-    before = time.thread_time()
-    answers(SHOOT, Asked(SHOOT).complete(shoot))
-    assert time.thread_time() - before < 1
+    complete = Asked(SHOOT).complete(shoot)
+    assert calls(lambda: answers(SHOOT, complete)) < 110_000
 
 
 def test_what_was_stored_while_the_schema_permitted_more_can_be_labelled_and_deleted_but_not_changed() -> None:
@@ -110,25 +127,32 @@ def test_what_was_stored_while_the_schema_permitted_more_can_be_labelled_and_del
 
 
 def test_many_mistakes_in_one_field_are_compared_in_one_go() -> None:
-    """By identity of field and value: each with each took a quarter of a minute."""
-    seed_set = garden_object(MANAGED_SEED_SETS)
-    seed_set["spec"]["template"]["metadata"]["labels"] |= {f"-{number}": "" for number in range(30_000)}
-    stored = Asked(MANAGED_SEED_SET).complete(seed_set)
-    labelled = copied(stored)
-    labelled["spec"]["replicas"] = 2
-    before = time.thread_time()
-    _, validated = answers(MANAGED_SEED_SET, labelled, stored)
-    assert time.thread_time() - before < 3
-    assert isinstance(validated, Allowed)
+    """By identity of field and value: each with each took a quarter of a minute with thirty thousand."""
+
+    def cost(mistakes: int) -> int:
+        seed_set = garden_object(MANAGED_SEED_SETS)
+        seed_set["spec"]["template"]["metadata"]["labels"] |= {f"-{number}": "" for number in range(mistakes)}
+        stored = Asked(MANAGED_SEED_SET).complete(seed_set)
+        labelled = copied(stored)
+        labelled["spec"]["replicas"] = 2
+
+        def update() -> None:
+            assert isinstance(answers(MANAGED_SEED_SET, labelled, stored)[1], Allowed)
+
+        return calls(update)
+
+    assert cost(2_000) < 2.5 * cost(1_000)
 
 
 # --- what can be created can be updated
 
 
 def endpoints(kind: Kind) -> tuple[Reviewer, Reviewer]:
-    lookups = Lookups(state_of(), kind.reads, patience=0.0)
+    lookups = Lookups(state_of(), kind.reads)
     access = Access(cast("Any", Reviews()))
-    return tuple(Reviewer("r", each, path="/r") for each in (mutator(kind, lookups), validator(kind, lookups, access)))  # type: ignore[return-value]
+    return tuple(
+        Reviewer("r", each, path="/r") for each in (mutator(kind, lookups, access), validator(kind, lookups, access))
+    )  # type: ignore[return-value]
 
 
 def codes(kind: Kind, operation: str, new: Object, old: Object | None) -> set[int]:

@@ -1,7 +1,7 @@
 """From a request to its answer: readiness, shapes, waiting for references, rights, operations, deletions."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -10,10 +10,10 @@ from gardener.api.garden import PROJECTS, quota
 from kit.objects import obj
 from kit.webhooks.garden import Asked, Reviews
 from kit.webhooks.mutating import state_of
-from kube.objects import Object
-from kube.runtime.watch import Present
+from kube.errors import Unreachable
+from kube.objects import Key, Object
 from kube.validation import not_found, required
-from webhooks.admission import Allowed, Denied, Failure, Request, User
+from webhooks.admission import Allowed, Denied, Errored, Failure, Request, User
 from webhooks.garden.access import BELIEVED_SECONDS, MOST_ANSWERS, Access
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Finding
@@ -35,11 +35,20 @@ def mark(write: Write) -> None:
     write.new["spec"]["metrics"]["marked"] = "1"
 
 
+def mark_project(write: Write) -> None:
+    write.new["spec"]["metrics"]["marked"] = str(write.garden.need(PROJECTS, "p") is not None)
+
+
 KIND = Kind(definition=quota.QUOTA, mutations=(mark,), references=(names_a_project,), reads=(PROJECTS,))
 
 
 def request(operation: str = "CREATE", new: Any = None, old: Any = None) -> Request:
     return Asked(KIND).request(operation, new or QUOTA, old)
+
+
+class Silent(Reviews):
+    async def list(self, *_: object, **_options: object) -> Sequence[Object]:
+        raise Unreachable("no answer")
 
 
 def run(coroutine: Any) -> Any:
@@ -50,7 +59,8 @@ def test_before_the_caches_are_filled_and_when_they_start_over_everything_is_ref
     state = state_of(PROJECT)
     lookups = Lookups(state, KIND.reads)
     synced = state.lister(VIEWS[PROJECTS]).store.synced
-    for handler in (mutator(KIND, lookups), validator(KIND, lookups, Access(cast("Any", Reviews())))):
+    access = Access(cast("Any", Reviews()))
+    for handler in (mutator(KIND, lookups, access), validator(KIND, lookups, access)):
         synced.clear()
         assert run(handler(request())) == Denied(NOT_READY)
         synced.set()
@@ -84,19 +94,20 @@ def test_what_is_stored_in_no_shape_at_all_can_be_mended_and_deleted(stored: Any
         assert isinstance(run(handler(asked)), Allowed)
 
 
-def test_a_request_waits_for_what_it_refers_to() -> None:
-    state = state_of()
-    lookups = Lookups(state, KIND.reads, patience=5.0)
-    handler = validator(KIND, lookups, Access(cast("Any", Reviews())))
+def test_what_the_caches_do_not_know_is_asked_for_before_it_counts_as_missing() -> None:
+    stored = {**PROJECT, "metadata": {"name": "p", "resourceVersion": "9"}}
+    lookups, access = Lookups(state_of(), KIND.reads), Access(cast("Any", Reviews(stored=[stored])))
+    assert isinstance(run(validator(KIND, lookups, access)(request())), Allowed)
+    assert lookups.store(PROJECTS).get(Key("", "p")), "it is known from then on"
 
-    async def arrive() -> Any:
-        asked = asyncio.create_task(cast("Any", handler(request())))
-        await asyncio.sleep(0)
-        arrived = {**PROJECT, "metadata": {"name": "p", "resourceVersion": "9"}}
-        state.lister(VIEWS[PROJECTS]).store.source("").apply(Present(arrived))
-        return await asked
 
-    assert not isinstance(run(arrive()), Failure)
+def test_without_an_answer_of_the_api_server_nothing_counts_as_missing() -> None:
+    lookups, access = Lookups(state_of(), KIND.reads), Access(cast("Any", Silent()))
+    mutating = Kind(definition=quota.QUOTA, mutations=(mark_project,), reads=(PROJECTS,))
+    for handler in (validator(KIND, lookups, access), mutator(mutating, lookups, access)):
+        answer = run(handler(request()))
+        assert isinstance(answer, Errored)
+        assert (answer.code, "no answer" in answer.message) == (503, True)
 
 
 def test_a_reference_that_is_not_there_is_refused_and_one_that_has_gone_is_kept() -> None:

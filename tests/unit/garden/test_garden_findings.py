@@ -1,5 +1,6 @@
 """The one answer that is made of findings, and what an update is not refused for."""
 
+import time
 from typing import Any
 
 import pytest
@@ -94,3 +95,9 @@ def test_an_update_is_not_refused_for_what_it_leaves_as_it_was(
     new: Object, found: list[Finding], old: Object, before: list[Finding], kept: list[Finding]
 ) -> None:
     assert ratcheted(found, {"spec": new}, before, {"spec": old}) == kept
+
+
+def test_a_path_of_brackets_that_are_not_closed_is_followed_at_once() -> None:
+    begin = time.thread_time()
+    assert value_at({"data": {"a": 1}}, f"data[{'[' * (1 << 17)}") != 1
+    assert time.thread_time() - begin < 0.2

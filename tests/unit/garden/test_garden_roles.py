@@ -1,15 +1,18 @@
 """The roles of the garden: what is aggregated into what, and that no user gets more than is meant."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 import yaml
 
+from agent.controller_manager.project.lifecycle.rbac import wanted_roles
 from gardener.api import garden
+from gardener.rights import bootstrapper, everybody, gardenlet, project
+from gardener.rights.model import Table
 from kube.objects import Object, labels, metadata
 from kube.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, Resource
-from webhooks.authorizers.seed.graph import BINDINGS, SOURCES
 from webhooks.authorizers.seed.graph import VIEWS as GRAPH
 from webhooks.garden.lookups import VIEWS
 
@@ -54,6 +57,40 @@ def verbs(name: str, resource: str, group: str = "core.gardener.cloud") -> set[s
 MEMBER, VIEWER, MANAGER = (
     f"gardener.cloud:system:project-{role}" for role in ("member", "viewer", "serviceaccountmanager")
 )
+
+
+def of_table(table: Table) -> set[Right]:
+    found = set()
+    for right in table.rights:
+        resource = f"{right.resource.plural}/{right.subresource}" if right.subresource else right.resource.plural
+        found |= {(right.resource.group, resource, verb) for verb in right.verbs}
+    return found
+
+
+@pytest.mark.parametrize("name", project.INSIDE_NAMESPACE)
+def test_roles_of_members_grant_what_the_table_says(name: str) -> None:
+    assert rights(f"gardener.cloud:system:{name}") == of_table(project.INSIDE_NAMESPACE[name])
+
+
+def test_roles_of_each_project_grant_what_the_table_says() -> None:
+    wanted = wanted_roles({"metadata": {"name": "dev", "uid": "u"}, "spec": {}}, "garden-dev")
+    granted = {each.key.name: set(chain(*map(_rights, each.content["rules"]))) for each in wanted}
+    assert granted == {f"gardener.cloud:system:{name}:dev": of_table(each) for name, each in project.OF_PROJECT.items()}
+
+
+def test_roles_of_gardenlets_grant_no_more_than_the_table_says() -> None:
+    assert rights("gardener.cloud:system:seeds") <= of_table(gardenlet.TABLE)
+    assert rights("gardener.cloud:system:seed-bootstrapper") == of_table(bootstrapper.TABLE)
+
+
+def test_all_users_have_what_the_table_says() -> None:
+    names = ("read-global-resources", "user-auth", "request-tokens")
+    granted = set(chain(*(rights(f"gardener.cloud:system:{name}") for name in names)))
+    of_kubernetes = {
+        ("authorization.k8s.io", "selfsubjectrulesreviews", "create"),
+        ("authentication.k8s.io", "selfsubjectreviews", "create"),
+    }
+    assert granted | of_kubernetes == of_table(everybody.TABLE)
 
 
 @pytest.mark.parametrize(
@@ -118,23 +155,14 @@ def test_every_kind_with_no_credentials_can_be_viewed() -> None:
     assert missing == hidden
 
 
-def test_a_gardenlet_with_a_bootstrap_token_may_ask_for_its_certificate_only() -> None:
-    assert rights("gardener.cloud:system:seed-bootstrapper") == {
-        ("certificates.k8s.io", "certificatesigningrequests", "create"),
-        ("certificates.k8s.io", "certificatesigningrequests", "get"),
-        ("certificates.k8s.io", "certificatesigningrequests/seedclient", "create"),
-    }
-
-
 def test_the_admission_server_may_read_what_rules_ask_about() -> None:
     """What is entered in VIEWS belongs into manifests/instances/garden/webhooks-role.yaml, too."""
     role, _ = yaml.safe_load_all((MANIFESTS / "instances/garden/webhooks-role.yaml").read_text())
     read = {(each.group, each.plural, verb) for each in VIEWS | GRAPH for verb in ("list", "watch")}
-    live = {source.resource for sources in SOURCES.values() for source in sources if source.selection("s") is None}
-    read |= {(each.group, each.plural, "get") for each in live.union(BINDINGS)}
     gone_kinds = {(each.group, each.plural, "list") for each in (API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS)}
     core, security = "core.gardener.cloud", "security.gardener.cloud"
-    of_tokens = {(core, "internalsecrets"), (core, "seeds"), (security, "workloadidentities")}
+    of_tokens = {(core, each) for each in ("internalsecrets", "projects", "seeds", "shoots")}
+    of_tokens |= {(security, "workloadidentities")}
     of_tokens |= {("", each) for each in ("configmaps", "namespaces", "secrets")}
     read |= {(*each, "get") for each in of_tokens}
     asked = ("authorization.k8s.io", "subjectaccessreviews", "create")

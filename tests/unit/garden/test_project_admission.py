@@ -147,11 +147,16 @@ def test_a_namespace_belongs_to_one_project() -> None:
     assert Asked(PROJECT, garden=[other]).create(project("q", namespace="garden-x")).status is None
 
 
-def test_a_namespace_outside_the_garden_is_refused_when_the_project_is_created() -> None:
-    refused = Asked(PROJECT).create(project(namespace="other"))
-    assert refused.code == 403
-    assert ".spec.namespace must start with garden-" in refused.message
+def test_a_namespace_outside_the_garden_is_refused_when_it_is_chosen() -> None:
     old = stored()
+    unset = {name: value for name, value in old["spec"].items() if name != "namespace"}
+    chosen = {**old, "spec": {**unset, "namespace": "seed-meadow"}}
+    for refused in (
+        Asked(PROJECT).create(project(namespace="other")),
+        Asked(PROJECT).update({**old, "spec": unset}, chosen),
+    ):
+        assert refused.code == 403
+        assert ".spec.namespace must start with garden-" in refused.message
     old["spec"]["namespace"] = "other"
     assert Asked(PROJECT).update(old, {**old, "spec": {**old["spec"], "purpose": "x"}}).status is None
 

@@ -443,6 +443,15 @@ def test_a_quota_is_looked_at_when_a_shoot_grows() -> None:
     assert update(old, *garden, provider__workers=grown).code == 403
 
 
+def test_a_quota_that_the_caches_do_not_know_yet_limits_shoots() -> None:
+    late = quota(metrics={"cpu": "1"})
+    late["metadata"]["resourceVersion"] = "1000"
+    admission = asked(LIMITED)
+    admission.reviews.stored = [*admission.reviews.stored, late]
+    refused = admission.create(submitted(provider__workers=[worker(maximum=2)]))
+    assert "quota limits exceeded. Unable to allocate further cpu " in refused.message
+
+
 def test_volumes_count_by_their_class() -> None:
     volume = {"type": "std", "size": "20Gi"}
     garden = LIMITED, quota(metrics={"storage.standard": "39Gi", "storage.premium": "0"})

@@ -11,7 +11,7 @@ import pytest
 from gardenapi.api import AggregatedApi, GardenApi, PlainApi, Role, recognized
 from gardener.api.garden import SHOOTS
 from kube.errors import KindNotServed, KubeError, NotUnderstood, Unreachable
-from kube.objects import Key, Object
+from kube.objects import Key, Object, key_of
 
 SHOOT: Object = {
     "metadata": {"name": "s", "namespace": "garden-dev", "resourceVersion": "7", "generation": 3},
@@ -41,8 +41,8 @@ class Client:
         self.asked.append(("read", path))
         return self.objects["", path]
 
-    async def patch(self, resource: Any, name: str, body: Object, *, namespace: str = "") -> Object:
-        self.asked.append(("patch", resource.plural, namespace, name, body))
+    async def patch(self, resource: Any, name: Key | str, body: Object) -> Object:
+        self.asked.append(("patch", resource.plural, *key_of(name), body))
         return body
 
     async def replace(self, resource: Any, obj: Object, *, subresource: str = "") -> Object:

@@ -17,6 +17,7 @@ def wanted(api_version: str, kind: str, name: str, resource: Resource | None) ->
         resource=resource,
         problem="" if resource else "no matches",
         reference={"apiVersion": api_version, "kind": kind, "name": name},
+        size=2,
         manifest=b"{}",
         digest=b"",
         is_ignored=False,

@@ -1,6 +1,7 @@
 """From the data of Secrets to objects and errors."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import brotli
@@ -11,16 +12,19 @@ from hypothesis import strategies as st
 
 from gardener.managed_resource.decode import (
     LARGEST_DOCUMENT,
+    LARGEST_OBJECT,
     DecodeError,
     DecodeResult,
     Limits,
+    _documents,
     decode_secrets,
     decompress,
     split,
     unfolded_size,
 )
+from kit.garbage import garbage
 from kube.objects import Key, Object
-from kube.yaml import DialectError
+from kube.yaml import Budget, DialectError
 
 SECRET = Key("ctl", "s")
 
@@ -246,6 +250,42 @@ def test_a_long_string_that_anchors_repeat_counts_each_time() -> None:
     assert error.message.startswith("too much text, counting what anchors expand to")
 
 
+FIELDS = ", ".join(f"k{number}: 1" for number in range(1000))
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        f"x: &x {{{FIELDS}}}\ny:\n" + "- <<: *x\n" * 100,
+        f"x: &x {{{FIELDS}}}\ny:\n" + "- *x\n" * 100,
+        f"x: &x {{{FIELDS}}}\ny: &y\n" + "- <<: *x\n" * 10 + "z: [" + "*y, " * 10 + "]\n",
+        "a: &a [1, 1]\n"
+        + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefghijklmnop", "bcdefghijklmnopq", strict=True)),
+    ],
+    ids=["merged", "repeated", "merged in what is repeated", "doubled"],
+)
+def test_values_that_merge_keys_add_are_counted(bomb: str) -> None:
+    """Before they take memory, and not as if they stood there; a document after that is read."""
+    result = decode(f"{bomb}\n---\nc: 3")
+    [error] = result.errors
+    assert error.message.startswith("too many values, counting what anchors expand to")
+    assert [decoded.object for decoded in result.objects] == [{"c": 3}]
+
+
+def test_anchors_as_people_use_them_do_not_count_as_much() -> None:
+    text = f"x: &x {{{FIELDS}}}\nlist:\n" + "- <<: *x\n" * 40
+    [decoded] = decode(text).objects
+    assert len(decoded.object["list"]) == 40
+
+
+def test_values_of_json_are_counted_only_up_to_what_there_may_be() -> None:
+    """To count ten million takes 0.3 s in one go, while the event loop waits."""
+    budget = Budget(1000)
+    [error] = _documents(b'{"k":[' + b"[]," * (3 << 20) + b"[]]}", budget)
+    assert str(error).startswith("too many values")
+    assert -budget.values < 1 << 20
+
+
 LONG = "x" * LARGEST_DOCUMENT
 TOO_LARGE = (
     "the document is longer than 4194304 bytes, and API servers accept objects of up to 3145728; divide the object"
@@ -366,3 +406,68 @@ def test_splitting_gives_back_the_chunks_that_were_joined(chunks: list[str]) -> 
     chunks = [f"{chunk}\n" for chunk in chunks]
     found = [chunk for _, chunk in split("---\n".join(chunks).encode())]
     assert found == [chunk.encode() for chunk in chunks]
+
+
+# --- memory
+
+_WIDE = "\U0001f600"
+"""Makes each character of its string take four bytes."""
+_LONG = LARGEST_OBJECT * 9 // 10
+
+
+def _as_json(text: str) -> str:
+    return f'{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a"}}, "data": {{"k": "{text}"}}}}'
+
+
+def _as_yaml(data: str) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata:\n{data}\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "count", "separator"),
+    [
+        (_as_json("a" * _LONG + _WIDE), 10, "\n---\n"),
+        (_as_json("a" * _LONG + _WIDE), 10, "\n"),
+        (_as_json("a" * _LONG + r"\ud83d\ude00"), 10, "\n"),
+        (_as_json(r"\u0000" * (_LONG // 6)), 10, "\n"),
+        (_as_yaml(f'  k: "{"a" * _LONG}\\U0001F600"'), 10, "\n---\n"),
+        (_as_yaml(f'  ? "{"a" * (_LONG // 2)}\\U0001F600"\n  : x'), 20, "\n---\n"),
+        (_as_yaml("  k: |\n" + f"    {'a' * 1000}\n" * (_LONG // 1005) + f"    {_WIDE}"), 10, "\n---\n"),
+        (f"# {_WIDE}{'a' * _LONG}\n" + _as_yaml("  k: x"), 10, "\n---\n"),
+        (_as_yaml(f'  k: "{chr(92) + "0"}{(chr(92) + "0") * (_LONG // 2)}"'), 10, "\n---\n"),
+        (_as_yaml(f'  k: !!binary "{"8J+YgGFh" * (_LONG // 8)}"'), 10, "\n---\n"),
+        (_as_yaml(f"  k: {'9' * _LONG}"), 10, "\n---\n"),
+    ],
+    ids=["json-yaml", "json", "escapes", "nul", "yaml", "keys", "block", "comment", "yaml-nul", "binary", "digits"],
+)
+def test_memory_is_bounded_whatever_the_characters(document: str, count: int, separator: str) -> None:
+    data = brotli.compress(separator.join([document] * count).encode(), quality=1)
+    tracemalloc.start()
+    try:
+        result = decode_secrets([(SECRET, {"a.br": data})])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150 * 2**20
+    assert len(result.objects) == count
+    assert not result.errors
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": ' + "[" + "[]," * 600_000 + "[]]}",
+        '{"a": 1} {"b": "\udcff"}',
+        '{"a": 1} {"b": 2',
+        "a: [\n---\nb: 1",
+        "- 1\n---\nb: [1\n",
+        "kind: 1",
+        "[" * 10_000,
+        "a: &a [1]\nb: [" + "*a," * 600_000 + "]",
+    ],
+)
+def test_errors_keep_no_text_until_the_garbage_collector_comes(text: str) -> None:
+    data = text.encode(errors="surrogateescape")
+    with garbage() as found:
+        assert decode(data).errors
+    assert found.isdisjoint({"frame", "traceback"})

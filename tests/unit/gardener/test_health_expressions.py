@@ -16,7 +16,7 @@ from gardener.managed_resource.conditions import with_ready
 from kit.objects import conditions, managed_resource
 from kube.objects import Object
 
-DOCS = Path(__file__).parents[3] / "docs" / "managed-resources.md"
+DOCS = Path(__file__).parents[3] / "docs" / "managed-resource-status.md"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WIDGET = Reference("example.com/v1", "Widget", "shop", "w")
 PHASES = {

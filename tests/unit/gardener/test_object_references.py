@@ -168,7 +168,7 @@ def test_of_what_can_be_applied_nothing_is_reported(manifest: Object) -> None:
 
 def test_of_an_object_that_comes_twice_the_last_one_is_applied() -> None:
     a, b = (obj(f"apps/{version} Deployment", "ns/n") for version in ("v1", "v1beta1"))
-    assert superseded([a, config_map("ns/n"), b, b]) == {0, 2}
+    assert superseded([key_of(each) for each in (a, config_map("ns/n"), b, b)]) == {0, 2}
 
 
 # --- labels that are injected

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,15 +20,22 @@ from agent.gardenlet.components import (
     system,
 )
 from agent.gardenlet.components.parts import deployment_unready
-from agent.gardenlet.seed.main import monitoring
+from agent.gardenlet.components.seed_component import SeedInputs
+from config.gardenlet.schema import GardenletConfiguration, Images
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
 from gardener.references import references
 from kit.objects import config_map, deployment
+from kit.shoot_inputs import NamedSecrets
 from kube.objects import Object, labels
 from kube.paths import at
 
 BUNDLE = "-----BEGIN CERTIFICATE-----\n"
+
+
+def seed_inputs(seed: Object | None = None, **config: Any) -> SeedInputs:
+    known = seed or {"metadata": {"name": "meadow"}}
+    return SeedInputs(config=GardenletConfiguration(**config), seed=known, secrets=NamedSecrets())
 
 
 def manager(**values: Any) -> dict[tuple[str, str], Object]:
@@ -103,7 +111,9 @@ TAINTED = {**RESERVED, "nodeSelector": {"pool": "x"}, "tolerations": [{"key": "x
 
 
 def test_room_is_kept_by_one_deployment_for_each_reservation() -> None:
-    made = contents(system.objects(system.Values(reservations=[RESERVED, TAINTED], image="pause")))
+    setting = {"settings": {"excessCapacityReservation": {"configs": [RESERVED, TAINTED]}}}
+    inputs = seed_inputs({"metadata": {"name": "meadow"}, "spec": setting}, images=Images(pause="pause"))
+    made = contents([*system.COMPONENT.objects(inputs)])
     first, second = (obj for obj in made if obj["kind"] == "Deployment")
     assert [first["metadata"]["name"], second["metadata"]["name"]] == [
         "reserve-excess-capacity-0",
@@ -127,12 +137,13 @@ def test_room_is_kept_by_one_deployment_for_each_reservation() -> None:
     ],
 )
 def test_what_a_seed_keeps_free(setting: Object | None, count: int) -> None:
-    seed = {"spec": {"settings": {"excessCapacityReservation": setting}}}
-    assert len(system.reservations_of(seed)) == count
+    seed = {"metadata": {"name": "meadow"}, "spec": {"settings": {"excessCapacityReservation": setting}}}
+    made = contents([*system.COMPONENT.objects(seed_inputs(seed, images=Images(pause="pause")))])
+    assert [each["kind"] for each in made].count("Deployment") == count
 
 
 def test_an_identity_that_is_not_the_seeds_own_stays() -> None:
-    (own,) = contents(cluster_identity.objects("x"))
+    (own,) = contents([*cluster_identity.COMPONENT.objects(replace(seed_inputs(), identity="x"))])
     assert (cluster_identity.identity_in(own), cluster_identity.is_of_others(own)) == ("x", False)
     shoots = config_map("kube-system/cluster-identity", {"cluster-identity": "y", "origin": "shoot"})
     assert (cluster_identity.identity_in(shoots), cluster_identity.is_of_others(shoots)) == ("y", True)
@@ -169,7 +180,7 @@ def test_the_operator_of_etcds_is_configured_by_the_gardenlets_file() -> None:
         "backupCompactionController": {"enableBackupCompaction": True, "activeDeadlineDuration": "3h"},
         "featureGates": {"B": False, "A": True},
     }
-    found = arguments(etcd_druid.objects(etcd_druid.Values(image="i", config=config)))
+    found = arguments([*etcd_druid.COMPONENT.objects(seed_inputs(etcd_config=config))])
     assert {
         "--workers=3",
         "--custodian-workers=10",
@@ -180,7 +191,7 @@ def test_the_operator_of_etcds_is_configured_by_the_gardenlets_file() -> None:
 
 
 def test_metrics_of_autoscalers_are_those_that_are_let_through() -> None:
-    made = kube_state_metrics.objects(kube_state_metrics.Values(image="i"))
+    made = [*kube_state_metrics.COMPONENT.objects(seed_inputs())]
     (state,) = (obj["data"] for obj in contents(made) if obj["kind"] == "ConfigMap")
     (resource,) = yaml.safe_load(state["custom-resource-state.yaml"])["spec"]["resources"]
     names = {f"{resource['metricNamePrefix']}_{each['name']}" for each in resource["metrics"]}
@@ -190,9 +201,9 @@ def test_metrics_of_autoscalers_are_those_that_are_let_through() -> None:
 
 
 def test_what_belongs_to_observability_counts_for_that_condition() -> None:
-    _, managed = kube_state_metrics.objects(kube_state_metrics.Values(image="i"))
+    _, managed = kube_state_metrics.COMPONENT.objects(seed_inputs())
     assert labels(managed)["care.gardener.cloud/condition-type"] == "ObservabilityComponentsHealthy"
-    _, managed = etcd_druid.objects(etcd_druid.Values(image="i"))
+    _, managed = etcd_druid.COMPONENT.objects(seed_inputs())
     assert "care.gardener.cloud/condition-type" not in labels(managed)
 
 
@@ -201,7 +212,7 @@ def test_what_belongs_to_observability_counts_for_that_condition() -> None:
 
 def servers(server: str, **values: Any) -> dict[tuple[str, str], Object]:
     made = prometheus.Values(**{"image": "i", "seed": "meadow", **values})
-    found = contents(prometheus.objects(monitoring.SERVERS[server](made), made))
+    found = contents(prometheus.objects(prometheus.SERVERS[server](made), made))
     return {(obj["kind"], obj["metadata"]["name"]): obj for obj in found}
 
 
@@ -241,7 +252,7 @@ def test_series_that_rules_and_dashboards_read_are_there() -> None:
     """Those that are computed by rules, of the servers that dashboards and other servers read."""
     computed = {
         rule["record"]
-        for server in monitoring.SERVERS
+        for server in prometheus.SERVERS
         for (kind, _), obj in servers(server).items()
         if kind == "PrometheusRule"
         for rule in obj["spec"]["groups"][0]["rules"]
@@ -250,7 +261,7 @@ def test_series_that_rules_and_dashboards_read_are_there() -> None:
     asked = " ".join(
         [
             *dashboards.files().values(),
-            *(str(obj["spec"]) for server in monitoring.SERVERS for obj in servers(server).values() if "spec" in obj),
+            *(str(obj["spec"]) for server in prometheus.SERVERS for obj in servers(server).values() if "spec" in obj),
         ]
     )
     named = set(re.findall(r"\b(?:namespace|namespace_pod|seed|metering):[a-z0-9_]+(?::[a-z0-9_]+)?", asked))
@@ -262,7 +273,7 @@ def test_exported_series_that_are_asked_for_are_let_through() -> None:
     """Of kube-state-metrics and kubelets: each name in a rule is in the list of what is kept."""
     kept = "|".join(
         [
-            str(next(iter(_arguments(kube_state_metrics.objects(kube_state_metrics.Values(image="i")))))),
+            str(next(iter(_arguments([*kube_state_metrics.COMPONENT.objects(seed_inputs())])))),
             base64.b64decode(
                 servers("cache")["Secret", "prometheus-cache-additional-scrape-configs"]["data"]["prometheus.yaml"]
             ).decode(),
@@ -270,7 +281,7 @@ def test_exported_series_that_are_asked_for_are_let_through() -> None:
     )
     rules = [
         rule["expr"]
-        for server in monitoring.SERVERS
+        for server in prometheus.SERVERS
         for (kind, _), obj in servers(server).items()
         if kind == "PrometheusRule"
         for rule in obj["spec"]["groups"][0]["rules"]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from config.component import check
-from config.errors import ConfigError
 from config.gardenlet import decode
 from config.gardenlet.schema import GardenletConfiguration
+from process.configuration.component import check
+from process.configuration.errors import ConfigError
 
 SEED = """
 seedConfig:

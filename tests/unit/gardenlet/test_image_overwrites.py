@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.gardenlet.components.registry import images_of_workers
 from agent.gardenlet.image_overwrites import Overwrites, overwrites, overwritten
 from config.gardenlet import decode
 from config.gardenlet.schema import Images
@@ -22,7 +23,7 @@ def entry(name: str, **fields: str) -> str:
 
 
 def found(*entries: str) -> Images:
-    images, ignored = overwritten(CONFIGURED, "images:\n" + "".join(entries))
+    images, ignored = overwritten(CONFIGURED, "images:\n" + "".join(entries), for_workers=images_of_workers)
     assert ignored == []
     return images
 
@@ -62,7 +63,7 @@ def test_what_counts_for_nothing_is_named() -> None:
         entry("coredns", repository="m/coredns", targetVersion="< 1.30"),
         entry("alertmanager", repository="m/a"),
     ]
-    images, ignored = overwritten(CONFIGURED, "images:\n" + "".join(entries))
+    images, ignored = overwritten(CONFIGURED, "images:\n" + "".join(entries), for_workers=images_of_workers)
     assert images == CONFIGURED
     assert [each.partition(":")[0] for each in ignored] == ["coredns", "alertmanager"]
     assert "targetVersion" in ignored[0]
@@ -71,11 +72,17 @@ def test_what_counts_for_nothing_is_named() -> None:
 @pytest.mark.parametrize("content", ["images:\n- {name: pause-container}\n", "images:\n- {repository: r}\n", "a: ["])
 def test_what_is_no_such_file_is_an_error_that_names_the_variable(content: str) -> None:
     with pytest.raises(ValueError, match="IMAGEVECTOR_OVERWRITE"):
-        overwritten(CONFIGURED, content)
+        overwritten(CONFIGURED, content, for_workers=images_of_workers)
+
+
+def test_an_image_that_no_shoot_uses_is_an_error_that_names_it() -> None:
+    configured = Images(workers={"core-dns": "r.example.com/coredns:v1"})
+    with pytest.raises(ValueError, match=r"images\.workers in the configuration has core-dns, .*, coredns, "):
+        overwritten(configured, "", for_workers=images_of_workers)
 
 
 def test_without_a_file_nothing_changes() -> None:
-    assert overwritten(CONFIGURED, "") == (CONFIGURED, [])
+    assert overwritten(CONFIGURED, "", for_workers=images_of_workers) == (CONFIGURED, [])
     assert overwrites({}).values == {}
 
 
@@ -100,10 +107,10 @@ def test_a_gardenlet_on_this_computer_finds_its_file(tmp_path: Path) -> None:
         {"name": "KUBERNETES_SERVICE_HOST", "value": "api.example.com"},
         {"name": "IMAGEVECTOR_OVERWRITE", "value": "/charts_overwrite/images_overwrite.yaml"},
     ]
-    here = Here(tmp_path, ["/charts_overwrite"], "garden", {})
-    command = PROGRAMS[GARDENLET].call({"env": env, "args": ["--config=c"]}, here, {})
+    here = Here(tmp_path, ["/charts_overwrite", "/etc"], "garden", {})
+    command = PROGRAMS[GARDENLET].call({"env": env, "args": ["--config=/etc/c"]}, here, {})
     assert command[:2] == ["env", f"IMAGEVECTOR_OVERWRITE={tmp_path}/charts_overwrite/images_overwrite.yaml"]
-    assert command[-3:] == ["-m", "agent", "--config=c"]
+    assert command[-3:] == ["-m", "agent", f"--config={tmp_path}/etc/c"]
 
 
 def test_programs_are_those_of_kubernetes() -> None:

@@ -15,12 +15,12 @@ from agent.gardenlet.image_overwrites import image_of
 from agent.gardenlet.managed_seed.rollouts import Rollouts
 from agent.gardenlet.managed_seed.rules import gardenlet as rules
 from agent.gardenlet.managed_seed.rules.timing import Timing
-from config.fields import as_document
 from config.gardenlet import decode
 from config.gardenlet.controllers import ManagedSeed as Settings
 from gardener.api.garden import MANAGED_SEEDS
 from kube.objects import Key, Object
 from kube.yaml import Budget, load
+from process.configuration.fields import as_document
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 WAITING_METRIC = "gardenlet_managed_seeds_waiting_for_rollout"
@@ -275,10 +275,11 @@ def test_new_credentials_for_backups_restart_a_child() -> None:
 def test_a_bootstrap_token_is_known_by_whose_it_is_and_used_until_it_is_over() -> None:
     assert bootstrap.token_name(Key("garden", "foo")) == "bootstrap-token-60ec02"
     secret = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="g", now=NOW)
-    assert bootstrap.token_of(secret, NOW + timedelta(hours=23)) == f"60ec02.{'s' * 16}"
-    assert not bootstrap.token_of(secret, NOW + timedelta(hours=24))
+    assert bootstrap.token_of(secret, NOW + timedelta(hours=23), group="g") == f"60ec02.{'s' * 16}"
+    assert not bootstrap.token_of(secret, NOW + timedelta(hours=24), group="g")
+    assert not bootstrap.token_of(secret, NOW, group="other")
     assert bootstrap.secret_part(secret) == "s" * 16
-    assert not bootstrap.token_of({"data": {"token-id": "\xff"}}, NOW)
+    assert not bootstrap.token_of({"data": {"token-id": "\xff"}}, NOW, group="")
     assert b64decode(secret["data"]["auth-extra-groups"]) == b"g"
     plain = bootstrap.token_secret(MANAGED_SEEDS, Key("garden", "foo"), secret="s" * 16, group="", now=NOW)
     assert "auth-extra-groups" not in plain["data"]

@@ -1,10 +1,12 @@
 """Which policies a namespace of the seed gets, and what they allow on seeds of all families."""
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
 
+from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.network_policy.rules.networks import Endpoint, SeedNetworks, ShootNetworks, endpoints_of
 from agent.gardenlet.network_policy.rules.policies import PolicyError, Surroundings, compute
 from gardener.network_policies import (
@@ -17,6 +19,7 @@ from gardener.network_policies import (
     TO_RUNTIME_APISERVER,
     names_of,
 )
+from kit.shoot_components import api_server, named
 from kube.objects import Object
 
 ROLE = "gardener.cloud/role"
@@ -51,6 +54,35 @@ def test_labels_of_a_namespace_say_which_policies_it_gets(
 def seed(**networks: Any) -> SeedNetworks:
     usual = {"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"}
     return SeedNetworks.of({"spec": {"networks": usual | networks}})
+
+
+def test_an_api_server_calls_no_address_of_the_seed() -> None:
+    """A tenant names URLs of webhooks and token issuers."""
+    labels = named(kube_apiserver.objects(api_server()), "Deployment")["spec"]["template"]["metadata"]["labels"]
+    allowed = [
+        name
+        for name in (TO_BLOCKED_CIDRS, TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS, TO_RUNTIME_APISERVER)
+        if labels.get(f"networking.gardener.cloud/{name.removeprefix('allow-')}") == "allowed"
+    ]
+    assert allowed == [TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS]
+    networking = {"nodes": "10.4.0.0/16", "services": "10.5.0.0/16"}
+    shoot = ShootNetworks.of({"spec": {"shoot": {"spec": {"networking": networking}}}})
+    surroundings = around(
+        seed(ipFamilies=["IPv4"], blockCIDRs=["169.254.169.254/32", "10.9.9.9/32"]), shoots={"shoot--p--s": shoot}
+    )
+    rules = [rule for name in allowed for rule in blocks(name, surroundings, namespace="shoot--p--s")]
+
+    def is_reached(address: str) -> bool:
+        host = ip_address(address)
+        return any(
+            host in ip_network(network) and not any(host in ip_network(each) for each in left_out)
+            for rule in rules
+            for network, left_out in rule.items()
+        )
+
+    nodes, pods, services, others = "10.1.0.1", "10.2.0.1", "10.3.0.1", ("169.254.169.254", "10.9.9.9", "10.4.0.1")
+    assert not any(map(is_reached, (nodes, pods, services, *others)))
+    assert all(map(is_reached, ("192.0.2.1", "10.200.0.1")))
 
 
 V6: Object = {"nodes": "fd01::/48", "pods": "fd02::/48", "services": "fd03::/108"}

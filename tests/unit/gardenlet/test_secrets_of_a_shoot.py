@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.secrets_manager.rules.configs import Config, Signer
+from agent.gardenlet.components import registry
+from agent.gardenlet.secrets_manager.rules.configs import Config, SignedCertificate, Signer
 from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
 from agent.gardenlet.secrets_manager.rules.published import (
     certificate_authority,
@@ -104,7 +105,8 @@ def test_clients_have_certificates_of_a_new_authority_as_soon_as_it_is_made() ->
     These, and what kubelets verify, are seen to be replaced before.
     """
     plane = ControlPlane(namespace="shoot--a--b", has_workers=True, has_several_etcds=True)
-    clients = [each for each in plane.certificates() if each.profile.is_client]
+    certificates = [each for each in registry.secrets(plane) if isinstance(each, SignedCertificate)]
+    clients = [each for each in certificates if each.profile.is_client]
     assert len(clients) > 5
     assert {each.name for each in clients if each.signer is not Signer.CURRENT} == {
         "etcd-server-main",

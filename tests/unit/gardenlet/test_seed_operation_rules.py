@@ -2,14 +2,15 @@
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
 
-from agent.gardenlet.components import vpn_authorization_server
+from agent.gardenlet.components import seed_registry
+from agent.gardenlet.components.sample import kinds_in_seed
+from agent.gardenlet.components.seed_component import SeedComponent
 from agent.gardenlet.flow.graph import Snapshot
-from agent.gardenlet.seed.main import backup_bucket, components, optional
+from agent.gardenlet.seed.main import backup_bucket, components
 from agent.gardenlet.seed.main.resource_manager import not_held
 from agent.gardenlet.seed.main.rules import prerequisites, status
 from agent.gardenlet.seed.main.rules.prerequisites import PrerequisiteMissing
@@ -261,24 +262,17 @@ def test_a_bucket_keeps_what_the_seed_does_not_say() -> None:
 
 
 def test_components_are_called_alike_in_the_configuration() -> None:
-    assert {each.name for each in optional.COMPONENTS} < set(COMPONENTS)
+    assert {each.name for each in seed_registry.COMPONENTS} < set(COMPONENTS)
     assert {field.name for field in fields(Images)} >= {
         name for each in COMPONENTS_WITH_IMAGES.values() for name in each
     }
 
 
-@pytest.mark.parametrize("component", optional.COMPONENTS, ids=lambda each: each.name)
-def test_what_makes_a_component_is_found_when_it_is_needed(component: optional.Component) -> None:
-    module, _, function = component.made_by.partition(":")
-    assert callable(getattr(import_module(f"agent.gardenlet.seed.main.{module}"), function))
-
-
-def test_all_kinds_of_a_component_that_is_no_managed_resource_are_named() -> None:
-    (component,) = (each for each in optional.COMPONENTS if each.name == "vpn-authorization-server")
-    objects = vpn_authorization_server.objects(vpn_authorization_server.Values(image="i"))
-    assert {(each.api_version, each.kind) for each in component.kinds} == {
-        (each["apiVersion"], each["kind"]) for each in objects
-    }
+@pytest.mark.parametrize("component", seed_registry.COMPONENTS, ids=lambda each: each.name)
+def test_a_component_of_a_seed_is_removed_with_the_kinds_that_it_has(component: SeedComponent) -> None:
+    kinds = {each["kind"] for each in kinds_in_seed(component)}
+    is_managed = component.name != "vpn-authorization-server"
+    assert kinds >= ({"ManagedResource", "Secret"} if is_managed else {"Deployment", "VirtualService"})
 
 
 def test_which_components_are_deployed() -> None:

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, shoot_namespace
-from agent.gardenlet.components.control_plane import Running, controller_managers, etcd_members, least_api_servers
+from agent.gardenlet.components.control_plane import Running, etcd_members, least_api_servers
 from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.secrets_manager.tables import ControlPlane
 from config.resource_manager.webhooks import HighAvailabilityConfig
-from kit.shoot_components import api_server, controller_manager, etcd_of, its_resource_manager, named, seed, shoot
+from kit.shoot_components import api_server, etcd_of, named, seed, shoot
+from kit.shoot_inputs import inputs, shoot_with
 from kube.objects import Object, annotations
 from webhooks.handlers.high_availability_config.rules import ClusterState, highly_available, requirements_of
 
@@ -22,7 +23,7 @@ HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 def test_there_are_more_of_each(tolerance: str, expected: tuple[int, ...], running: Running, runs: int) -> None:
     own = shoot(tolerance)
     api_servers = kube_apiserver.objects(api_server(least_replicas=least_api_servers(own), running=running))
-    managers = kube_controller_manager.objects(controller_manager(replicas=controller_managers(own), running=running))
+    managers = kube_controller_manager.COMPONENT.made(inputs(shoot_with(tolerance=tolerance), running=running))
     found = [
         named(api_servers, "Deployment"),
         named(managers, "Deployment"),
@@ -67,7 +68,7 @@ def test_the_webhook_of_the_seed_spreads_pods_by_what_the_namespace_says(
     """Also those of an etcd, whose StatefulSet the operator makes."""
     own = shoot(tolerance)
     values = shoot_namespace.Values(name="n", shoot=own, seed=seed("a", "b", "c"), zones=zones)
-    (namespace,) = shoot_namespace.objects(values)
+    namespace = shoot_namespace.manifest(values)
 
     def pods_of(workload: Object) -> Any:
         found = highly_available(
@@ -79,7 +80,7 @@ def test_the_webhook_of_the_seed_spreads_pods_by_what_the_namespace_says(
         )
         return found["spec"]["template"]["spec"]
 
-    pod = pods_of(named(resource_manager.objects(its_resource_manager()), "Deployment"))
+    pod = pods_of(named(resource_manager.COMPONENT.made(inputs()), "Deployment"))
     found = {each["topologyKey"]: each["whenUnsatisfiable"] for each in pod["topologySpreadConstraints"]}
     assert found == expected
     (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

@@ -23,7 +23,8 @@ from kube.clock import format_time
 from kube.objects import Key, Object, key
 from kube.runtime.cache import Change
 from kube.runtime.controller import ReconcileError
-from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority, WorkQueue
+from kube.runtime.priorities import CHANGE, LAST, RESYNC, Priority
+from kube.runtime.queue import WorkQueue
 
 NOW = datetime(2024, 1, 1, 22, 10, tzinfo=UTC)
 GARDENER = {"id": "i", "name": "g", "version": "1"}

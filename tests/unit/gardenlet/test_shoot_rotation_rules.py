@@ -186,6 +186,14 @@ def test_what_has_one_step_is_complete_once() -> None:
     }
 
 
+@pytest.mark.parametrize("operation", ["rotate-observability-credentials", "rotate-credentials-start"])
+def test_a_rotation_that_is_asked_for_again_and_again_starts_once_until_an_operation_succeeds(operation: str) -> None:
+    """What starts makes keys; those of before go when an operation succeeds."""
+    first = begun(shoot(operation))
+    assert first
+    assert begun(shoot(operation, first)) == {}
+
+
 def test_what_the_shoot_has_no_more_is_left_out() -> None:
     assert ended(shoot("", {SSH: COMPLETED, AUTHORITIES: COMPLETED})) == {AUTHORITIES: COMPLETED}
     assert ended(shoot(workers=True, of_rotation={SSH: COMPLETED})) == {}

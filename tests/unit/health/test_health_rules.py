@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.health.evaluation import rules_of
-from config.component import validate
-from config.errors import ConfigError
 from config.resource_manager import decode
 from config.resource_manager.controllers import Health
+from process.configuration.component import validate
+from process.configuration.errors import ConfigError
 
 PATH = "controllers.health.healthCheckExprs"
 WIDGETS = {"apiVersion": "example.com/v1", "kind": "Widget", "current": "status.phase == 'Running'"}

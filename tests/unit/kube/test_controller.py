@@ -30,7 +30,7 @@ from kube.runtime.controller import (
     TerminalError,
     failure_of,
 )
-from kube.runtime.queue import REMOVAL, RESYNC, Priority
+from kube.runtime.priorities import REMOVAL, RESYNC, Priority
 
 KEY = Key("default", "thing")
 REFUSED = Forbidden(403, message="it may not be modified")

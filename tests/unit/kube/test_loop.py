@@ -11,9 +11,9 @@ from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, Result
-from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_after, enqueue_mapped
-from kube.runtime.predicates import changed, changed_or_listed, exists
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.loop import ControlLoop, EventHandler, enqueue, enqueue_after, enqueue_mapped, enqueue_own
+from kube.runtime.predicates import changed, changed_or_listed, exists, now
+from kube.runtime.priorities import CHANGE, RESYNC
 from kube.runtime.watch import ListBegins, ListEnds, Present
 
 OWN, OTHER = Key("ns", "own"), Key("ns", "other")
@@ -165,11 +165,15 @@ async def test_kinds_that_changed_are_passed_on() -> None:
 class Queue:
     def __init__(self) -> None:
         self.added: list[tuple[Any, ...]] = []
+        self.forgotten: list[Key] = []
 
     def add(self, *added: Any) -> None:
         self.added.append(added)
 
     add_after = add
+
+    def forget(self, key: Key) -> None:
+        self.forgotten.append(key)
 
 
 LISTED = Change(OWN, None, 1, initial=True)
@@ -182,6 +186,33 @@ GONE = Change(OWN, 1, None, initial=False)
 
 def others(_: Change[int]) -> list[Key]:
     return [OTHER]
+
+
+def is_even(kept: int) -> bool:
+    return kept % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "is_other", "is_added"),
+    [
+        (Change(OWN, 1, 2, initial=False), True, True),
+        (Change(OWN, 2, 1, initial=True), True, True),
+        (CREATED, True, True),
+        (GONE, True, True),
+        (Change(OWN, 2, 4, initial=False), False, True),
+        (Change(OWN, 1, 3, initial=False), False, False),
+        (UNTOUCHED, False, False),
+    ],
+)
+def test_responsibility_that_changes_leads_to_a_pass_and_ends_former_back_off(
+    change: Change[int], is_other: bool, is_added: bool
+) -> None:
+    forgotten: list[Key] = []
+    queue: Any = Queue()
+    handle = enqueue_own(is_even, when=now(lambda kept: kept == 4), forget=forgotten.append)
+    handle(queue, change)
+    assert forgotten == queue.forgotten == [OWN] * is_other
+    assert [key for key, _ in queue.added] == [OWN] * is_added
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Durations, times, quantities, selectors and access to parts of objects, as Go programs take and print them."""
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -165,6 +166,14 @@ def test_what_is_no_quantity_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity") as refused:
         parse_quantity(text)
     assert repr(text) in str(refused.value)
+
+
+def test_many_digits_that_are_no_quantity_are_refused_at_once() -> None:
+    begin = time.thread_time()
+    for text in (f"{'1' * (1 << 17)}x", f"1.{'1' * (1 << 17)}x", f"1e{'1' * (1 << 17)}x"):
+        with pytest.raises(ValueError, match="is not a quantity"):
+            parse_quantity(text)
+    assert time.thread_time() - begin < 0.2
 
 
 # --- selectors

@@ -9,7 +9,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kit.clock import FakeClock, Timer, settle
-from kube.runtime.queue import CHANGE, LAST, REMOVAL, RESYNC, QueueShutDownError, WorkQueue
+from kube.runtime.priorities import CHANGE, LAST, REMOVAL, RESYNC
+from kube.runtime.queue import QueueShutDownError, WorkQueue
 
 
 @pytest.fixture
@@ -80,6 +81,15 @@ def metric(queue: WorkQueue[str], name: str, **labels: str) -> float | None:
 async def test_the_order_of_keys(queue: WorkQueue[str], added: list[Any], expected: str) -> None:
     add_all(queue, *added)
     assert await take_and_finish(queue, len(expected)) == list(expected)
+
+
+async def test_what_is_put_off_gets_a_turn_though_there_is_always_something_else(queue: WorkQueue[str]) -> None:
+    queue.add("put off", LAST)
+    taken = []
+    for number in range(100):
+        add_all(queue, f"change-{number}", (f"resync-{number}", RESYNC))
+        taken += await take_and_finish(queue, 1)
+    assert 30 < taken.index("put off") < 60
 
 
 def leaving_goes_last(clock: FakeClock, leaving: set[str], *, workers: int = 1) -> WorkQueue[str]:
@@ -183,6 +193,39 @@ async def test_a_namespace_with_much_to_do_does_not_keep_others_waiting(clock: F
     assert await take_and_finish(queue, 7) == [
         "busy/0", "quiet/a", "small/a", "busy/1", "quiet/b", "busy/2", "busy/3",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 1), (5, 4), (20, 15)])
+async def test_passes_that_never_end_leave_workers_to_other_namespaces(
+    workers: int, most: int, clock: FakeClock
+) -> None:
+    queue = queue_of(clock, workers=workers, flow=lambda key: key.partition("/")[0])
+    add_all(queue, *(f"stuck/{number}" for number in range(100)))
+    taken: list[str] = []
+
+    async def work() -> None:
+        while True:
+            taken.append(key := await queue.get())
+            if key.startswith("stuck"):
+                await asyncio.Event().wait()
+            await asyncio.sleep(0)
+            queue.done(key)
+
+    at_work = [asyncio.create_task(work()) for _ in range(workers)]
+    await settle()
+    assert len(taken) == most
+    add_all(queue, *(f"other-{number % 2}/{number}" for number in range(20)), ("other-0/last", REMOVAL))
+    for _ in range(20):
+        await settle()
+    assert len(taken) == most + (21 if workers > 1 else 0)
+    for task in at_work:
+        task.cancel()
+    await asyncio.gather(*at_work, return_exceptions=True)
+
+
+async def test_keys_of_no_namespace_get_all_workers(queue: WorkQueue[str]) -> None:
+    add_all(queue, *map(str, range(20)))
+    assert len([await queue.get() for _ in range(20)]) == 20
 
 
 async def test_a_drift_comes_before_3000_deletions_in_as_many_namespaces(clock: FakeClock) -> None:
@@ -304,7 +347,7 @@ async def test_one_timer_serves_all_delays(queue: WorkQueue[str], clock: FakeClo
 async def test_moving_delayed_keys_forward_takes_no_memory(queue: WorkQueue[str], clock: FakeClock) -> None:
     for step in range(10_000):
         queue.add_after("a", 20_000 - step)
-    assert len(queue._heap) < 100
+    assert len(queue._delays.heap) < 100
     clock.advance(10_001)
     assert await take_all(queue) == ["a"]
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from gardener.distribution import version
 from kit import kubeconfigs
 from kit.kinds import custom_resource, definition
 from kit.objects import managed_resource, obj, secret
@@ -18,7 +19,6 @@ from kubectl.errors import UserError, not_found
 from kubectl.garden import __main__ as gardener_program
 from kubectl.mr.__main__ import COMMANDS, app, complete, load
 from kubectl.session import Where, candidates, chosen_kubeconfig
-from process.version import version
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting}\ndata: {text: Good morning}\n"
 

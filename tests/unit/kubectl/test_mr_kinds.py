@@ -11,7 +11,7 @@ from aiohttp.test_utils import RawTestServer
 from devcluster.faults import status
 from kit.objects import config_map, obj
 from kube.errors import NotFound
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, NAMESPACES
 from kube.runtime.client import Client, Selection
 from kube.runtime.connection import Connection, Fixed
@@ -150,9 +150,9 @@ async def test_a_cluster_of_files_answers_like_one() -> None:
     one, two = (config_map(f"shop/{name}", labels={"n": name}) for name in ("one", "two"))
     client = OfflineClient([namespace, one, two])
     assert await client.get(NAMESPACES, "shop") == namespace
-    assert await client.get(CONFIG_MAPS, "one", namespace="shop") == one
+    assert await client.get(CONFIG_MAPS, Key("shop", "one")) == one
     with pytest.raises(NotFound, match='configmaps "one" not found'):
-        await client.get(CONFIG_MAPS, "one", namespace="other")
+        await client.get(CONFIG_MAPS, Key("other", "one"))
     assert (await client.list_page(CONFIG_MAPS, Selection(label_selector="n=two")))["items"] == [two]
     assert (await client.list_page(CONFIG_MAPS, Selection(field_selector="metadata.name=one")))["items"] == [one]
     assert (await client.list_page(CONFIG_MAPS, Selection(namespace="other")))["items"] == []

@@ -63,13 +63,22 @@ def test_old_machines_make_way_within_the_limits(limits: Object, most: int, leas
 
 def test_what_is_asleep_has_none() -> None:
     nodes, _, _ = play(pool(), [], size=3)
-    assert play(pool(), nodes, size=rules.size_of(pool(), nodes, is_asleep=True))[0] == []
+    assert play(pool(), nodes, size=0)[0] == []
 
 
 @pytest.mark.parametrize(("there", "size"), [(0, 3), (4, 4), (9, 5)])
 def test_as_many_stay_as_there_are_within_the_limits(there: int, size: int) -> None:
     nodes = [rules.node(f"n-{number}", pool(), region="r", checksum="c") for number in range(there)]
-    assert rules.size_of(pool(), nodes, is_asleep=False) == size
+    assert rules.sizes_of([pool()], nodes, {}) == {"w": size}
+
+
+@pytest.mark.parametrize(("noted", "size"), [(3, 3), (4, 4), (9, 5), (1, 3)])
+def test_surplus_machines_of_a_replacement_do_not_count(noted: int, size: int) -> None:
+    old = [rules.node(f"n-{number}", pool(), region="r", checksum="c") for number in range(3)]
+    wanted = pool(machineType="large")
+    nodes = [*old, rules.node("n-3", wanted, region="r", checksum="c")]
+    assert rules.is_outdated(wanted, nodes)
+    assert rules.sizes_of([wanted], nodes, {"w": noted}) == {"w": size}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """How pods become processes of this computer: their files, addresses and arguments, by tables."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -114,14 +115,15 @@ def test_what_is_no_text_stays() -> None:
     ],
 )
 def test_configuration_of_a_program_of_ours(program: str, connection: str, ports: dict[str, str]) -> None:
-    given = {"kind": "x", "server": {"metrics": {"port": 8080}}, connection: {"namespaces": ["n"]}}
     config = PROGRAMS[program].config
     assert config is not None
+    given = {"kind": config.kind, "server": {"metrics": {"port": 8080}}, connection: {"namespaces": ["n"]}}
     serves = {"healthProbes": f"{program}-health", "metrics": f"{program}-metrics"} | ports
     numbers = {name: number for number, name in enumerate(serves.values())}
-    written = config.here(yaml.safe_dump(given).encode(), ports=numbers, seed_kubeconfig=Path("/k"))
+    read = config.read(json.dumps(given).encode(), here=HERE, files={})
+    written = config.served(read, ports=numbers, seed_kubeconfig=Path("/k"))
     assert yaml.safe_load(written) == {
-        "kind": "x",
+        "kind": config.kind,
         "server": {field: {"bindAddress": "127.0.0.1", "port": numbers[name]} for field, name in serves.items()},
         connection: {"namespaces": ["n"], "kubeconfig": "/k"},
     }

@@ -1,13 +1,21 @@
 """Snapshots of an etcd: what it begins with, when one is made, which are kept, and whether one is good."""
 
+import base64
 import gzip
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from io import FileIO
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
+from kit.disks import files_of_at_most
+from kube.objects import Object
+from kube.runtime.events import EventRecorder
+from localprocesses.confined import Confined
+from localprovider.runner.backups import Backups, Place
 from localprovider.runner.snapshots import (
     AsItIs,
     BucketAway,
@@ -26,9 +34,21 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DATA = b"database" * 100_000
 
 
+def directory_in(buckets: Path) -> Directory:
+    """Of the etcd of an entry that is there if the buckets are."""
+    if buckets.is_dir():
+        (buckets / "bucket" / "entry").mkdir(parents=True, exist_ok=True)
+    return Directory(Confined(buckets), "bucket/entry", "etcd-main")
+
+
+def unpack(path: Path, target: Path) -> str:
+    with path.open("rb") as packed, target.open("wb") as file:
+        return unpacked(packed, file)
+
+
 def packed(directory: Path, *, minutes: int, data: bytes = DATA) -> Snapshot:
     """A good one. Args: minutes: its age."""
-    made = Directory(directory, "etcd-main").place(NOW - timedelta(minutes=minutes), 1000 - minutes)
+    made = directory_in(directory).place(NOW - timedelta(minutes=minutes), 1000 - minutes)
     made.path.write_bytes(gzip.compress(data + hashlib.sha256(data).digest(), 1))
     return made
 
@@ -37,7 +57,7 @@ def packed(directory: Path, *, minutes: int, data: bytes = DATA) -> Snapshot:
 
 
 def start(directory: Path | None, *, has_data: bool = False, has_run: bool = False, is_needed: bool = True) -> object:
-    found = None if directory is None else Directory(directory, "etcd-main")
+    found = None if directory is None else directory_in(directory)
     return start_of(has_data=has_data, has_run=has_run, is_needed=is_needed, directory=lambda: found)
 
 
@@ -88,7 +108,7 @@ def test_what_can_be_missed_begins_empty() -> None:
 
 
 def test_a_bucket_that_is_away_is_not_made(tmp_path: Path) -> None:
-    directory = Directory(tmp_path / "away", "etcd-main")
+    directory = directory_in(tmp_path / "away")
     calls: list[Callable[[], object]] = [directory.snapshots, directory.exists, lambda: directory.place(NOW, 1)]
     for call in calls:
         with pytest.raises(BucketAway, match="No such file"):
@@ -100,12 +120,12 @@ def test_other_files_are_no_snapshots(tmp_path: Path) -> None:
     made = packed(tmp_path, minutes=1)
     (made.path.parent / f".{made.path.name}.new").touch()
     (made.path.parent / "notes.txt").touch()
-    assert Directory(tmp_path, "etcd-main").snapshots() == [made]
+    assert directory_in(tmp_path).snapshots() == [made]
 
 
 def test_a_good_snapshot_is_unpacked(tmp_path: Path) -> None:
     target = tmp_path / "db"
-    assert unpacked(packed(tmp_path, minutes=1).path, target) == ""
+    assert unpack(packed(tmp_path, minutes=1).path, target) == ""
     assert target.read_bytes()[: len(DATA)] == DATA
 
 
@@ -114,7 +134,7 @@ def test_another_byte_is_noticed(tmp_path: Path) -> None:
     whole = bytearray(gzip.decompress(made.path.read_bytes()))
     whole[1000] ^= 1
     made.path.write_bytes(gzip.compress(bytes(whole)))
-    assert unpacked(made.path, tmp_path / "db") == "its checksum is wrong"
+    assert unpack(made.path, tmp_path / "db") == "its checksum is wrong"
 
 
 @pytest.mark.parametrize(
@@ -125,11 +145,47 @@ def test_another_byte_is_noticed(tmp_path: Path) -> None:
 def test_what_is_no_snapshot_is_noticed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.db.gz"
     path.write_bytes(content)
-    assert unpacked(path, tmp_path / "db")
+    assert unpack(path, tmp_path / "db")
 
 
-def test_one_that_is_gone_is_noticed(tmp_path: Path) -> None:
-    assert unpacked(tmp_path / "x.db.gz", tmp_path / "db")
+def test_a_full_disk_says_nothing_of_a_snapshot(tmp_path: Path) -> None:
+    made = packed(tmp_path, minutes=1)
+    full = FileIO("/dev/full", "w")
+    with made.path.open("rb") as source, full, pytest.raises(OSError, match="No space left"):
+        unpacked(source, cast("BinaryIO", full))
+
+
+class Events:
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def event(self, _obj: Object, _type: str, reason: str, _said: str) -> None:
+        self.reasons.append(reason)
+
+
+async def no_stop() -> None:
+    pass
+
+
+async def test_what_does_not_fit_on_the_disk_is_not_made_from_an_older_snapshot(tmp_path: Path) -> None:
+    buckets, files, recorder = tmp_path / "buckets", Confined(tmp_path / "shoots"), Events()
+    buckets.mkdir()
+    newest = packed(buckets, minutes=1, data=DATA)
+    packed(buckets, minutes=2, data=DATA[:50])
+    etcd: Object = {
+        "metadata": {"namespace": "n", "name": "etcd-main"},
+        "spec": {"backup": {"store": {"prefix": "etcd-main"}}},
+        "status": {"members": [{}]},
+    }
+    path = base64.b64encode(str(buckets / "bucket" / "entry").encode()).decode()
+    backups = Backups(recorder=cast("EventRecorder", recorder), buckets=Confined(buckets), clock=lambda: NOW)
+    place = Place(files=files, own="n/etcd-main", peers="http://127.0.0.1:1")
+    with files_of_at_most(1000):
+        said = await backups.prepare(etcd, place, {"data": {"hostPath": path}}, no_stop)
+    assert str(newest) in said
+    assert f"File too large: '{files.root}/n/etcd-main/restoring/db'" in said
+    assert recorder.reasons == []
+    assert not files.has("n/etcd-main/data")
 
 
 # --- when, and how long
@@ -147,7 +203,9 @@ def test_when_one_is_due(age: int | None, scheduled: int | None, due: bool) -> N
 
 def test_how_many_are_kept() -> None:
     """Of a month of one each 5 minutes: all of an hour, one an hour of a day, one a day of a week."""
-    made = [Snapshot(Path("x"), NOW - timedelta(minutes=5 * number), 0) for number in range(12 * 24 * 30)]
+    made = [
+        Snapshot(Confined(Path("x")), "x", NOW - timedelta(minutes=5 * number), 0) for number in range(12 * 24 * 30)
+    ]
     gone = superfluous(made, NOW)
     ages = [NOW - each.moment for each in made if each not in gone]
     assert len([age for age in ages if age <= timedelta(hours=1)]) == 13
@@ -156,5 +214,10 @@ def test_how_many_are_kept() -> None:
 
 
 def test_the_newest_is_kept_whatever_its_age() -> None:
-    made = [Snapshot(Path("x"), NOW - timedelta(days=days), 0) for days in (30, 31)]
+    made = [Snapshot(Confined(Path("x")), "x", NOW - timedelta(days=days), 0) for days in (30, 31)]
     assert superfluous(made, NOW) == made[1:]
+
+
+def test_so_many_are_kept_however_often_one_is_asked_for() -> None:
+    made = [Snapshot(Confined(Path("x")), "x", NOW - timedelta(seconds=each), 0) for each in range(3600)]
+    assert len(made) - len(superfluous(made, NOW)) in {60, 61, 62}

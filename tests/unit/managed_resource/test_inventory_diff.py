@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from agent.resource_manager.managed_resource.plans import make_plan, planning_budget
+from agent.resource_manager.managed_resource.plans import PlanningBudget, make_plan
 from gardener.managed_resource.inventory import InventoryDiff
 from gardener.managed_resource.plan import Basis, Plan
 from gardener.managed_resource.references import key_of_reference
@@ -106,7 +106,7 @@ async def test_a_plan_has_what_is_refused_in_no_stage_and_names_the_object() -> 
         basis=Basis((), ()),
         data=[(Key(NAMESPACE, "s"), {"objects.yaml": text})],
         size=len(text),
-        budget=planning_budget(),
+        budget=PlanningBudget(),
         discovery=Served(CONFIG_MAPS, SECRETS),  # type: ignore[arg-type] # all that is asked of it
         managed_by="m",
         only_workloads=False,

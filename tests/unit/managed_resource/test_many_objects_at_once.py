@@ -37,6 +37,7 @@ def failing(number: int) -> PlannedObject:
         resource=None,
         problem=f"problem {number} of password",
         reference={},
+        size=2,
         manifest=MANIFEST,
         digest=b"",
         is_ignored=False,

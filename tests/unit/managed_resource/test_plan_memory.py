@@ -3,13 +3,12 @@
 import orjson
 import pytest
 
-from agent.resource_manager.managed_resource.plans import make_plan, planning_budget, size_of
+from agent.resource_manager.managed_resource.plans import PlanningBudget, make_plan, size_of
 from gardener.managed_resource.decode import LARGEST_OBJECT
 from gardener.managed_resource.plan import Basis, Plan
 from kit import objects
 from kit.objects import Served, obj
 from kube.objects import Key, Object
-from kube.packing import LARGE
 from kube.resources import CONFIG_MAPS, Resource
 
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
@@ -25,7 +24,7 @@ async def plan_of(*objects: Object, **injected: str) -> Plan:
         basis=Basis(tuple(injected.items()), ()),
         data=data,
         size=await size_of(data),
-        budget=planning_budget(),
+        budget=PlanningBudget(),
         discovery=Served(CONFIG_MAPS, STATEFUL_SETS),  # type: ignore[arg-type]
         managed_by="gardener",
         only_workloads=False,
@@ -44,8 +43,9 @@ async def test_manifests_come_back_as_they_were(texts: dict[str, str]) -> None:
     assert {wanted.key.name: wanted.object()["data"]["text"] for wanted in plan.wanted()} == texts
     for wanted in plan.wanted():
         text = texts[wanted.key.name]
-        assert len(wanted.manifest) >= LARGE if len(text) > LARGE else len(wanted.manifest) < max(len(text) / 4, 200)
-    assert plan.size > LARGE * sum(len(text) > LARGE for text in texts.values())
+        assert len(wanted.manifest) < max(len(text) / 4, 200)
+        assert wanted.size > len(text)
+    assert plan.size < sum(max(len(text) / 4, 300) for text in texts.values())
 
 
 async def test_names_references_and_labels_are_kept_once() -> None:

@@ -8,7 +8,7 @@ from agent.resource_manager.managed_resource.triggers import first_priority, nee
 from kit import objects
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
-from kube.runtime.queue import LAST, RESYNC
+from kube.runtime.priorities import LAST, RESYNC
 
 FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 IGNORE = "resources.gardener.cloud/ignore"

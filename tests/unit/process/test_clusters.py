@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from config.blocks import ClientConnection
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kit import kubeconfigs
@@ -20,6 +19,7 @@ from kube.runtime.connection import Connection, Fixed
 from kube.runtime.kubeconfig import ConfigurationError
 from process.caches import SyncChecks
 from process.clusters import Clusters, Endpoint, endpoints, merged, same_cluster
+from process.configuration.blocks import ClientConnection
 
 HERE = Connection(server="https://a:443", tls=None, credentials=Fixed(), identity=("https://a:443", "token x", ""))
 ELSEWHERE = replace(HERE, server="https://b:443", identity=("https://b:443", "token x", ""))

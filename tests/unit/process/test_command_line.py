@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from config.overrides import ClusterConnection
 from config.resource_manager import COMPONENT
 from process.composition import Parts
+from process.configuration.overrides import ClusterConnection
 from process.program import Exit, Flags, Program, parse, start_failure
 
 PROGRAM = Program(name="prog", summary="Does things.", component=COMPONENT, compose=lambda: lambda base: Parts())
@@ -25,12 +25,12 @@ NO_VERSION = "not one of true, false, raw, or a version such as v1.2.3"
 
 
 def read(*arguments: str) -> Flags:
-    return parse(arguments, (PROGRAM,))
+    return parse(arguments, (PROGRAM,), version="v1.2.3")
 
 
 def exit_of(*arguments: str, programs: tuple[Program[Any], ...] = (PROGRAM,)) -> Exit:
     with pytest.raises(Exit) as caught:
-        parse(arguments, programs)
+        parse(arguments, programs, version="v1.2.3")
     return caught.value
 
 

@@ -6,12 +6,15 @@ import gc
 import gzip
 import socket
 import ssl
+import traceback
 import tracemalloc
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import SimpleNamespace
+from typing import Any, TypeAlias, cast
 
 import aiohttp
+import aiohttp.base_protocol
 import pytest
 import structlog
 import uvloop
@@ -375,3 +378,18 @@ async def test_what_is_no_http_is_answered_and_not_quoted_in_the_log(caplog: pyt
         writer.close()
     assert [entry.levelname for entry in caplog.records] == ["DEBUG"]
     assert "secret" not in caplog.text
+
+
+async def test_the_error_of_a_body_that_breaks_off_keeps_nothing_of_it() -> None:
+    protocol = aiohttp.base_protocol.BaseProtocol(asyncio.get_running_loop())
+    protocol.connection_made(asyncio.Transport())
+    content = aiohttp.StreamReader(protocol, 1 << 16, loop=asyncio.get_running_loop())
+    reading = asyncio.create_task(read_body(cast("web.BaseRequest", SimpleNamespace(content=content)), most=1 << 20))
+    for _ in range(2):
+        content.feed_data(b"x" * (100 << 10))
+        await settle()
+    content.set_exception(ConnectionResetError())
+    with pytest.raises(ConnectionResetError) as raised:
+        await reading
+    kept = [value for frame, _ in traceback.walk_tb(raised.tb) for value in frame.f_locals.values()]
+    assert not [value for value in kept if isinstance(value, bytes) and value]

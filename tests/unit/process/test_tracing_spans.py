@@ -17,14 +17,14 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import INVALID_SPAN, SpanKind, StatusCode, get_current_span
 
-from config.blocks import Tracing
-from config.errors import ConfigError
 from kit.eventually import soon
 from kube.errors import Conflict, Forbidden, NotFound
 from kube.objects import Key, Object
 from kube.runtime import tracing
 from kube.runtime.controller import Controller, Done, Requeue, RequeueAfter, Result, TerminalError
 from process import tracing as process_tracing
+from process.configuration.blocks import Tracing
+from process.configuration.errors import ConfigError
 from process.tracing import SpanExport, check_installed, log_seldom, parts, provider, traces_url
 from webhooks.admission import Allowed, Answer, Changed, Denied
 from webhooks.review import Reviewer
@@ -43,7 +43,9 @@ def collect() -> Iterator[Collect]:
 
     def begin(rate: int) -> InMemorySpanExporter:
         exporter = InMemorySpanExporter()
-        made = provider(Tracing(sampling_rate_per_million=rate), SimpleSpanProcessor(exporter), service="test")
+        made = provider(
+            Tracing(sampling_rate_per_million=rate), SimpleSpanProcessor(exporter), service="test", version="v1.2.3"
+        )
         tracing.collect(made.get_tracer("test"))
         return exporter
 
@@ -237,8 +239,10 @@ def test_without_the_libraries_the_error_names_field_and_remedy(monkeypatch: pyt
 
 def test_with_the_libraries_it_may_be_on_and_while_it_is_off_there_is_nothing_to_start() -> None:
     check_installed(Tracing(enabled=True))
-    assert parts(Tracing(), service="s", grace_period=5) == []
-    assert [part.name for part in parts(Tracing(enabled=True), service="s", grace_period=5)] == ["tracing"]
+    assert parts(Tracing(), service="s", version="v1.2.3", grace_period=5) == []
+    assert [part.name for part in parts(Tracing(enabled=True), service="s", version="v1.2.3", grace_period=5)] == [
+        "tracing"
+    ]
 
 
 def test_programs_import_the_interface_alone() -> None:
@@ -253,7 +257,7 @@ print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("op
 
 async def test_a_collector_that_is_away_does_not_hold_up_the_end(unused_tcp_port_factory: Callable[[], int]) -> None:
     settings = Tracing(enabled=True, endpoint=f"http://127.0.0.1:{unused_tcp_port_factory()}")
-    export = SpanExport(settings, service="test", flush_within=0.05)
+    export = SpanExport(settings, service="test", version="v1.2.3", flush_within=0.05)
     with structlog.testing.capture_logs() as logs:
         await export.start()
         with tracing.served("POST", "/webhooks/a", SAMPLED) as span:
@@ -265,7 +269,7 @@ async def test_a_collector_that_is_away_does_not_hold_up_the_end(unused_tcp_port
 
 
 async def test_what_never_started_stops() -> None:
-    await SpanExport(Tracing(enabled=True), service="test", flush_within=1).stop()
+    await SpanExport(Tracing(enabled=True), service="test", version="v1.2.3", flush_within=1).stop()
 
 
 def test_each_sort_of_trouble_is_logged_once_a_minute() -> None:
@@ -280,7 +284,10 @@ def test_each_sort_of_trouble_is_logged_once_a_minute() -> None:
 
 async def test_spans_that_no_collector_takes_are_dropped(unused_tcp_port: int) -> None:
     export = SpanExport(
-        Tracing(enabled=True, endpoint=f"http://127.0.0.1:{unused_tcp_port}"), service="test", flush_within=0.05
+        Tracing(enabled=True, endpoint=f"http://127.0.0.1:{unused_tcp_port}"),
+        service="test",
+        version="v1.2.3",
+        flush_within=0.05,
     )
     with structlog.testing.capture_logs() as logs:
         await export.start()

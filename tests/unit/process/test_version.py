@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from process.version import DISTRIBUTION, user_agent, version
+from gardener.distribution import DISTRIBUTION, version
+from process.version import installed_version, user_agent
 
 
-def test_the_installed_package_gives_the_version_but_an_override_wins(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    name = DISTRIBUTION.replace("-", "_")
-    for other in (f"{name}_more-3.0.0.dist-info", "else-4.0.0.dist-info", f"{name}-1.2.3.dist-info"):
+def test_the_installed_package_gives_the_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for other in ("our_program_more-3.0.0.dist-info", "else-4.0.0.dist-info", "our_program-1.2.3.dist-info"):
         (tmp_path / other).mkdir()
     monkeypatch.setattr(sys, "path", [str(tmp_path / "none"), str(tmp_path)])
-    assert (version(), version("v9.9.9")) == ("v1.2.3", "v9.9.9")
+    assert installed_version("our-program") == "v1.2.3"
 
 
 def test_the_version_is_that_of_the_metadata() -> None:

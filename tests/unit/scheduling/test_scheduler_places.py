@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from agent.scheduler.shoot.assumed import Assumed
-from config.component import check
-from config.errors import ConfigError
 from config.scheduler import decode
 from config.scheduler.schema import SchedulerConfiguration
 from kit.scheduling import schedulable
 from kube.objects import Object
+from process.configuration.component import check
+from process.configuration.errors import ConfigError
 
 HEAD = "apiVersion: scheduler.config.gardener.cloud/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -10,7 +10,7 @@ from agent.resource_manager.token_invalidator.rules import (
     Labelled,
     belongs_to,
     needed_labels,
-    uses,
+    used_secrets,
 )
 from gardener import keys
 from kube.objects import Key, Object
@@ -101,7 +101,7 @@ def test_changes_of_its_settings_affect_its_secrets(old: Account | None, new: Ac
     ],
 )
 def test_pods_use_secrets_in_several_ways(spec: Object, wanted: bool) -> None:
-    assert uses({"spec": spec, "status": {"phase": "Running"}}, "s") is wanted
-    assert uses({"spec": spec}, "s") is wanted
-    assert uses({"spec": spec, "status": {"phase": "Succeeded"}}, "s") is False
-    assert uses({"spec": spec, "status": {"phase": "Failed"}}, "s") is False
+    assert ("s" in used_secrets({"spec": spec, "status": {"phase": "Running"}})) is wanted
+    assert ("s" in used_secrets({"spec": spec})) is wanted
+    assert used_secrets({"spec": spec, "status": {"phase": "Succeeded"}}) == set()
+    assert used_secrets({"spec": spec, "status": {"phase": "Failed"}}) == set()

@@ -174,8 +174,7 @@ def test_namespaces_are_watched_only_if_somebody_asks() -> None:
     assert [resource.plural for resource in caches.stores] == ["namespaces"]
 
 
-def test_a_namespace_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhooks.state._ARRIVAL_SECONDS", 0.01)
+def test_a_namespace_that_does_not_exist_is_reported() -> None:
     combined = handler(configured(KEYS[2], KEYS[5]), Mode.RUNTIME, state_of(*OBJECTS))
     answer = answered(combined, request({**TYPE}, namespace="unknown"))
     assert isinstance(answer, Failure)

@@ -107,7 +107,7 @@ async def test_bastions_are_protected_if_that_is_wanted() -> None:
 async def test_the_object_that_is_going_counts_before_any_other() -> None:
     assert await ask(infrastructure("true"), coming=infrastructure()) == Allowed()
     assert await ask(None, coming=infrastructure("true")) == Allowed()
-    assert await ask(None) == Errored(500, "no object found in admission request")
+    assert await ask(None) == Errored(400, "no object found in admission request")
 
 
 @pytest.mark.parametrize(
@@ -118,5 +118,5 @@ async def test_the_object_that_is_going_counts_before_any_other() -> None:
 async def test_what_is_no_object_cannot_be_checked(obj: Any) -> None:
     answer = await ask(obj)
     assert isinstance(answer, Errored)
-    assert answer.code == 500
+    assert answer.code == 400
     assert answer.message.startswith("Expected ")

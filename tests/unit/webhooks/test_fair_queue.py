@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from kit.garbage import garbage
 from webhooks import offload
 from webhooks.fair_queue import MOST_OF_A_USER, FairQueue, TooManyReviews, user_of
 from webhooks.offload import TookTooLong, offloaded
@@ -210,3 +211,18 @@ async def test_one_that_took_long_leaves_as_much_time_to_others() -> None:
     ended = now()
     await queue.work(KIB, b"", partial(asyncio.sleep, 0))
     assert now() >= ended + 0.09
+
+
+async def test_the_error_of_a_step_keeps_no_review_until_the_garbage_collector_comes() -> None:
+    async def review() -> str:
+        try:
+            return await offloaded(partial(str, b"x", "no encoding"))
+        except LookupError as error:
+            return str(error)
+
+    with garbage() as found:
+        assert await FairQueue().work(40 * KIB, b"", review) == "unknown encoding: no encoding"
+        for thread in threading.enumerate():
+            if thread.name == "review":
+                thread.join()
+    assert found.isdisjoint({"frame", "traceback"})

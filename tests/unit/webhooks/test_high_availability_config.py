@@ -24,7 +24,6 @@ from kit.webhooks.mutating import (
     words,
 )
 from kube.objects import Object
-from webhooks import state as state_module
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Kind, Refusal
 from webhooks.handlers import high_availability_config
 from webhooks.handlers.high_availability_config.rules import HOST, ZONE
@@ -179,10 +178,9 @@ def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -
     assert spec_after(HANDLER, workload(1, "server"), kind)["replicas"] == 2
 
 
-def test_a_missing_namespace_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_module, "_ARRIVAL_SECONDS", 0.01)
+def test_a_missing_namespace_is_an_error() -> None:
     asked = request(workload(1), kind=DEPLOYMENT, namespace="missing")
-    assert really_answered(HANDLER, asked) == Errored(500, 'namespaces "missing" not found')
+    assert really_answered(HANDLER, asked) == Errored(404, 'namespaces "missing" not found')
 
 
 def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
+from gardener.rights.requests import Attributes, Requirement, Selector
 from kit.objects import secret
 from kube.errors import NotFound
 from kube.objects import Object
-from webhooks.authorizers.attributes import ALLOW, NO_OPINION, Attributes, Decision, Requirement, Selector, deny
+from webhooks.authorizers.decisions import ALLOW, NO_OPINION, Decision, deny
 from webhooks.authorizers.review import V1, V1BETA1, Unreadable, decode, encode, encode_error
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
 from webhooks.handlers.node_agent_authorizer.rules import (
@@ -315,6 +316,7 @@ def test_a_review_is_read(api_version: str, groups: str, content_type: str) -> N
 def test_a_request_for_a_path_is_no_resource_request() -> None:
     read = decode(review(V1, user="u", nonResourceAttributes={"path": "/healthz", "verb": "get"}), JSON)
     assert not read.attributes.is_resource_request
+    assert (read.attributes.verb, read.attributes.path) == ("get", "/healthz")
 
 
 @pytest.mark.parametrize(

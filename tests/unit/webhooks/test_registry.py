@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from config.fields import members
 from config.resource_manager.webhooks import Webhooks
 from config.webhooks.schema import Webhooks as GardenWebhooks
 from gardener import keys
+from process.configuration.fields import members
 from webhooks.garden.registry import WEBHOOKS as GARDEN
 from webhooks.registry import RESOURCE_MANAGER
 from webhooks.rules.registration import Instance, Mode, Rule, Selector

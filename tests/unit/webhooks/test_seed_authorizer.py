@@ -1,21 +1,25 @@
 """Which requests of gardenlets are about what belongs to their Seeds: the graph, and the rights that follow from it."""
 
+import itertools
+import time
 from typing import Any
 
 import pytest
 
 from gardener.api import garden
-from gardener.garden.seed_graph import KINDS
+from gardener.garden.seed_graph import KINDS, Reference
 from gardener.garden.seeds import bootstrap_token_id
 from gardener.keys import SEED_LABEL_PREFIX, SEED_USER_PREFIX, SEEDS_GROUP
+from gardener.rights.gardenlet import TABLE
+from gardener.rights.requests import Attributes, Requirement, Selector
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.webhooks.seeds import graph_of, managed_seed, named, obj, secret_ref, shoot, templated_seed
 from kube import resources as kubernetes
-from kube.objects import Key
+from kube.objects import Key, Object
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
-from webhooks.authorizers.attributes import Attributes, Effect, Requirement, Selector
+from webhooks.authorizers.decisions import Effect
 from webhooks.authorizers.seed.graph import VIEWS, of_signing_request
-from webhooks.authorizers.seed.rules.authorize import RIGHTS, authorize
+from webhooks.authorizers.seed.rules.authorize import authorize
 
 DEV = "garden-dev"
 
@@ -89,7 +93,8 @@ def decided(seed: str, verb: str, what: str, where: str = "", **fields: Any) -> 
     """Args: what: resource, perhaps with a group after a dot, subresource, and name after a space."""
     kind, _, name = what.partition(" ")
     kind, _, subresource = kind.partition("/")
-    (resource,) = [key for key in RIGHTS if key[1] == kind and key[0] != "events.k8s.io"]
+    kinds = {(each.resource.group, each.resource.plural) for each in TABLE.rights}
+    (resource,) = [key for key in kinds if key[1] == kind and key[0] != "events.k8s.io"]
     asked = Attributes(
         user=f"{SEED_USER_PREFIX}{seed}",
         groups=[SEEDS_GROUP],
@@ -131,6 +136,7 @@ def allowed(seed: str, verb: str, what: str, where: str = "", **fields: Any) -> 
         pytest.param("secrets copied", "garden", "ab", id="credentials of a bucket from which backups are copied"),
         pytest.param("backupbuckets shared", "", "ab", id="this bucket"),
         pytest.param("backupbuckets uid-a", "", "a", id="the bucket of a Seed, which is not there yet"),
+        pytest.param("backupbuckets uid-b", "", "b", id="the bucket of a Seed"),
         pytest.param("backupentries kept", "garden-gone", "ab", id="backups that move"),
         pytest.param("backupentries shoot--dev--s--uid-s", DEV, "a", id="backups of a Shoot, which are not there yet"),
         pytest.param("bastions bastion", DEV, "a", id="a Bastion"),
@@ -169,7 +175,8 @@ def test_who_reads_an_object(what: str, where: str, seeds: str) -> None:
     [
         ("delete", "secrets s.ssh-keypair", DEV, True),
         ("delete", "secrets named", DEV, False),
-        ("patch", "secrets named", DEV, True),
+        ("patch", "secrets named", DEV, False),
+        ("patch", "secrets backup-a", "garden", False),
         ("delete", "secrets backup-child", "garden", True),
         ("delete", "secrets backup-a", "garden", False),
         ("patch", "shoots s", DEV, True),
@@ -236,20 +243,84 @@ def test_lists_are_limited(what: str, where: str, fields: dict[str, Selector], e
 @pytest.mark.parametrize(
     ("user", "groups", "resource"),
     [
-        ("ann", [SEEDS_GROUP], ("", "secrets")),
         (f"{SEED_USER_PREFIX}a", ["system:authenticated"], ("", "secrets")),
-        (SEED_USER_PREFIX, [SEEDS_GROUP], ("", "secrets")),
-        (f"{SEED_USER_PREFIX}a", [SEEDS_GROUP], ("", "pods")),
-        (f"{SEED_USER_PREFIX}a", [SEEDS_GROUP], ("authorization.k8s.io", "selfsubjectaccessreviews")),
     ],
 )
-def test_others_and_other_kinds_are_left_to_the_next_authorizer(
-    user: str, groups: list[str], resource: tuple[str, str]
-) -> None:
+def test_others_are_left_to_the_next_authorizer(user: str, groups: list[str], resource: tuple[str, str]) -> None:
     asked = Attributes(user=user, groups=groups, verb="get", group=resource[0], resource=resource[1], name="x")
     assert authorize(asked, GARDEN).effect is Effect.NO_OPINION
-    no_resource = Attributes(user=f"{SEED_USER_PREFIX}a", groups=[SEEDS_GROUP], is_resource_request=False, verb="get")
-    assert authorize(no_resource, GARDEN).effect is Effect.NO_OPINION
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "left_to_rbac"),
+    [
+        ("get", "", "pods", False),
+        ("list", "anything.example.com", "anythings", False),
+        ("get", "rbac.authorization.k8s.io", "roles", False),
+        ("create", "authorization.k8s.io", "subjectaccessreviews", False),
+        ("create", "authorization.k8s.io", "selfsubjectaccessreviews", True),
+        ("create", "authorization.k8s.io", "selfsubjectrulesreviews", True),
+        ("create", "authentication.k8s.io", "selfsubjectreviews", True),
+        ("watch", "apiextensions.k8s.io", "customresourcedefinitions", True),
+        ("create", "authentication.gardener.cloud", "workloadidentities/token", True),
+        ("create", "authentication.gardener.cloud", "workloadidentities", False),
+    ],
+)
+def test_kinds_that_are_not_in_the_table_are_denied(verb: str, group: str, resource: str, left_to_rbac: bool) -> None:
+    resource, _, subresource = resource.partition("/")
+    asked = Attributes(
+        user=f"{SEED_USER_PREFIX}a",
+        groups=[SEEDS_GROUP],
+        verb=verb,
+        group=group,
+        resource=resource,
+        subresource=subresource,
+        name="x",
+    )
+    assert authorize(asked, GARDEN).effect is (Effect.NO_OPINION if left_to_rbac else Effect.DENY)
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "left_to_rbac"),
+    [
+        ("get", "/version", True),
+        ("get", "/apis/core.gardener.cloud/v1beta1", True),
+        ("get", "/openapi/v3", True),
+        ("get", "/versions", False),
+        ("get", "/metrics", False),
+        ("get", "/logs/kube-apiserver.log", False),
+        ("get", "/debug/pprof/heap", False),
+        ("post", "/apis", False),
+    ],
+)
+def test_paths_that_all_users_may_get(verb: str, path: str, left_to_rbac: bool) -> None:
+    asked = Attributes(
+        user=f"{SEED_USER_PREFIX}a", groups=[SEEDS_GROUP], is_resource_request=False, verb=verb, path=path
+    )
+    assert authorize(asked, GARDEN).effect is (Effect.NO_OPINION if left_to_rbac else Effect.DENY)
+
+
+NO_GARDENLETS = (
+    "ann",
+    "",
+    "system:admin",
+    "a",
+    f"x{SEED_USER_PREFIX}a",
+    *(f"{SEED_USER_PREFIX}{name}" for name in ("", "A", "a_b", "a:b", "a.b", "-", "a\n", " a", "\u0661", "a" * 64)),
+)
+
+
+@pytest.mark.parametrize("user", NO_GARDENLETS)
+def test_members_of_the_group_without_a_valid_name_are_denied_everything(user: str) -> None:
+    groups = [SEEDS_GROUP, "system:authenticated"]
+    for verb, resource in itertools.product(
+        ("get", "list", "create", "*"), ("shoots", "pods", "seeds", "cloudprofiles")
+    ):
+        asked = Attributes(user=user, groups=groups, verb=verb, group="core.gardener.cloud", resource=resource)
+        assert authorize(asked, GARDEN).effect is Effect.DENY
+        assert authorize(asked, GARDEN, with_selectors=False).effect is Effect.DENY
+    asked = Attributes(user=user, groups=groups, is_resource_request=False, verb="get")
+    assert authorize(asked, GARDEN).effect is Effect.DENY
 
 
 def test_what_everybody_may_read_is_not_denied() -> None:
@@ -258,21 +329,84 @@ def test_what_everybody_may_read_is_not_denied() -> None:
     assert decided("c", "patch", "cloudprofiles local") is Effect.DENY
 
 
+def requested(user: str, *conditions: str, signer: str = CLIENT) -> Object:
+    csr = csr_object(signing_request(f"{SEED_USER_PREFIX}a", organizations=[SEEDS_GROUP]), name="c", signer=signer)
+    csr["spec"]["username"] = user
+    return {**csr, "status": {"conditions": [{"type": each, "status": "True"} for each in conditions]}}
+
+
 def test_a_request_for_a_certificate_belongs_to_the_seed_that_it_is_for() -> None:
-    csr = csr_object(signing_request(f"{SEED_USER_PREFIX}a", organizations=[SEEDS_GROUP]), name="c", signer=CLIENT)
-    csr["spec"]["username"] = "system:bootstrap:abcdef"
-    node = of_signing_request(csr)
-    assert node.seeds == ("a",)
-    assert [(each.resource, each.key) for each in node.uses] == [
-        (kubernetes.SECRETS, Key("kube-system", "bootstrap-token-abcdef"))
-    ]
+    assert of_signing_request(requested("system:bootstrap:abcdef")).seeds == ("a",)
+    assert of_signing_request(requested("system:bootstrap:abcdef", signer="kubernetes.io/kubelet-serving")).seeds == ()
     csr = csr_object(signing_request("system:node:n", organizations=["system:nodes"]), name="c", signer=CLIENT)
     assert not of_signing_request(csr).seeds
     assert not of_signing_request(csr).uses
     assert of_signing_request({"metadata": {"name": "c"}, "spec": {"request": "e30="}}).seeds == ()
 
 
+def test_bootstrap_tokens_belong_to_the_seed_of_an_approved_request() -> None:
+    """Other users with a request for the Seed would lend it their credentials."""
+    token = Reference(kubernetes.SECRETS, Key("kube-system", "bootstrap-token-abcdef"))
+    assert of_signing_request(requested("system:bootstrap:abcdef", "Approved")).uses == (token,)
+    for conditions in ((), ("Denied",), ("Approved", "Denied"), ("Approved", "Failed")):
+        assert not of_signing_request(requested("system:bootstrap:abcdef", *conditions)).uses, conditions
+    assert not of_signing_request(requested("system:serviceaccount:kube-system:deployer", "Approved")).uses
+
+
 def test_the_nodes_of_all_kinds_are_made_of_anything() -> None:
     for kind in KINDS.values():
         assert kind.node({"metadata": {"name": "x"}, "spec": 1, "status": []}).key.name == "x"
     assert CERTIFICATE_SIGNING_REQUESTS in VIEWS
+
+
+def test_a_token_that_could_be_that_of_two_is_of_none() -> None:
+    """The id is a truncated hash, of which names with the same are found within a second."""
+    seen: dict[str, str] = {}
+    for number in itertools.count():
+        identity = bootstrap_token_id(Key("garden", name := f"x{number:x}"))
+        if identity in seen:
+            break
+        seen[identity] = name
+    host = shoot("host", "a", namespace="garden")
+    own = obj(garden.SEEDS, "a", uid="uid-a")
+    alone = graph_of([managed_seed(name, "host"), host, own])
+    both = graph_of([managed_seed(name, "host"), host, own, obj(garden.SEEDS, seen[identity])])
+    for graph, seed, expected in (
+        (alone, "a", Effect.ALLOW),
+        (both, "a", Effect.DENY),
+        (both, seen[identity], Effect.DENY),
+    ):
+        asked = Attributes(
+            user=f"{SEED_USER_PREFIX}{seed}",
+            groups=[SEEDS_GROUP],
+            verb="get",
+            resource="secrets",
+            namespace="kube-system",
+            name=f"bootstrap-token-{identity}",
+        )
+        assert authorize(asked, graph).effect is expected
+
+
+# --- how long a decision takes
+
+
+def test_what_thousands_of_objects_of_members_use_is_decided_at_once() -> None:
+    secret, parent = secret_ref("s", "garden-dev"), {"kind": "CloudProfile", "name": "parent"}
+    own = shoot("own", "a", binding="b7")
+    many = range(5000)
+    found = graph_of(
+        [
+            obj(garden.SEEDS, "a", uid="uid-a"),
+            own,
+            *(obj(garden.SECRET_BINDINGS, f"b{each}", "garden-dev", secretRef=secret) for each in many),
+            *(obj(garden.SECRET_BINDINGS, f"c{each}", "garden-dev", secretRef=secret_ref("t", "x")) for each in many),
+            *(obj(garden.NAMESPACED_CLOUD_PROFILES, f"p{each}", "x", spec={"parent": parent}) for each in many),
+            *(shoot(f"waits{each}", "", binding="other") for each in many),
+        ]
+    )
+    begin = time.thread_time()
+    assert found.uses("a", kubernetes.SECRETS, Key("garden-dev", "s"))
+    assert not found.uses("a", kubernetes.SECRETS, Key("x", "t"))
+    assert not found.uses("a", garden.CLOUD_PROFILES, Key("", "parent"))
+    assert not found.uses("a", garden.SECRET_BINDINGS, Key("garden-dev", "other"))
+    assert time.thread_time() - begin < 0.02

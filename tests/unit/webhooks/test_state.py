@@ -1,6 +1,5 @@
 """What is watched for whom; that it follows the cluster is tested with a real one."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,12 +16,11 @@ from kit.objects import obj
 from kit.webhooks.mutating import StillCaches, at_once, state_of
 from kube.errors import NotFound
 from kube.objects import Object
-from webhooks import state as state_module
 from webhooks.handlers.high_availability_config.cluster import ClusterLister, Target
 from webhooks.handlers.pod_kube_apiserver_load_balancing import Gateways
 from webhooks.handlers.system_components_config import view
 from webhooks.registry import enabled
-from webhooks.state import NAMESPACES_VIEW, NotCovered, SharedListers
+from webhooks.state import NotCovered, SharedListers
 
 ALL = Webhooks(
     high_availability_config=HighAvailabilityConfig(enabled=True),
@@ -92,20 +90,7 @@ def test_a_namespace_keeps_its_labels_and_the_annotations_that_matter() -> None:
     assert found.annotations == {"high-availability-config.resources.gardener.cloud/zones": "a"}
 
 
-async def test_a_namespace_that_comes_late_is_waited_for() -> None:
-    state = read_by(ALL)
-    waiting = asyncio.create_task(state.namespace("late"))
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    namespaces = state.lister(NAMESPACES_VIEW).store
-    for version, name in enumerate(["other", "late"], start=1):
-        namespaces._put({"metadata": {"name": name, "resourceVersion": str(version)}}, initial=False)
-    assert await waiting == ({}, {})
-    assert namespaces._handlers == []
-
-
-async def test_a_namespace_that_never_comes_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_module, "_ARRIVAL_SECONDS", 0.01)
+async def test_a_namespace_that_the_api_server_does_not_have_is_not_found() -> None:
     with pytest.raises(NotFound, match='^namespaces "missing" not found$'):
         await read_by(ALL).namespace("missing")
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from config.fields import members
 from config.resource_manager import decode
 from config.resource_manager.webhooks import Webhooks
 from config.webhooks.schema import GardenWebhooksConfiguration
 from kit.webhooks.mutating import NO_STATE
+from process.configuration.fields import members
 from webhooks.garden.engine import webhooks_of
 from webhooks.garden.registry import KINDS
 from webhooks.routes import Route, disabled, enabled, routes

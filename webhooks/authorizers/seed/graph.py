@@ -10,27 +10,30 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import structlog
 
 from gardener.api import garden
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seed_graph import KINDS, TOKEN_PREFIX, USES, Graph, Node, Reference, used
-from gardener.garden.seeds import bootstrap_binding, seed_of_user
-from gardener.keys import SEED_LABEL_PREFIX
+from gardener.garden.seeds import seed_of_user
+from gardener.keys import SEED_LABEL_PREFIX, USABLE_BY_SEED_PREFIX
 from kube import resources as kubernetes
 from kube.errors import KubeError
-from kube.objects import Key, Object, key
+from kube.objects import Key, Object, key, labels
 from kube.resources import Resource
 from kube.runtime.cache import View
-from kube.runtime.client import Selection
-from kube.signing_requests import MalformedRequestError, parse
+from kube.runtime.client import Form, Selection, by_name
+from kube.signing_requests import KUBE_APISERVER_CLIENT, MalformedRequestError, is_approved, parse, signer_of
 from webhooks.state import Lister, SharedListers
 
-_TOKENS, _ACCOUNTS = "system:bootstrap:", "system:serviceaccount:"
+_TOKENS = "system:bootstrap:"
 
 BURST, SECONDS_EACH = 10, 1.0
 """Refusals of a Seed that are confirmed at once, and after how long there is one more."""
+MOST_REFERENCES = 64
+"""Credentials that a Seed may get at a time."""
 MOST_SEEDS = 1024
 AT_ONCE = 4
 """Confirmations at a time, of all Seeds."""
@@ -40,25 +43,22 @@ log = structlog.get_logger("webhook.seed-authorizer")
 
 
 def of_signing_request(csr: Object) -> Node:
-    """It belongs to the Seed that it would make a gardenlet of, and uses the credentials that it was sent with."""
+    """It belongs to the Seed that it would make a gardenlet of, and uses the bootstrap token that it was sent with.
+
+    The token only once it is approved: before, its user could have named any Seed. ServiceAccounts belong to Seeds by
+    their names alone: their tokens have all their rights.
+    """
     try:
         request = parse(csr)
     except MalformedRequestError:
         return Node(key(csr))
     names = request.asked.common_names
-    seed = seed_of_user(names[0], request.asked.organizations) if len(names) == 1 else ""
-    return Node(key(csr), (seed,) if seed else (), tuple(_credentials(request.username)) if seed else ())
-
-
-def _credentials(user: str) -> Iterable[Reference]:
-    if user.startswith(_TOKENS):
-        token = Key("kube-system", f"{TOKEN_PREFIX}{user.removeprefix(_TOKENS)}")
-        yield Reference(kubernetes.SECRETS, token)
-    elif user.startswith(_ACCOUNTS):
-        namespace, _, name = user.removeprefix(_ACCOUNTS).partition(":")
-        account = Key(namespace, name)
-        yield Reference(kubernetes.SERVICE_ACCOUNTS, account)
-        yield Reference(kubernetes.CLUSTER_ROLE_BINDINGS, Key("", bootstrap_binding(account)))
+    seed = seed_of_user(names[0], request.asked.organizations) if len(names) == 1 else None
+    if not seed or signer_of(csr) != KUBE_APISERVER_CLIENT:
+        return Node(key(csr))
+    is_token = is_approved(csr) and request.username.startswith(_TOKENS)
+    token = Key("kube-system", f"{TOKEN_PREFIX}{request.username.removeprefix(_TOKENS)}")
+    return Node(key(csr), (seed,), (Reference(kubernetes.SECRETS, token),) if is_token else ())
 
 
 VIEWS: dict[Resource, View[Node]] = {
@@ -77,18 +77,26 @@ VIEWS: dict[Resource, View[Node]] = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Objects of a kind: the one that the request names, or those that a selector of the Seed finds."""
+    """Objects of a kind: the one that the request names, those that a selector of the Seed finds, or all."""
 
     resource: Resource
     label: bool = False
     field: str = ""
     namespace: str = ""
     """In place of that of the request."""
+    has_all: bool = False
 
-    def selection(self, seed: str) -> Selection | None:
+    def selection(self, seed: str, named: Key) -> Selection | None:
+        """None: the request names no object."""
+        if self.has_all:
+            return Selection(self.namespace)
         if self.label:
             return Selection(label_selector=f"{SEED_LABEL_PREFIX}{seed}=true")
-        return Selection(field_selector=f"{self.field}={seed}") if self.field else None
+        if self.field:
+            return Selection(field_selector=f"{self.field}={seed}")
+        if not named.name:
+            return None
+        return Selection(self.namespace or named.namespace, field_selector=by_name(named.name))
 
 
 _SHOOTS = Source(garden.SHOOTS, label=True)
@@ -96,27 +104,35 @@ _ENTRIES = Source(garden.BACKUP_ENTRIES, label=True)
 _BUCKETS = Source(garden.BACKUP_BUCKETS, field="spec.seedName")
 _SEED = Source(garden.SEEDS, field="metadata.name")
 _INSTALLATIONS = Source(garden.CONTROLLER_INSTALLATIONS, field="spec.seedRef.name")
+_CHILDREN = Source(garden.MANAGED_SEEDS, namespace=NAMESPACE, has_all=True)
+_NAMED_SEEDS = tuple(
+    Source(each, namespace=NAMESPACE) for each in (garden.MANAGED_SEEDS, garden.GARDENLETS, garden.SEEDS)
+)
+"""Objects in which others enter credentials and labels for the Seed of the name."""
 
 BINDINGS = (garden.SECRET_BINDINGS, garden.CREDENTIALS_BINDINGS)
 SOURCES: dict[str, tuple[Source, ...]] = {
     "backupbuckets": (Source(garden.BACKUP_BUCKETS), _SEED, _ENTRIES),
     "backupentries": (Source(garden.BACKUP_ENTRIES), _SHOOTS),
-    "bastions": (Source(garden.BASTIONS),),
+    "bastions": (Source(garden.BASTIONS), _SHOOTS),
     "certificatesigningrequests": (Source(kubernetes.CERTIFICATE_SIGNING_REQUESTS),),
     "cloudprofiles": (_SHOOTS,),
+    "clusterrolebindings": (_CHILDREN, _SHOOTS),
     "configmaps": (_SHOOTS, _SEED),
     "controllerdeployments": (_INSTALLATIONS,),
     "controllerinstallations": (Source(garden.CONTROLLER_INSTALLATIONS),),
     "credentialsbindings": (_SHOOTS,),
     "exposureclasses": (_SHOOTS,),
+    "gardenlets": _NAMED_SEEDS,
     "internalsecrets": (_SHOOTS,),
-    "managedseeds": (Source(garden.MANAGED_SEEDS), _SHOOTS),
+    "managedseeds": (*_NAMED_SEEDS, _SHOOTS),
     "namespacedcloudprofiles": (_SHOOTS,),
     "namespaces": (_SHOOTS, _ENTRIES),
     "projects": (_SHOOTS, _ENTRIES, Source(garden.PROJECTS)),
     "secretbindings": (_SHOOTS,),
-    "secrets": (_SHOOTS, _SEED, _BUCKETS, _ENTRIES),
-    "seeds": (Source(garden.MANAGED_SEEDS, namespace=NAMESPACE), _SHOOTS),
+    "secrets": (_SHOOTS, _SEED, _BUCKETS, _ENTRIES, _CHILDREN),
+    "serviceaccounts": (_INSTALLATIONS, _CHILDREN, _SHOOTS),
+    "seeds": (*_NAMED_SEEDS, _SHOOTS),
     "shoots": (Source(garden.SHOOTS),),
     "shootstates": (_SHOOTS,),
     "workloadidentities": (_SHOOTS, _SEED, _BUCKETS),
@@ -144,12 +160,35 @@ class LiveGraph:
             self._graph = Graph({resource: each.store for resource, each in self._listers.items()})
         return self._graph
 
-    async def confirmed(self, seed: str, resource: str, named: Key, is_refused: Callable[[], bool]) -> bool:
-        """Whether a request is refused also when what could permit it has been read from the API server."""
+    async def usable(self, seed: str, references: Iterable[Reference]) -> list[Reference]:
+        """Those with the label that lets the Seed refer to them, as far as the budget reaches."""
+        found, wanted, client = [], f"{USABLE_BY_SEED_PREFIX}{seed}", self._state.target.client
+        for each in islice(references, MOST_REFERENCES) if self._budget.take(seed) else ():
+            try:
+                async with asyncio.timeout(_PATIENCE_SECONDS), self._at_once:
+                    live = await client.get(each.resource, each.key, form=Form.METADATA)
+            except (KubeError, TimeoutError) as error:
+                log.warning(
+                    "Cannot read whether a Seed may use an object", seed=seed, object=each.key, error=str(error)
+                )
+                continue
+            if labels(live).get(wanted) == "true":
+                found.append(each)
+        return found
+
+    async def confirmed(
+        self, seed: str, resource: str, named: Key, is_refused: Callable[[], bool], *, also: Iterable[Reference] = ()
+    ) -> bool:
+        """Whether a request is refused also when what could permit it has been read from the API server.
+
+        Args: also: objects beside those of `SOURCES`.
+        """
         sources = SOURCES.get(resource, ())
         graph = self.read()
         if graph is None or not sources or not self._budget.take(seed):
             return True
+        if graph.seed(seed) is None:
+            sources = (_SEED, *sources)
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._at_once:
                 missing: list[Reference] = []
@@ -157,25 +196,21 @@ class LiveGraph:
                     missing += await self._refresh(source, seed, named)
                     if not is_refused():
                         return False
-                for binding in dict.fromkeys(missing):
-                    await self._refresh(Source(binding.resource), seed, binding.key)
+                for each in dict.fromkeys((*also, *missing)):
+                    await self._refresh(Source(each.resource), seed, each.key)
         except (KubeError, TimeoutError) as error:
             log.warning("Cannot confirm a refusal; the caches decide", seed=seed, error=str(error))
         return is_refused()
 
     async def _refresh(self, source: Source, seed: str, named: Key) -> list[Reference]:
         """Returns the bindings that are used and not known."""
-        client, view, store = self._state.target.client, VIEWS[source.resource], self._listers[source.resource].store
-        selection, nodes = source.selection(seed), []
-        if selection is not None:
-            async for page in client.pages(source.resource, selection):
-                nodes += [view.project(obj) for obj in page]
-                for obj in page:
-                    store.observe(obj)
-        elif named.name and (
-            found := await client.find(source.resource, named.name, namespace=source.namespace or named.namespace)
-        ):
-            store.observe(found)
+        view, store, nodes = VIEWS[source.resource], self._listers[source.resource].store, list[Node]()
+        if (selection := source.selection(seed, named)) is None:
+            return []
+        async for page in self._state.target.client.pages(source.resource, selection):
+            nodes += [view.project(obj) for obj in page]
+            for obj in page:
+                store.observe(obj)
         return [each for node in nodes for each in node.uses if self._is_unknown_binding(each)]
 
     def _is_unknown_binding(self, used: Reference) -> bool:

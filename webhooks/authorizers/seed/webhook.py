@@ -5,22 +5,27 @@ in the webhook configurations. Both work with the same caches, and refuse nothin
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from config.webhooks.schema import Garden, SeedAuthorizer
-from gardener.api import garden
-from gardener.garden.seeds import seed_of_user
+from gardener.garden.seed_graph import projects_named
+from gardener.garden.seeds import no_seed_text, seed_of_user
 from gardener.keys import SEEDS_GROUP
-from kube import resources as kubernetes
+from gardener.rights.gardenlet import TABLE
+from gardener.rights.requests import Attributes
 from kube.clock import utc_now
 from kube.objects import Key, Object, mapping, metadata, text
 from kube.resources import Resource
 from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request
-from webhooks.authorizers.attributes import Attributes, Decision, Effect
+from webhooks.authorizers.decisions import Decision, Effect
 from webhooks.authorizers.endpoint import endpoint
 from webhooks.authorizers.seed.graph import LiveGraph
-from webhooks.authorizers.seed.rules.authorize import RIGHTS, authorize
-from webhooks.authorizers.seed.rules.restriction import Objection, Write, objection
+from webhooks.authorizers.seed.rules.authorize import authorize
+from webhooks.authorizers.seed.rules.common import Objection, Write
+from webhooks.authorizers.seed.rules.identity import projects_in
+from webhooks.authorizers.seed.rules.restriction import objection
+from webhooks.authorizers.seed.rules.uses import unconfirmed
 from webhooks.descriptor import AuthorizationWebhook, Entry, HandlerWebhook
 from webhooks.review import Endpoint
 from webhooks.rules.registration import Rule
@@ -31,23 +36,7 @@ PATH = "/authorize/seed"
 _ENTRY = "seed-restriction.garden"
 NOT_READY = "not yet ready to handle request"
 
-WRITTEN: tuple[Resource, ...] = (
-    garden.BACKUP_BUCKETS,
-    garden.BACKUP_ENTRIES,
-    garden.BASTIONS,
-    garden.CONTROLLER_INSTALLATIONS,
-    garden.GARDENLETS,
-    garden.INTERNAL_SECRETS,
-    garden.MANAGED_SEEDS,
-    garden.SEEDS,
-    garden.SHOOTS,
-    garden.SHOOT_STATES,
-    kubernetes.CLUSTER_ROLE_BINDINGS,
-    kubernetes.CONFIG_MAPS,
-    kubernetes.LEASES,
-    kubernetes.SECRETS,
-    kubernetes.SERVICE_ACCOUNTS,
-)
+WRITTEN = TABLE.written()
 """The kinds of which gardenlets write objects, but for those that belong to no Seed."""
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
 
@@ -64,13 +53,15 @@ def authorizer(settings: SeedAuthorizer, state: SharedListers) -> Endpoint:
         if known is None:
             raise RuntimeError(NOT_READY)
         decision = authorize(asked, known, with_selectors=with_selectors)
-        if decision.effect is not Effect.DENY:
+        if decision.effect is not Effect.DENY or not seed:
             return decision
 
         def is_refused() -> bool:
             return authorize(asked, known, with_selectors=with_selectors).effect is Effect.DENY
 
-        await graph.confirmed(seed, asked.resource, Key(asked.namespace, asked.name), is_refused)
+        where = Key(asked.namespace, asked.name)
+        projects = projects_named(asked.resource, where)
+        await graph.confirmed(seed, asked.resource, where, is_refused, also=projects)
         return authorize(asked, known, with_selectors=with_selectors)
 
     return endpoint(NAME, decide)
@@ -85,16 +76,25 @@ def restriction(state: SharedListers, *, clock: Callable[[], datetime] = utc_now
     async def handle(request: Request) -> Answer:
         seed = seed_of_user(request.user.name, request.user.groups)
         resource = _WRITTEN.get((request.resource.group, request.resource.resource))
-        if not seed or resource is None or request.operation not in _VERBS:
+        if seed is None:
             return Allowed()
+        if not seed:
+            return Denied(no_seed_text(request.user.name))
+        if resource is None or request.operation not in _VERBS:
+            return Denied(f'seed "{seed}" may not {request.operation} {request.resource.resource}')
         known = graph.read()
         if known is None:
             return Denied(NOT_READY)
         write = _write(request, seed, resource, clock())
-        found = objection(write, known)
-        if found is None:
+        if objection(write, known) is None:
             return Allowed()
-        await graph.confirmed(seed, resource.plural, write.key, lambda: objection(write, known) is not None)
+        if unread := unconfirmed(write, known):
+            write = replace(write, confirmed=await graph.usable(seed, unread))
+
+        def is_refused() -> bool:
+            return objection(write, known) is not None
+
+        await graph.confirmed(seed, resource.plural, write.key, is_refused, also=projects_in(write))
         return _answer(objection(write, known))
 
     return handle
@@ -133,8 +133,7 @@ _WRITTEN = {(each.group, each.plural): each for each in WRITTEN}
 def _rules() -> tuple[Rule, ...]:
     found = []
     for each in WRITTEN:
-        rights = RIGHTS[each.group, each.plural]
-        named = (each.plural, *(f"{each.plural}/{name}" for name in sorted(rights.subresources)))
+        named = (each.plural, *(f"{each.plural}/{name}" for name in TABLE.written_subresources(each)))
         found.append(Rule(("CREATE", "UPDATE", "DELETE"), each.group, (each.version,), named))
     return tuple(found)
 

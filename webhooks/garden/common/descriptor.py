@@ -11,6 +11,7 @@
         of_spec=Rules(checks=(regions,)),          # the same three, of rules that an equal spec gives nothing to find
         rights=(manage_members,),                  # what the user must be allowed besides
         limits=(capacity,),                        # how many others there may be, counted now
+        contents=(kubeconfigs,),                   # named objects whose content is checked, read now
         deletions=(confirmed,),                    # DELETE: why write.new may not be deleted
         deletion_limits=(empty,),                  # DELETE: how many others there may be, counted now
         deprecations=(old_role,),                  # warnings about write.new as it was sent
@@ -42,7 +43,18 @@ from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.common.findings import Finding, ratcheted
 from webhooks.garden.common.operations import Asks, keep_sequence
-from webhooks.garden.common.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write
+from webhooks.garden.common.write import (
+    Content,
+    Contents,
+    Limit,
+    Limits,
+    Mutation,
+    Right,
+    Rights,
+    Rule,
+    Warnings,
+    Write,
+)
 from webhooks.rules.registration import EVERYTHING, WRITE, Selector
 
 
@@ -67,8 +79,13 @@ def _never(_: Write) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     definition: Definition
+    name: str = ""
+    """Of its webhooks; empty: the plural of the kind."""
+    namespaces: Selector = EVERYTHING
     objects: Selector = EVERYTHING
-    """Which objects of the kind the webhooks are asked about."""
+    """Objects of the kind that the webhooks are asked about."""
+    condition: str = ""
+    """The same, as an expression in CEL."""
     defaults: tuple[Mutation, ...] = ()
     mutations: tuple[Mutation, ...] = ()
     is_frozen: Callable[[Write], bool] = _never
@@ -83,6 +100,7 @@ class Kind:
     """For ratcheting: the object that the paths of findings lead through, where it is not the stored form."""
     rights: tuple[Rights, ...] = ()
     limits: tuple[Limits, ...] = ()
+    contents: tuple[Contents, ...] = ()
     deletions: tuple[Rule, ...] = ()
     deletion_limits: tuple[Limits, ...] = ()
     deprecations: tuple[Warnings, ...] = ()
@@ -105,7 +123,7 @@ class Kind:
         """The operations that the validating webhook is asked about."""
         of_spec = self.of_spec != _NO_RULES
         of_state = self.checks or self.references or self.changes
-        is_checked = of_spec or of_state or self.rights or self.limits or self.warnings
+        is_checked = of_spec or of_state or self.rights or self.limits or self.contents or self.warnings
         return (*(WRITE if is_checked else ()), *(("DELETE",) if self.deletions or self.deletion_limits else ()))
 
     # --- the pass of a request
@@ -155,6 +173,11 @@ class Kind:
         counted = self.limits if _is_change(write) else self.deletion_limits if write.operation == "DELETE" else ()
         for limits in counted:
             yield from limits(write)
+
+    def contents_of(self, write: Write) -> Iterator[Content]:
+        if _is_change(write) and not write.is_deleting:
+            for contents in self.contents:
+                yield from contents(write)
 
     def deprecations_in(self, write: Write) -> Iterator[str]:
         return _warnings(self.deprecations, write)

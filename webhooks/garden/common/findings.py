@@ -75,7 +75,8 @@ def _cause(denial: Denial) -> Object:
 # --- an update is not refused for what it leaves as it is
 
 _INDEX = re.compile(r"\[(\d+)\]")
-_STEP = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
+_STEP = re.compile(r"\[(\d+)\]|\[([^\]]*)(?:\]|\Z)|([^.\[\]]+)")
+"""Keys are those of users. What is not closed ends with the path, and is not looked for at each further bracket."""
 _ABSENT = object()
 
 

@@ -33,7 +33,7 @@ class GardenLister(Protocol):
         """None: there is no such object, as far as is known yet."""
 
     def need(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
-        """As `get`, for what the object refers to: if it is not there, a moment is waited for it."""
+        """As `get`. None: the API server says so, which a refusal or a permission may rest on."""
 
     def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
         """All objects, or those of a namespace."""
@@ -188,11 +188,26 @@ class Limit:
     path: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A named object whose content a rule reads. It is read from the API server: caches have no contents.
+
+    Attributes:
+        check: what is wrong with it; None: it is not there. Runs in a thread.
+    """
+
+    resource: Resource
+    name: str
+    namespace: str
+    check: Callable[[Object | None], Sequence[Finding]]
+
+
 Mutation = Callable[[Write], None]
 """Changes `write.new` in place."""
 Rule = Callable[[Write], Iterable[Finding]]
 """What is wrong."""
 Rights = Callable[[Write], Iterable[Right]]
 Limits = Callable[[Write], Iterable[Limit]]
+Contents = Callable[[Write], Iterable[Content]]
 Warnings = Callable[[Write], Iterable[str]]
 Labels = Mapping[str, str]

@@ -6,6 +6,7 @@ from gardener import keys
 from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.api.garden.backup_bucket import BACKUP_BUCKET as DEFINITION
 from gardener.garden import users
+from gardener.garden.seed_graph import of_backup_bucket
 from kube.objects import Key, key, mapping, text
 from kube.resources import SECRETS
 from webhooks.garden.common import operations
@@ -13,6 +14,7 @@ from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.extensions import PROVIDER, set_extension_labels, unregistered
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
+from webhooks.garden.common.seed_references import reading_rights
 from webhooks.garden.common.write import Write
 
 
@@ -47,6 +49,7 @@ BACKUP_BUCKET = Kind(
     mutations=(label,),
     asks=operations.on(consumed=(keys.OPERATION_RECONCILE,)),
     references=(references,),
+    rights=(reading_rights(of_backup_bucket, "spec"),),
     deletions=(unused,),
     reads=(SEEDS, SECRETS, CONTROLLER_REGISTRATIONS, BACKUP_ENTRIES),
 )

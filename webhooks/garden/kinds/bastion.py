@@ -22,7 +22,8 @@ from webhooks.garden.common.write import Write
 from webhooks.rules.shapes import child
 
 _PATH = "spec.shootRef.name"
-_QUOTED_OR_NOT = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')
+_QUOTED_OR_NOT = re.compile(r'(?:"(?:\\(?:.|\Z)|[^"\\])*(?:"|\Z)|[^\s"])+')
+"""What is not closed ends with the text, and is not looked for at each further quote."""
 _KEY_TYPE = re.compile(r"(ssh|ecdsa|sk)-[-a-z0-9@.]+")
 
 

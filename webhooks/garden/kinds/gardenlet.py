@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS
 from gardener.api.garden.gardenlet import GARDENLET as DEFINITION
+from gardener.garden.seed_graph import of_gardenlet
 from kube.objects import Object
 from kube.paths import mapping_at
 from webhooks.garden.common import gardenlet_config, operations, seed_spec
 from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.metadata import allowed_operations, in_garden, operation_not_overwritten
+from webhooks.garden.common.seed_references import reading_rights
 from webhooks.garden.common.write import Write
 from webhooks.rules.shapes import child
 
@@ -62,5 +64,6 @@ GARDENLET = Kind(
     checks=(in_garden, config_errors, allowed_operations(*CONSUMED, *KEPT)),
     references=(no_managed_seed,),
     changes=(seed_changes, operation_not_overwritten),
+    rights=(reading_rights(of_gardenlet, f"{CONFIG}.seedConfig"),),
     reads=(MANAGED_SEEDS,),
 )

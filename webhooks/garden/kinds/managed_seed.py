@@ -15,6 +15,7 @@ from gardener.garden.managed_seeds import (
     properties_of_host,
     seed_template_path,
 )
+from gardener.garden.seed_graph import of_managed_seed
 from gardener.garden.shoots import workers, zones_of_workers
 from kube.objects import Key, Object, key, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
@@ -25,6 +26,7 @@ from webhooks.garden.common.descriptor import Kind
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.metadata import GARDEN, allowed_operations, in_garden, operation_not_overwritten
 from webhooks.garden.common.references import shoots_on
+from webhooks.garden.common.seed_references import reading_rights
 from webhooks.garden.common.write import GardenLister, Write
 from webhooks.rules.shapes import child
 
@@ -317,6 +319,7 @@ MANAGED_SEED = Kind(
     checks=(in_garden, seed_errors, allowed_operations(*CONSUMED, *KEPT)),
     references=(shoot_errors, zone_errors, no_gardenlet),
     changes=(seed_changes, zones_in_use, operation_not_overwritten),
+    rights=(reading_rights(of_managed_seed, "spec"),),
     deletions=(in_use,),
     warnings=(way_in,),
     reads=(SHOOTS, MANAGED_SEEDS, GARDENLETS, SECRET_BINDINGS, CREDENTIALS_BINDINGS, SECRETS),

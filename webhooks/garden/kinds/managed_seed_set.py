@@ -6,6 +6,7 @@ from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, PROJECTS, SHOOTS
 from gardener.api.garden.managed_seed_set import MANAGED_SEED_SET as DEFINITION
 from gardener.garden.managed_seeds import seed_template_path
+from gardener.garden.seed_graph import Node, of_managed_seed
 from kube.objects import (
     Object,
     annotations,
@@ -26,6 +27,7 @@ from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.metadata import in_garden
 from webhooks.garden.common.metadata import metadata_errors as template_metadata_errors
 from webhooks.garden.common.references import shoots_on
+from webhooks.garden.common.seed_references import reading_rights
 from webhooks.garden.common.write import Write
 from webhooks.garden.kinds.shoot import templates
 
@@ -163,6 +165,10 @@ def _stays(write: Write, name: str, managed_seed: Object) -> bool:
     return is_protected or bool(shoots_on(write.garden, name))
 
 
+def _of_template(managed_seed_set: Object) -> Node:
+    return of_managed_seed(mapping_at(managed_seed_set, "spec", "template"))
+
+
 # --- the kind
 
 
@@ -179,6 +185,7 @@ MANAGED_SEED_SET = Kind(
         templates.shoot_errors,
     ),
     changes=(seed_changes, templates.shoot_changes),
+    rights=(reading_rights(_of_template, "spec.template.spec"),),
     references=(name_errors,),
     deletions=(deletion.in_order("its replicas"),),
     warnings=(replicas_that_stay, numbers_that_fit),

@@ -267,7 +267,8 @@ def namespace_errors(write: Write) -> Iterator[Finding]:
     namespace = text(write.spec.get("namespace"))
     if namespace:
         yield from invalid_for("spec.namespace", namespace, dns_label_problems(namespace))
-    if namespace and write.is_create and namespace != GARDEN and not namespace.startswith(GARDEN_PREFIX):
+    is_of_projects = not namespace or namespace == GARDEN or namespace.startswith(GARDEN_PREFIX)
+    if write.changed("spec", "namespace") and not is_of_projects:
         yield Denial(f".spec.namespace must start with {GARDEN_PREFIX}", "spec.namespace")
 
 

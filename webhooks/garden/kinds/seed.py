@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gardener import keys
 from gardener.api.garden import CONTROLLER_REGISTRATIONS, SHOOTS
 from gardener.api.garden.seed import SEED as DEFINITION
+from gardener.garden.seed_graph import of_seed
 from gardener.garden.seeds import with_reserved_capacity
 from kube.objects import text, texts
 from kube.paths import at
@@ -14,6 +15,7 @@ from webhooks.garden.common.extensions import DNS_RECORD, PROVIDER, Need, set_ex
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.metadata import allowed_operations, operation_not_overwritten
 from webhooks.garden.common.references import shoots_on
+from webhooks.garden.common.seed_references import reading_rights
 from webhooks.garden.common.write import Write
 
 
@@ -78,6 +80,7 @@ SEED = Kind(
     checks=(spec_errors, allowed_operations(*CONSUMED, *KEPT)),
     references=(extensions_registered,),
     changes=(zones_in_use, operation_not_overwritten),
+    rights=(reading_rights(of_seed, "spec"),),
     deletions=(in_use,),
     reads=(CONTROLLER_REGISTRATIONS, SHOOTS),
 )

@@ -4,7 +4,7 @@ Deployments and StatefulSets get replicas, node affinity, topology spread constr
 bounds that fit. Each rule is a function from the present value of a field to the right one.
 
 Errors have codes of their own here, so that the handler is not made like those of the other webhooks: what can't be
-found out is 500, and an object that can't be decoded is denied.
+found out is 500, a namespace that does not exist 404, and an object that can't be decoded is denied.
 """
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
@@ -65,7 +65,9 @@ def handler(settings: HighAvailabilityConfig, state: SharedListers) -> Handler:
         try:
             requirements = requirements_of((await state.namespace(request.namespace)).annotations)
             cluster = _cluster_state(request, lister)
-        except (NotFound, NotCovered) as error:
+        except NotFound as error:
+            return Errored(404, str(error))
+        except NotCovered as error:
             return Errored(500, str(error))
         try:
             return Changed(request.object, changed(request, requirements, cluster, settings))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from gardener.api.kinds import MACHINES
 from gardener.keys import NODE_AGENT_SECRET_NAME
 from kube.errors import KubeError, NotFound
-from kube.objects import Object, labels, metadata, uid
+from kube.objects import Key, Object, labels, metadata, uid
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES, PODS, SECRETS
 from kube.runtime.client import Client, Form
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
@@ -64,16 +64,16 @@ class Lookups:
 
     async def node_name_of_pod(self, namespace: str, name: str) -> str:
         with _getting("pod", f"{namespace}/{name}"):
-            pod = await self._target.get(PODS, _named(name, "pods"), namespace=namespace)
+            pod = await self._target.get(PODS, Key(namespace, _named(name, "pods")))
         return (pod.get("spec") or {}).get("nodeName") or ""
 
     async def _machine(self, client: Client, name: str) -> Object:
         with _getting("machine", name):
-            return await client.get(MACHINES, name, namespace=self._machine_namespace)
+            return await client.get(MACHINES, Key(self._machine_namespace, name))
 
     async def _config(self, name: str) -> Object | None:
         with _getting("secret", f"{NAMESPACE}/{name}"):
-            return await self._target.find(SECRETS, name, namespace=NAMESPACE)
+            return await self._target.find(SECRETS, Key(NAMESPACE, name))
 
     async def _references(self, secret: Object) -> tuple[Reference, ...]:
         version = uid(secret), metadata(secret)["resourceVersion"]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
-from webhooks.authorizers.attributes import ALLOW, NO_OPINION, Attributes, Decision, Selector, deny
+from gardener.rights.requests import Attributes, Selector
+from webhooks.authorizers.decisions import ALLOW, NO_OPINION, Decision, deny
 
 NAMESPACE = "kube-system"
 COMMON_SECRETS = ("gardener-valitail", "gardener-opentelemetry-collector")

@@ -12,9 +12,11 @@ import orjson
 from gardener import keys
 from gardener.garden import seeds
 from gardener.garden.domains import NAMESPACE, Domain, domain_of
+from gardener.garden.seed_graph import SECRETS_OF_SHOOT
 from kube.objects import Object, annotations, labels, mapping, metadata, text, uid
 
-_OF_ONE_CLUSTER = ("kubeconfig", "monitoring", "ssh-keypair")
+_OF_ONE_CLUSTER = sorted({each.removesuffix(".old") for each in SECRETS_OF_SHOOT})
+"""Shoots in `garden` have such, and gardenlets write them: one must not reach all others."""
 SELECTOR = f"{keys.ROLE},{keys.ROLE} notin ({','.join(_OF_ONE_CLUSTER)})"
 
 

@@ -40,7 +40,7 @@ from gardener.garden import users
 from gardener.garden.domains import Domain
 from kube.objects import Key, Object, is_deleting, labels, spec, text
 from kube.runtime.cache import Change, View
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, enqueue_users
 from kube.runtime.predicates import Predicate, all_of, annotation, any_of, came, changed, exists, listed, now, went
 
 _DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, Deployment.of)
@@ -87,13 +87,13 @@ def declare(context: Context) -> ControlLoop:
     loop.watch(
         caches,
         GARDEN_SECRETS_VIEW,
-        enqueue_mapped(partial(_of_secret, known, requirements), when=changed(_role_and_domain)),
+        enqueue_users(partial(_of_secret, known, requirements), when=changed(_role_and_domain)),
     )
     loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(lambda change: _keys(requirements.shoot_changed(change))))
     loop.watch(caches, _ENTRIES_VIEW, enqueue_mapped(lambda change: _keys(requirements.entry_changed(change))))
-    loop.watch(caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(partial(_all, known), when=_registration_triggers))
+    loop.watch(caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_users(partial(_all, known), when=_registration_triggers))
     loop.watch(
-        caches, _DEPLOYMENTS_VIEW, enqueue_mapped(partial(_of_deployment, known), when=changed(attrgetter("digest")))
+        caches, _DEPLOYMENTS_VIEW, enqueue_users(partial(_of_deployment, known), when=changed(attrgetter("digest")))
     )
     loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(partial(_of_bucket, requirements), when=changed("spec")))
     return loop.reconciled_by(Reconciler(client=context.garden.client, known=known, requirements=requirements))
@@ -103,7 +103,7 @@ def _keys(seeds: Iterable[str]) -> list[Key]:
     return [Key("", seed) for seed in sorted(seeds) if seed]
 
 
-def _all(known: InstallationStores, _: Change[Object]) -> list[Key]:
+def _all(known: InstallationStores, _: Key) -> list[Key]:
     return list(known.seeds.all_keys())
 
 
@@ -115,17 +115,15 @@ def _of_installation(change: Change[Object]) -> list[Key]:
     return sorted({seed for each in (change.old, change.new) if each is not None for seed in users.seeds(each)})
 
 
-def _of_secret(
-    known: InstallationStores, requirements: SeedRequirements, change: Change[GardenSecret | None]
-) -> list[Key]:
-    if seed := garden_seeds.seed_of(change.key.namespace):
+def _of_secret(known: InstallationStores, requirements: SeedRequirements, secret: Key) -> list[Key]:
+    if seed := garden_seeds.seed_of(secret.namespace):
         return _keys([seed])
     requirements.domains_changed()
     return list(known.seeds.all_keys())
 
 
-def _of_deployment(known: InstallationStores, change: Change[Deployment]) -> list[Key]:
-    is_named = known.registrations.count(BY_DEPLOYMENT, change.key)
+def _of_deployment(known: InstallationStores, deployment: Key) -> list[Key]:
+    is_named = known.registrations.count(BY_DEPLOYMENT, deployment)
     return list(known.seeds.all_keys()) if is_named else []
 
 

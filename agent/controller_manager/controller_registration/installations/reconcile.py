@@ -10,6 +10,7 @@ none. So what a pass has made is removed, too, if its ControllerRegistration doe
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -42,9 +43,10 @@ from gardener.garden.shoots import seeds_of
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
-from kube.runtime.cache import Store
+from kube.runtime.cache import Store, listed
 from kube.runtime.client import Client, Selection
 from kube.runtime.controller import Done, ReconcileError, Result
+from kube.runtime.presence import present
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -81,8 +83,18 @@ class Reconciler:
         registrations = {found.name: registration for found, registration in self._known.registrations.items()}
         installations = self._known.installations.values_by_index(BY_SEED, key)
         self._forget_all_but(key.name, installations)
-        shoots, buckets = self._requirements.of_shoots(key.name), self._requirements.buckets_of_entries(key.name)
-        wanted = self._wanted(seed, registrations, installations, shoots=shoots, buckets=buckets)
+        wanted_with = partial(
+            self._wanted,
+            seed,
+            installations=installations,
+            shoots=self._requirements.of_shoots(key.name),
+            buckets=self._known.buckets,
+            entries=self._requirements.buckets_of_entries(key.name),
+        )
+        wanted = wanted_with(registrations)
+        if not wanted.is_complete or not {registration_of(each) for each in installations} <= registrations.keys():
+            registrations = await self._registrations_now()
+            wanted = wanted_with(registrations)
         errors: list[Exception] = [ReconcileError(problem) for problem in wanted.problems]
         errors += await self._deploy(seed, registrations, installations, wanted)
         errors += await self._remove(seed, registrations, installations, wanted)
@@ -99,13 +111,15 @@ class Reconciler:
         installations: Iterable[Object],
         *,
         shoots: Collection[ShootRequirements],
-        buckets: Collection[str],
+        buckets: Store[Object],
+        entries: Collection[str],
     ) -> ChosenRegistrations:
+        """Args: entries: the BackupBuckets that they name."""
         needed = needed_extensions(
             seed,
             shoots=shoots,
-            buckets=[_provider(bucket) for bucket in self._known.buckets.values_by_index(BY_SEED, key(seed).name)],
-            entries=self._providers(buckets),
+            buckets=[_provider(bucket) for bucket in buckets.values_by_index(BY_SEED, key(seed).name)],
+            entries=_providers(buckets, entries),
             registrations=registrations.values(),
             internal_domain=self._requirements.internal_domain,
         )
@@ -117,14 +131,10 @@ class Reconciler:
             has_shoots=bool(shoots),
         )
 
-    def _providers(self, buckets: Iterable[str]) -> Iterable[str]:
-        """Of BackupBuckets, by their names."""
-        for name in sorted(buckets):
-            bucket = self._known.buckets.get(Key("", name))
-            if bucket is None:
-                log.info("A BackupEntry names a BackupBucket that does not exist", bucket=name)
-            else:
-                yield _provider(bucket)
+    async def _registrations_now(self) -> dict[str, Object]:
+        """A reported absence may only mean that the cache lags."""
+        found = await listed(self._client, self._known.registrations.view)
+        return {name.name: registration for name, registration in found.items()}
 
     # --- making and changing
 
@@ -155,7 +165,7 @@ class Reconciler:
     async def _deploy_one(self, seed: Object, registration: Object, installation: Object | None) -> None:
         seen = self._seen[key(seed).name]
         name = key(installation).name if installation is not None else ""
-        desired = Desired(seed, registration, self._deployment(registration), seen.get(name, {}))
+        desired = Desired(seed, registration, await self._deployment(registration), seen.get(name, {}))
         if installation is None:
             await self._create(desired)
             return
@@ -173,11 +183,11 @@ class Reconciler:
         seen, present = self._seen.get(seed, {}), {key(installation).name for installation in installations}
         self._seen[seed] = {name: digests for name, digests in seen.items() if name in present}
 
-    def _deployment(self, registration: Object) -> tuple[str, Deployment] | None:
+    async def _deployment(self, registration: Object) -> tuple[str, Deployment] | None:
         name = deployment_of(registration)
         if not name:
             return None
-        deployment = self._known.deployments.get(Key("", name))
+        deployment = await present(self._client, self._known.deployments, Key("", name))
         if deployment is None:
             raise ReconcileError(
                 "cannot deploy ControllerInstallation because the referenced ControllerDeployment cannot be retrieved:"
@@ -272,7 +282,8 @@ class Reconciler:
             registrations,
             installations,
             shoots={self._requirements.of_shoot(shoot) for shoot in shoots.values()},
-            buckets={text(spec(entry).get("bucketName")) for entry in entries},
+            buckets=await listed(self._client, self._known.buckets.view),
+            entries={text(spec(entry).get("bucketName")) for entry in entries},
         )
 
 
@@ -288,6 +299,15 @@ def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSe
         return False
     copies = {copy.name for copy in secrets.keys_by_index(BY_NAMESPACE, namespace)}
     return all(source.name in copies for source in secrets.keys_by_index(BY_NAMESPACE, NAMESPACE))
+
+
+def _providers(buckets: Store[Object], names: Iterable[str]) -> Iterable[str]:
+    for name in sorted(names):
+        bucket = buckets.get(Key("", name))
+        if bucket is None:
+            log.info("A BackupEntry names a BackupBucket that is not known", bucket=name)
+        else:
+            yield _provider(bucket)
 
 
 def _provider(bucket: Object) -> str:

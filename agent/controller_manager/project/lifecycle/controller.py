@@ -22,7 +22,7 @@ from gardener.keys import GARDENER_FINALIZER
 from kube.objects import Key, Object, finalizers, is_deleting
 from kube.resources import RESOURCE_QUOTAS
 from kube.runtime.cache import Change, Store, View
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, enqueue_users
 from kube.runtime.predicates import Predicate, any_of, changed, listed, now, went
 
 
@@ -47,7 +47,7 @@ def declare(context: Context) -> ControlLoop:
         quotas=loop.watch(
             garden.caches, _QUOTAS_VIEW, enqueue_mapped(lambda change: in_namespace(change.key.namespace))
         ),
-        shoots=loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_waiting, projects), when=went)),
+        shoots=loop.watch(garden.caches, SHOOTS_VIEW, enqueue_users(partial(_waiting, projects), when=went)),
         rights={
             kind: loop.watch(garden.caches, view, enqueue_mapped(_controlling)) for kind, view in _RIGHTS_VIEWS.items()
         },
@@ -76,8 +76,8 @@ def _of_namespace(projects: Store[Object], change: Change[Object]) -> set[Key]:
     return {*_with_namespace(projects, change.key.name), *(Key("", name) for name in controllers if name)}
 
 
-def _waiting(projects: Store[Object], change: Change[Object]) -> Iterator[Key]:
-    for own, project in projects.by_index(BY_NAMESPACE, change.key.namespace):
+def _waiting(projects: Store[Object], shoot: Key) -> Iterator[Key]:
+    for own, project in projects.by_index(BY_NAMESPACE, shoot.namespace):
         if is_deleting(project):
             yield own
 

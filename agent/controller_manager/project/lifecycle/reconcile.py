@@ -182,11 +182,11 @@ class Reconciler:
                 store.observe(await self._client.create(RESOURCE_QUOTAS, new))
                 return
             except AlreadyExists:  # too new to be known
-                present = await self._client.get(RESOURCE_QUOTAS, own.name, namespace=own.namespace)
+                present = await self._client.get(RESOURCE_QUOTAS, own)
         if change := quota.change_of(present, config, project):
             version = metadata(present).get("resourceVersion") or str(store.version(own))
             body = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": version}}
-            store.observe(await self._client.patch(RESOURCE_QUOTAS, own.name, body, namespace=own.namespace))
+            store.observe(await self._client.patch(RESOURCE_QUOTAS, own, body))
 
     # --- the end
 
@@ -221,8 +221,7 @@ class Reconciler:
             return True
         else:
             if step.deletes and namespace is not None:
-                with suppress(NotFound):
-                    await self._client.delete(NAMESPACES, name, uid=uid(namespace))
+                await self._client.delete_if_exists(NAMESPACES, name, uid=uid(namespace))
             if step.deletes or at(project, "status", "phase") != TERMINATING:
                 message = f'Successfully marked project namespace "{name}" for deletion'
                 self._events.report(project, MARKED_FOR_DELETION, message)

@@ -6,11 +6,10 @@ rights. A Project has few requests under way at once: what others ask for over t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 
 from agent.controller_manager.project.lifecycle.rbac import DesiredRight, PresentRight, wanted_bindings, wanted_roles
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists
 from kube.objects import Key, Object, key
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, Resource
 from kube.runtime.cache import Store
@@ -55,7 +54,7 @@ class Rights:
                 await self._create(wanted)
                 return
             except AlreadyExists:  # what no Project controls yet, or what is too new to be known
-                live = await self._client.get(wanted.resource, wanted.key.name, namespace=wanted.key.namespace)
+                live = await self._client.get(wanted.resource, wanted.key)
                 present = PresentRight.of(live)
         if wanted.is_rebound(present):
             await self._delete(wanted.resource, wanted.key, present)
@@ -63,15 +62,14 @@ class Rights:
         elif change := wanted.change_of(present):
             meta = {**change.get("metadata", {}), "resourceVersion": present.version}
             body = {**change, "metadata": meta}
-            written = await self._client.patch(wanted.resource, wanted.key.name, body, namespace=wanted.key.namespace)
+            written = await self._client.patch(wanted.resource, wanted.key, body)
             self._stores[wanted.resource].observe(written)
 
     async def _create(self, wanted: DesiredRight) -> None:
         self._stores[wanted.resource].observe(await self._client.create(wanted.resource, wanted.body()))
 
     async def _delete(self, resource: Resource, own: Key, present: PresentRight) -> None:
-        with suppress(NotFound):
-            await self._client.delete(resource, own.name, namespace=own.namespace, uid=present.uid)
+        await self._client.delete_if_exists(resource, own, uid=present.uid)
 
 
 async def _all(writes: Iterable[Callable[[], Awaitable[None]]]) -> None:

@@ -4,12 +4,14 @@ Shoots          whose references or Seeds change; if one is a ManagedSeed's: its
 bindings        their Shoots
 Projects        that get a namespace: its Shoots
 Seeds, BackupBuckets, BackupEntries, ManagedSeeds   their Seeds
+Seeds, ManagedSeeds   that come and go: Seeds whose bootstrap token has the same id
 Namespaces      of Seeds that come
 Roles           that are not as they were written: whoever they are for
 """
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain
 
 from agent.controller_manager.common.api import (
     BACKUP_BUCKETS_VIEW,
@@ -17,6 +19,7 @@ from agent.controller_manager.common.api import (
     BY_NAMESPACE,
     BY_SECRET_BINDING,
     BY_SHOOT,
+    BY_TOKEN,
     CREDENTIALS_BINDINGS_VIEW,
     MANAGED_SEEDS_VIEW,
     NAMESPACES_VIEW,
@@ -28,16 +31,17 @@ from agent.controller_manager.common.api import (
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.roles.reconcile import BY_USER, Reconciler, Stores
 from gardener.api.garden import BACKUP_ENTRIES, CREDENTIALS_BINDINGS, SECRET_BINDINGS, SEEDS
+from gardener.garden.domains import NAMESPACE
 from gardener.garden.seed_graph import Node, of_backup_bucket, of_backup_entry, of_binding, of_project, of_shoot
 from gardener.garden.seed_graph import of_managed_seed as node_of_managed_seed
 from gardener.garden.seed_graph import of_seed as node_of_seed
-from gardener.garden.seeds import seed_of
+from gardener.garden.seeds import bootstrap_token_id, seed_of
 from kube.apply.object_sets import Marks, ObjectSets
 from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store, View
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import Predicate, came
-from kube.runtime.queue import CHANGE
+from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped, enqueue_users, enqueue_users_of
+from kube.runtime.predicates import Predicate, any_of, came, went
+from kube.runtime.priorities import CHANGE
 
 LABEL, ROLE = "gardener.cloud/role", "seed-rights"
 """Of all Roles and bindings that are made here."""
@@ -57,23 +61,28 @@ def declare(context: Context) -> ControlLoop:
     stores = Stores(
         shoots=shoots,
         seeds=watch(SEEDS_VIEW, enqueue(when=_changed(node_of_seed))),
-        projects=watch(PROJECTS_VIEW, enqueue_mapped(partial(_of_project, shoots), when=_changed(of_project))),
+        projects=watch(
+            PROJECTS_VIEW,
+            enqueue_users_of(_namespaces, partial(shoots.keys_by_index, BY_NAMESPACE), when=_changed(of_project)),
+        ),
         managed_seeds=managed_seeds,
         buckets=watch(BACKUP_BUCKETS_VIEW, enqueue_mapped(_of_bucket, when=_changed(of_backup_bucket))),
         entries=watch(_ENTRIES_VIEW, enqueue_mapped(_of_entry)),
         bindings={
             SECRET_BINDINGS: watch(
                 SECRET_BINDINGS_VIEW,
-                enqueue_mapped(partial(_of_binding, shoots, BY_SECRET_BINDING), when=_changed(of_binding)),
+                enqueue_users(partial(_of_binding, shoots, BY_SECRET_BINDING), when=_changed(of_binding)),
             ),
             CREDENTIALS_BINDINGS: watch(
                 CREDENTIALS_BINDINGS_VIEW,
-                enqueue_mapped(partial(_of_binding, shoots, BY_CREDENTIALS_BINDING), when=_changed(of_binding)),
+                enqueue_users(partial(_of_binding, shoots, BY_CREDENTIALS_BINDING), when=_changed(of_binding)),
             ),
         },
     )
     watch(SHOOTS_VIEW, enqueue_mapped(partial(_of_host, managed_seeds), when=_changed(of_shoot)))
     watch(MANAGED_SEEDS_VIEW, enqueue_mapped(partial(_of_child, shoots), when=_changed(node_of_managed_seed)))
+    for view in (SEEDS_VIEW, MANAGED_SEEDS_VIEW):
+        watch(view, enqueue_mapped(partial(_of_token, stores), when=any_of(came, went)))
     watch(NAMESPACES_VIEW, enqueue_mapped(_of_namespace, when=came))
     sets = ObjectSets(
         client=garden.client,
@@ -105,9 +114,9 @@ def _seeds(names: Iterable[str]) -> list[Key]:
     return [Key("", name) for name in dict.fromkeys(names)]
 
 
-def _of_project(shoots: Store[Object], change: Change[Object]) -> list[Key]:
-    namespaces = [used.key.name for each in _states(change) for used in of_project(each).uses]
-    return [key for each in dict.fromkeys(namespaces) for key in shoots.keys_by_index(BY_NAMESPACE, each)]
+def _namespaces(change: Change[Object]) -> Iterable[str]:
+    """Namespaces of a Project."""
+    return dict.fromkeys(used.key.name for each in _states(change) for used in of_project(each).uses)
 
 
 def _of_bucket(change: Change[Object]) -> list[Key]:
@@ -118,8 +127,8 @@ def _of_entry(change: Change[Node]) -> list[Key]:
     return _seeds(seed for each in (change.old, change.new) if each is not None for seed in each.seeds)
 
 
-def _of_binding(shoots: Store[Object], index: str, change: Change[Object]) -> list[Key]:
-    return shoots.keys_by_index(index, change.key)
+def _of_binding(shoots: Store[Object], index: str, binding: Key) -> list[Key]:
+    return shoots.keys_by_index(index, binding)
 
 
 def _of_host(managed_seeds: Store[Object], change: Change[Object]) -> list[Key]:
@@ -129,9 +138,21 @@ def _of_host(managed_seeds: Store[Object], change: Change[Object]) -> list[Key]:
 
 
 def _of_child(shoots: Store[Object], change: Change[Object]) -> list[Key]:
-    hosts = [node_of_managed_seed(each).shoot for each in _states(change)]
-    found = [shoot for host in hosts if host is not None and (shoot := shoots.get(host)) is not None]
-    return _seeds(seed for shoot in found for seed in of_shoot(shoot).seeds)
+    return [seed for each in _states(change) for seed in _parents(shoots, each)]
+
+
+def _parents(shoots: Store[Object], managed_seed: Object) -> list[Key]:
+    host = node_of_managed_seed(managed_seed).shoot
+    shoot = None if host is None else shoots.get(host)
+    return [] if shoot is None else _seeds(of_shoot(shoot).seeds)
+
+
+def _of_token(stores: Stores, change: Change[Object]) -> list[Key]:
+    """Seeds with a right to a bootstrap token that may also be that of this Seed."""
+    token = bootstrap_token_id(Key(NAMESPACE, change.key.name))
+    children = stores.managed_seeds.values_by_index(BY_TOKEN, token)
+    parents = (_parents(stores.shoots, each) for each in children)
+    return [*stores.seeds.keys_by_index(BY_TOKEN, token), *chain.from_iterable(parents)]
 
 
 def _of_namespace(change: Change[Object]) -> list[Key]:

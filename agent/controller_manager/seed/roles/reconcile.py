@@ -1,16 +1,18 @@
 """One pass over a Shoot or a Seed: the Roles that it leads to are there, and no others of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED, BY_SHOOT
+from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED, BY_SHOOT, BY_TOKEN
 from agent.controller_manager.seed.roles import rules
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS
+from gardener.garden.domains import NAMESPACE
 from gardener.garden.seed_graph import Node, Reference, of_backup_bucket, of_binding, of_managed_seed, of_shoot
 from gardener.garden.seed_graph import of_seed as node_of_seed
+from gardener.garden.seeds import bootstrap_token_id
 from kube import resources as kubernetes
 from kube.apply.object_sets import ObjectSets
-from kube.objects import Key, Object
+from kube.objects import Key, Object, uid
 from kube.resources import Resource
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, Result
@@ -71,12 +73,16 @@ class Reconciler:
         seed = self._stores.seeds.get(key)
         if seed is None:
             return
-        grants = rules.of_seed(node_of_seed(seed), list(self._buckets(key.name)), list(self._children(key.name)))
+        buckets, children = list(self._buckets(key.name, uid(seed))), list(self._children(key.name))
+        owners = (Key(NAMESPACE, key.name), *(child.key for child in children))
+        grants = rules.of_seed(node_of_seed(seed), buckets, children, tokens=self._tokens(owners))
         yield from rules.roles(grants, seed=key.name, owner=key)
 
-    def _buckets(self, seed: str) -> Iterator[Node]:
+    def _buckets(self, seed: str, its_uid: str) -> Iterator[Node]:
+        """Its own, and those that its BackupEntries are in."""
         buckets = self._stores.buckets
-        names = set(buckets.keys_by_index(BY_SEED, seed))
+        own = (of_backup_bucket(each) for each in buckets.values_by_index(BY_SEED, seed))
+        names = {each.key for each in own if each.of_uid in {"", its_uid}}
         for _, entry in self._stores.entries.by_index(BY_USER, seed):
             names.update(used.key for used in entry.uses)
         for name in sorted(names):
@@ -87,3 +93,10 @@ class Reconciler:
         for shoot in self._stores.shoots.keys_by_index(BY_SEED, seed):
             for child in self._stores.managed_seeds.values_by_index(BY_SHOOT, shoot):
                 yield of_managed_seed(child)
+
+    def _tokens(self, owners: Iterable[Key]) -> Iterator[str]:
+        """Ids of bootstrap tokens. They are truncated hashes of names: one that two names have belongs to neither."""
+        stores = (self._stores.seeds, self._stores.managed_seeds)
+        for token in map(bootstrap_token_id, owners):
+            if len({each.name for store in stores for each in store.keys_by_index(BY_TOKEN, token)}) < 2:
+                yield token

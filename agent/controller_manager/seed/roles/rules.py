@@ -1,6 +1,6 @@
 """Which Roles a Shoot and a Seed lead to; functions from objects to objects."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gardener.api import garden
@@ -13,7 +13,7 @@ from gardener.garden.seed_graph import (
     Node,
     Reference,
 )
-from gardener.garden.seeds import bootstrap_account, bootstrap_binding, bootstrap_token_id, namespace_of
+from gardener.garden.seeds import bootstrap_account, bootstrap_binding, namespace_of
 from gardener.garden.shoot_states import names_of_parts
 from gardener.keys import SEED_USER_PREFIX
 from kube import resources as kubernetes
@@ -21,8 +21,8 @@ from kube.objects import Key, Object
 from kube.resources import Resource
 
 _READ = ("get", "list", "watch")
-_USED = (*_READ, "update", "patch")
-_OWN = (*_USED, "delete")
+_CHANGE = ("update", "patch")
+_OWN = (*_READ, *_CHANGE, "delete")
 _CREATE = ("create",)
 _ALL = (*_OWN, "create")
 _SYSTEM = "kube-system"
@@ -35,70 +35,86 @@ _Right = tuple[Resource, str, tuple[str, ...]]
 class Grants:
     """What the gardenlet of a Seed may do, by namespace; the empty one is that of the cluster."""
 
-    by_namespace: dict[str, dict[_Right, set[str]]] = field(default_factory=dict)
-    """The names of objects; none: all of them."""
+    by_namespace: dict[str, dict[_Right, set[str] | None]] = field(default_factory=dict)
+    """The names of objects; None: all of them."""
 
     def add(
-        self, namespace: str, resource: Resource, verbs: tuple[str, ...], *names: str, subresource: str = ""
+        self, namespace: str, resource: Resource, verbs: tuple[str, ...], names: Iterable[str], subresource: str = ""
     ) -> None:
-        rights = self.by_namespace.setdefault(namespace, {})
-        rights.setdefault((resource, subresource, verbs), set()).update(names)
+        """Rights to named objects: without names, to none."""
+        if wanted := set(names):
+            known = self.by_namespace.setdefault(namespace, {}).setdefault((resource, subresource, verbs), set())
+            if known is not None:
+                known |= wanted
 
-    def use(self, references: Iterable[Reference], verbs: tuple[str, ...] = _USED) -> None:
+    def add_all(self, namespace: str, resource: Resource, verbs: tuple[str, ...], subresource: str = "") -> None:
+        """Rights to all objects of a namespace."""
+        self.by_namespace.setdefault(namespace, {})[resource, subresource, verbs] = None
+
+    def use(self, references: Iterable[Reference], verbs: tuple[str, ...] = _READ) -> None:
         """Credentials and ConfigMaps among what something uses."""
         for resource, where in references:
             if resource in {kubernetes.SECRETS, kubernetes.CONFIG_MAPS}:
-                self.add(where.namespace, resource, verbs, where.name)
+                self.add(where.namespace, resource, verbs, [where.name])
             elif resource == garden.WORKLOAD_IDENTITIES:
-                self.add(where.namespace, resource, _CREATE, where.name, subresource="token")
+                self.add(where.namespace, resource, _CREATE, [where.name], "token")
+
+    def protect(self, credentials: Iterable[Reference]) -> None:
+        """Credentials that get a finalizer."""
+        for resource, where in credentials:
+            self.add(where.namespace, resource, _CHANGE, [where.name])
 
 
 def of_shoot(shoot: Node, credentials: Iterable[Reference], *, project: str) -> Grants:
     """Args: credentials: what its bindings use. project: the name of its Project; empty: it has none."""
     found, namespace = Grants(), shoot.key.namespace
     for resource, suffixes in NAMES_OF_SHOOT.items():
-        found.add(namespace, resource, _OWN, *(f"{shoot.key.name}.{suffix}" for suffix in suffixes))
-        found.add(namespace, resource, _CREATE)
-    found.add(namespace, garden.SHOOT_STATES, _OWN, *names_of_parts(shoot.key.name))
-    found.add(namespace, garden.SHOOT_STATES, _CREATE)
+        found.add(namespace, resource, _OWN, (f"{shoot.key.name}.{suffix}" for suffix in suffixes))
+        found.add_all(namespace, resource, _CREATE)
+    found.add(namespace, garden.SHOOT_STATES, _OWN, names_of_parts(shoot.key.name))
+    found.add_all(namespace, garden.SHOOT_STATES, _CREATE)
     found.use(shoot.uses)
     found.use(credentials)
     if project and shoot.uid:
-        found.add(KEYS_NAMESPACE, kubernetes.SECRETS, _OWN, f"{project}--{shoot.uid}")
-        found.add(KEYS_NAMESPACE, kubernetes.SECRETS, _CREATE)
+        found.add(KEYS_NAMESPACE, kubernetes.SECRETS, _OWN, [f"{project}--{shoot.uid}"])
+        found.add_all(KEYS_NAMESPACE, kubernetes.SECRETS, _CREATE)
     return found
 
 
-def of_seed(seed: Node, buckets: Iterable[Node], children: Iterable[Node]) -> Grants:
-    """Args: buckets: BackupBuckets of the Seed, and those that its BackupEntries are in. children: its ManagedSeeds."""
+def of_seed(seed: Node, buckets: Sequence[Node], children: Sequence[Node], *, tokens: Iterable[str]) -> Grants:
+    """Args:
+    buckets: BackupBuckets of the Seed, and those that its BackupEntries are in.
+    children: its ManagedSeeds.
+    tokens: ids of their bootstrap tokens and its own, except those that another Seed may have.
+    """
     found, name = Grants(), seed.key.name
     own = namespace_of(name)
     for resource in (kubernetes.SECRETS, kubernetes.SERVICE_ACCOUNTS):
-        found.add(own, resource, _ALL)
-    found.add(own, kubernetes.SERVICE_ACCOUNTS, _CREATE, subresource="token")
-    found.add(own, kubernetes.CONFIG_MAPS, _READ, "kube-root-ca.crt")
+        found.add_all(own, resource, _ALL)
+    found.add_all(own, kubernetes.SERVICE_ACCOUNTS, _CREATE, "token")
+    found.add(own, kubernetes.CONFIG_MAPS, _READ, ["kube-root-ca.crt"])
     found.use(seed.uses)
     for bucket in buckets:
         found.use(bucket.uses)
-    generated = [f"{GENERATED_PREFIX}{each}" for each in (seed.uid, *(b.key.name for b in buckets if name in b.seeds))]
-    found.add(NAMESPACE, kubernetes.SECRETS, _OWN, *generated)
-    accounts = [bootstrap_account(Key(NAMESPACE, name))]
-    tokens = [bootstrap_token_id(Key(namespace, name)) for namespace in ("", NAMESPACE)]
+    own_buckets = [each for each in buckets if name in each.seeds and each.of_uid in {"", seed.uid}]
+    for bucket in own_buckets:
+        found.protect(bucket.uses)
+    generated = [f"{GENERATED_PREFIX}{each}" for each in (seed.uid, *(bucket.key.name for bucket in own_buckets))]
+    found.add(NAMESPACE, kubernetes.SECRETS, _OWN, generated)
     for child in children:
         found.use((each for each in child.uses if each.key.namespace != _SYSTEM), _OWN)
-        accounts.append(bootstrap_account(child.key))
-        tokens.append(bootstrap_token_id(child.key))
-    found.add(_SYSTEM, kubernetes.SECRETS, _OWN, *(f"{TOKEN_PREFIX}{token}" for token in tokens))
+    found.add(_SYSTEM, kubernetes.SECRETS, _OWN, (f"{TOKEN_PREFIX}{token}" for token in tokens))
+    accounts = [bootstrap_account(owner) for owner in (Key(NAMESPACE, name), *(child.key for child in children))]
     names = [account.name for account in accounts]
-    found.add(NAMESPACE, kubernetes.SERVICE_ACCOUNTS, _OWN, *names)
-    found.add(NAMESPACE, kubernetes.SERVICE_ACCOUNTS, _CREATE, *names, subresource="token")
+    found.add(NAMESPACE, kubernetes.SERVICE_ACCOUNTS, _OWN, names)
+    found.add(NAMESPACE, kubernetes.SERVICE_ACCOUNTS, _CREATE, names, "token")
     for namespace, resource in (
         (NAMESPACE, kubernetes.SECRETS),
         (NAMESPACE, kubernetes.SERVICE_ACCOUNTS),
         (_SYSTEM, kubernetes.SECRETS),
     ):
-        found.add(namespace, resource, _CREATE)
-    found.add("", kubernetes.CLUSTER_ROLE_BINDINGS, _OWN, *map(bootstrap_binding, accounts))
+        found.add_all(namespace, resource, _CREATE)
+    found.add("", kubernetes.CLUSTER_ROLE_BINDINGS, _OWN, map(bootstrap_binding, accounts))
     return found
 
 
@@ -116,8 +132,8 @@ def roles(grants: Grants, *, seed: str, owner: Key) -> Iterator[Object]:
         yield {**binding.type_meta, "metadata": dict(meta), "roleRef": reference, "subjects": [subject]}
 
 
-def _rule(right: _Right, names: set[str]) -> Object:
+def _rule(right: _Right, names: set[str] | None) -> Object:
     resource, subresource, verbs = right
     named = f"{resource.plural}/{subresource}" if subresource else resource.plural
     rule: Object = {"apiGroups": [resource.group], "resources": [named], "verbs": list(verbs)}
-    return rule | {"resourceNames": sorted(names)} if names else rule
+    return rule if names is None else rule | {"resourceNames": sorted(names)}

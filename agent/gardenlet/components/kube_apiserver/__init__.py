@@ -8,20 +8,25 @@ only then use the new one; see `encryption_keys`. ConfigMaps and Secrets are nam
 content is a roll-out, and the garbage collector removes what no pod uses any more.
 """
 
+from dataclasses import replace
+
 from agent.gardenlet.components.access import EVERYTHING, cluster_role, cluster_role_binding, rule, urls
+from agent.gardenlet.components.component import OF_DEPLOYMENT, Component
 from agent.gardenlet.components.control_plane import ALL_SCRAPE_TARGETS, FROM_GARDEN, in_shoot
-from agent.gardenlet.components.kube_apiserver.arguments import issuer, issuer_of, runtime_config
+from agent.gardenlet.components.kube_apiserver.arguments import apis, issuer, issuer_of, runtime_config
 from agent.gardenlet.components.kube_apiserver.deployment import LABELS, its_deployment, its_files
 from agent.gardenlet.components.kube_apiserver.values import (
     NAME,
     PORT,
     Encryption,
+    Given,
     Key,
     Secrets,
     Values,
     encryption_keys,
+    values_of,
 )
-from agent.gardenlet.components.parts import allowed_ports, autoscaler, deployment_unready, disruption_budget, made
+from agent.gardenlet.components.parts import allowed_ports, autoscaler, disruption_budget, made
 from agent.gardenlet.components.workloads import port
 from agent.gardenlet.components.workloads import service as service_of
 from gardener import keys
@@ -29,24 +34,24 @@ from kube.objects import Object
 from kube.resources import DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS
 
 __all__ = [
+    "COMPONENT",
     "LABELS",
     "NAME",
     "PORT",
     "Encryption",
+    "Given",
     "Key",
     "Secrets",
     "Values",
+    "apis",
     "encryption_keys",
     "issuer",
     "issuer_of",
     "objects",
     "runtime_config",
     "service",
-    "unready",
+    "values_of",
 ]
-
-unready = deployment_unready
-"""Of its Deployment."""
 
 _MOST_REPLICAS = 6
 _KUBELETS = "system:apiserver:kubelet"
@@ -124,3 +129,19 @@ def _vertical_autoscaler(values: Values) -> Object:
         "minAllowed": {"cpu": "20m", "memory": "200M"},
     }
     return autoscaler(f"{NAME}-vpa", values.namespace, deployment=NAME, policy=policy)
+
+
+COMPONENT = Component(
+    name=NAME,
+    title="Kubernetes API server",
+    objects=lambda inputs: objects(values_of(inputs, Given())),
+    readiness=replace(OF_DEPLOYMENT, seconds=300.0),
+    awaited="Kubernetes API server rolled out",
+    task="api-server",
+    after=["secrets", "etcd", "etcd-ready", "address", "extensions-before-ready"],
+    is_of_workers=False,
+    is_left_asleep=False,
+    is_put_to_sleep_later=True,
+    is_on_this_computer=True,
+)
+"""Its objects are made with what is `Given`; without, they are only a sample."""

@@ -10,8 +10,9 @@ from agent.gardenlet.components.control_plane import CIPHER_SUITES, feature_gate
 from agent.gardenlet.components.kube_apiserver import files, plugins
 from agent.gardenlet.components.kube_apiserver.values import PORT, Values
 from agent.gardenlet.components.kubernetes_versions import STRUCTURED_AUTHENTICATION, known_apis, known_features
+from gardener.garden.versions import Version
+from gardener.tenant_files.reading import decoded
 from kube.objects import mapping, mappings, string_map, text, texts
-from kube.yaml import Budget, load
 
 CERTIFICATES = "/srv/kubernetes"
 AUDIT_DIRECTORY = "/etc/kubernetes/audit"
@@ -37,7 +38,6 @@ _KUBELETS = (
 )
 """How kubelets are reached, and that they may run what is privileged."""
 _EGRESS = f"{files.EGRESS_DIRECTORY}/{files.EGRESS_FILE}"
-_MOST_VALUES = 100_000
 _AUDIENCES = ("kubernetes", "gardener")
 
 
@@ -61,10 +61,14 @@ def arguments(values: Values) -> list[str]:
 
 
 def runtime_config(values: Values) -> dict[str, bool]:
-    """Which APIs are on or off, by group and version."""
-    off = {} if values.has_workers else dict.fromkeys(WITHOUT_WORKERS, False)
-    apis = off | dict(values.setting("runtimeConfig"))
-    return known_apis(apis, values.kubernetes)
+    """APIs that are on or off, by group and version."""
+    return apis(values.setting("runtimeConfig"), values.kubernetes, has_workers=values.has_workers)
+
+
+def apis(given: object, kubernetes: Version, *, has_workers: bool) -> dict[str, bool]:
+    """As `runtime_config`. Args: given: `runtimeConfig` of the Shoot."""
+    off = {} if has_workers else dict.fromkeys(WITHOUT_WORKERS, False)
+    return known_apis(off | mapping(given), kubernetes)
 
 
 def is_structured(values: Values) -> bool:
@@ -108,11 +112,7 @@ def _says_who_is_anonymous(values: Values) -> bool:
     """Whether the file does: then an API server does not start with the flag."""
     if not is_structured(values):
         return False
-    try:
-        config = load(values.authentication, budget=Budget(_MOST_VALUES))
-    except ValueError:
-        return False  # the API server reports what is wrong with it
-    return mapping(config).get("anonymous") is not None
+    return mapping(decoded(values.authentication)).get("anonymous") is not None
 
 
 _OIDC = (

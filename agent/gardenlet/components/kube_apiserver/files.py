@@ -13,7 +13,8 @@ from agent.gardenlet.components.kube_apiserver.plugins import configured
 from agent.gardenlet.components.kube_apiserver.values import NAME, Encryption, Key, Values
 from agent.gardenlet.components.parts import made
 from gardener.references import make_unique
-from kube.objects import Object, mapping, text
+from gardener.tenant_files.admission import plugin_configuration
+from kube.objects import Object, text
 from kube.resources import CONFIG_MAPS, SECRETS
 from kube.yaml import Dumper
 
@@ -44,7 +45,7 @@ def audit_policy(values: Values) -> Object:
 
 
 def admission(values: Values) -> Object:
-    """The configurations of admission plugins, a file each."""
+    """The configurations of admission plugins, a file each. Raises UnusableFile."""
     files = {file: _yaml(config) for file, config in _admission_files(values)}
     plugins = [
         {"name": plugin.name, "path": f"{ADMISSION_DIRECTORY}/{plugin.file}"}
@@ -59,22 +60,12 @@ def admission(values: Values) -> Object:
     return _config_map(f"{NAME}-admission-config", values, {ADMISSION_FILE: _yaml(listed), **files})
 
 
-def _admission_files(values: Values) -> Iterator[tuple[str, Any]]:
+def _admission_files(values: Values) -> Iterator[tuple[str, Object]]:
+    """Raises UnusableFile."""
     for plugin in configured(values):
-        config: Any = dict(plugin.config) if isinstance(plugin.config, Mapping) else plugin.config
-        if plugin.kubeconfig:
-            config = _with_kubeconfig(plugin.name, mapping(config), plugin.kubeconfig_file)
-        if config:
+        path = f"{ADMISSION_KUBECONFIGS_DIRECTORY}/{plugin.kubeconfig_file}" if plugin.kubeconfig else ""
+        if config := plugin_configuration(plugin.name, plugin.config, kubeconfig=path):
             yield plugin.file, config
-
-
-def _with_kubeconfig(plugin: str, config: Object, file: str) -> Object:
-    """The configuration, which says that the kubeconfig is the one of the Shoot's Secret."""
-    path = f"{ADMISSION_KUBECONFIGS_DIRECTORY}/{file}"
-    if plugin == "ImagePolicyWebhook":
-        return {**config, "imagePolicy": {**mapping(config.get("imagePolicy")), "kubeConfigFile": path}}
-    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration"}
-    return {**kind, **config, "kubeConfigFile": path}
 
 
 def admission_kubeconfigs(values: Values) -> Object:

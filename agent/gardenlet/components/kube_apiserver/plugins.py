@@ -1,6 +1,6 @@
 """Which admission plugins the API server of a Shoot has, and their configurations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class Plugin:
     """Attributes: kubeconfig: content of the Secret that the Shoot names for it."""
 
     name: str
-    config: Mapping[str, Any]
+    config: Any
     kubeconfig: str
 
     @property
@@ -59,7 +59,7 @@ def configured(values: Values) -> Iterator[Plugin]:
         name, config = text(each.get("name")), each.get("config")
         kubeconfig = values.admission_kubeconfigs.get(name, "")
         if name in on and (config or kubeconfig):
-            yield Plugin(name, config if isinstance(config, Mapping) else {}, kubeconfig)
+            yield Plugin(name, config, kubeconfig)
 
 
 def _given(values: Values) -> list[Object]:

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.gardenlet.components.control_plane import Running
+from agent.gardenlet.components.control_plane import Running, least_api_servers
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.kubernetes_versions import version_of
+from agent.gardenlet.secrets_manager import tables
 from gardener.garden.versions import Version
 from kube.objects import Object, mapping
 
@@ -82,9 +84,9 @@ class Values:
         settings: `spec.kubernetes.kubeAPIServer` of the Shoot.
         host: its name in the internal domain; also issuer of tokens, unless the settings name another one.
         advertised: the address that is advertised to the Shoot; that of its Service.
-        audit_policy: content of the ConfigMap that the settings refer to, as YAML.
-        authentication: the same of structured authentication.
-        admission_kubeconfigs: content of the Secrets that admission plugins refer to, by plugin.
+        audit_policy: YAML, as `gardener.tenant_files` has written it; empty: nothing is audited.
+        authentication: the same of structured authentication; empty: users are known by flags.
+        admission_kubeconfigs: the same of admission plugins, by plugin.
         least_replicas: while it is awake; autoscalers may ask for more.
         autoscaled: whether there are VerticalPodAutoscalers.
         has_workers: whether there are nodes, and pods on them.
@@ -120,3 +122,63 @@ class Values:
     def setting(self, name: str) -> Object:
         """A part of the settings; empty: it is not there."""
         return mapping(self.settings.get(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What is read for it, and what follows from how far a rotation is: see `Values`."""
+
+    encryption: Encryption = Encryption(keys=())
+    health_token: str = field(default="", repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    audit_policy: str = ""
+    authentication: str = ""
+    admission_kubeconfigs: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def values_of(inputs: Inputs, given: Given) -> Values:
+    """Raises InputError."""
+    secrets = inputs.secrets
+    return Values(
+        namespace=inputs.namespace,
+        image=inputs.image_of_kubernetes(NAME),
+        version=inputs.version,
+        secrets=Secrets(
+            ca_bundle=secrets.bundle(tables.CA.name).name,
+            ca_client_bundle=secrets.bundle(tables.CA_CLIENT.name).name,
+            ca_front_proxy_bundle=secrets.bundle(tables.CA_FRONT_PROXY.name).name,
+            ca_etcd_bundle=secrets.bundle(tables.CA_ETCD.name).name,
+            etcd_client=secrets.current("etcd-client").name,
+            server=secrets.current(NAME).name,
+            aggregator=secrets.current("kube-aggregator").name,
+            service_account_key=secrets.current(tables.SERVICE_ACCOUNT_KEY.name).name,
+            service_account_key_bundle=secrets.bundle(tables.SERVICE_ACCOUNT_KEY.name).name,
+            static_token=secrets.current("kube-apiserver-static-token").name,
+            **(_of_kubelets(inputs) if inputs.has_workers else {}),
+        ),
+        encryption=given.encryption,
+        health_token=given.health_token,
+        host=inputs.host,
+        service_network=inputs.service_network,
+        advertised=inputs.cluster_ip,
+        settings=given.settings,
+        audit_policy=given.audit_policy,
+        authentication=given.authentication,
+        admission_kubeconfigs=given.admission_kubeconfigs,
+        running=inputs.running,
+        least_replicas=least_api_servers(inputs.shoot),
+        autoscaled=inputs.autoscaled,
+        has_workers=inputs.has_workers,
+    )
+
+
+def _of_kubelets(inputs: Inputs) -> dict[str, str]:
+    secrets = inputs.secrets
+    found = {
+        "ca_kubelet_bundle": secrets.bundle(tables.CA_KUBELET.name).name,
+        "kubelet": secrets.current("kube-apiserver-kubelet").name,
+    }
+    if inputs.has_tunnel:
+        found["ca_vpn_bundle"] = secrets.bundle(tables.CA_VPN.name).name
+        found["http_proxy"] = secrets.current("kube-apiserver-http-proxy").name
+    return found

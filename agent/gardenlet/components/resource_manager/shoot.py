@@ -1,15 +1,16 @@
 """The resource manager of a Shoot: it runs beside the API server of the Shoot, and applies what the Shoot is to have.
 
 Its token for the Shoot it requests itself. Without one, since the Shoot is new or has slept for longer than a token
-lives, it is started with a certificate that lives for minutes (`bootstrap_secret`); then it runs again without it.
+lives, it is started with a certificate that lives for minutes (`Inputs.bootstrap_secret`); then it runs again without.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import yaml
 
 from agent.gardenlet.components.access import READ, cluster_role_binding, role, role_binding, rule, service_account
+from agent.gardenlet.components.component import OF_DEPLOYMENT, Component
 from agent.gardenlet.components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -17,26 +18,29 @@ from agent.gardenlet.components.control_plane import (
     KUBECONFIG_FILE,
     PRIORITY,
     REACHES_SHOOT,
-    Running,
     access_secret,
     access_secret_name,
-    in_shoot,
     kubeconfig_volume,
     secret_volume,
 )
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.parts import allowed_ports, disruption_budget, made
 from agent.gardenlet.components.resource_manager.configuration import FILE, METRICS, WEBHOOKS, Pods, of_shoot
 from agent.gardenlet.components.resource_manager.webhooks import Client
 from agent.gardenlet.components.resource_manager.webhooks import of_shoot as webhook_configuration
 from agent.gardenlet.components.resource_manager.workload import LABELS, NAME, Volumes, its_autoscaler, its_service, pod
+from agent.gardenlet.components.shoot_pods import tolerations
 from agent.gardenlet.components.workloads import REACHES_API_SERVER, deployment
+from agent.gardenlet.secrets_manager import tables
 from gardener import keys
 from gardener.references import stamp
-from kube.objects import Object
+from kube.objects import Object, text
+from kube.paths import at
 from kube.resources import CONFIG_MAPS
 from kube.yaml import Dumper
 
 MANAGED_RESOURCE = f"shoot-core-{NAME}"
+_REPLICAS = 2
 TOKEN_LIFETIME = "24h"
 _LABELS = {**LABELS, **CONTROL_PLANE}
 _REACHED = {
@@ -46,53 +50,26 @@ _REACHED = {
 _CHANGE = (*READ, "update", "patch")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """What it depends on.
-
-    Attributes:
-        image: of this project.
-        seed_identity: of the seed cluster.
-        server_secret: with its certificate.
-        ca_secret: the bundle of the Shoot's authority, which has signed that certificate.
-        ca_bundle: its content, PEM.
-        generic_token_kubeconfig: name of the Secret.
-        bootstrap_secret: with a kubeconfig that is used instead of that and the token; empty: there is a token.
-        url: under which the API server of the Shoot reaches its webhooks, instead of its Service.
-        autoscaled: whether there are VerticalPodAutoscalers.
-        pods: None: there are no workers.
-    """
-
-    namespace: str
-    image: str
-    seed_identity: str
-    server_secret: str
-    ca_secret: str
-    ca_bundle: str
-    generic_token_kubeconfig: str
-    bootstrap_secret: str = ""
-    url: str = ""
-    running: Running = Running.AWAKE
-    replicas: int = 2
-    autoscaled: bool = True
-    pods: Pods | None = None
+def _objects(inputs: Inputs) -> Iterator[Object]:
+    namespace = inputs.namespace
+    config_map, its_deployment = stamp([_config_map(inputs), _deployment(inputs)])
+    yield service_account(NAME, namespace, labels=_LABELS)
+    yield role(NAME, namespace, *_rules(), labels=_LABELS)
+    yield role_binding(NAME, namespace, NAME, labels=_LABELS)
+    yield access_secret(NAME, namespace, lifetime=TOKEN_LIFETIME)
+    yield config_map
+    yield its_service(namespace, labels=_LABELS, annotations=_REACHED)
+    yield disruption_budget(NAME, namespace, labels=_LABELS)
+    yield its_deployment
+    if inputs.autoscaled:
+        yield its_autoscaler(namespace, labels=_LABELS, least_memory="64Mi")
 
 
-def objects(values: Values) -> list[Object]:
-    namespace = values.namespace
-    config_map, its_deployment = stamp([_config_map(values), _deployment(values)])
-    return [
-        service_account(NAME, namespace, labels=_LABELS),
-        role(NAME, namespace, *_rules(), labels=_LABELS),
-        role_binding(NAME, namespace, NAME, labels=_LABELS),
-        access_secret(NAME, namespace, lifetime=TOKEN_LIFETIME),
-        config_map,
-        its_service(namespace, labels=_LABELS, annotations=_REACHED),
-        disruption_budget(NAME, namespace, labels=_LABELS),
-        its_deployment,
-        *([its_autoscaler(namespace, labels=_LABELS, least_memory="64Mi")] if values.autoscaled else []),
-        *_in_shoot(values),
-    ]
+def _pods(inputs: Inputs) -> Pods | None:
+    """None: they are not changed, as on this computer, where they are simulated."""
+    if not inputs.has_workers or inputs.is_local:
+        return None
+    return Pods(host=inputs.host, tolerations=tolerations(inputs.shoot), patience=inputs.patience)
 
 
 def _rules() -> Iterator[Object]:
@@ -105,54 +82,57 @@ def _rules() -> Iterator[Object]:
     yield rule("machine.sapcloud.io", "machines", READ)
 
 
-def _config_map(values: Values) -> Object:
+def _config_map(inputs: Inputs) -> Object:
     config = of_shoot(
         name=NAME,
-        namespace=values.namespace,
-        seed_identity=values.seed_identity,
+        namespace=inputs.namespace,
+        seed_identity=text(at(inputs.seed, "status", "clusterIdentity")),
         kubeconfig=KUBECONFIG_FILE,
-        pods=values.pods,
+        pods=_pods(inputs),
     )
-    text = yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1000)
-    return made(CONFIG_MAPS, NAME, namespace=values.namespace, data={FILE: text})
+    written = yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1000)
+    return made(CONFIG_MAPS, NAME, namespace=inputs.namespace, data={FILE: written})
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: Inputs) -> Object:
     skipped = f"projected-token-mount.{keys.GROUP}/skip"
     return deployment(
         NAME,
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         labels={**_LABELS, keys.HIGH_AVAILABILITY_TYPE: "server"},
         selects=LABELS,
         pod_labels={**CONTROL_PLANE, **REACHES_API_SERVER, **REACHES_SHOOT, skipped: "true"},
         pod=pod(
-            values.image,
-            server_secret=values.server_secret,
+            inputs.image(NAME),
+            server_secret=inputs.secrets.current(f"{NAME}-server").name,
             priority=PRIORITY.format(400),
-            more=_volumes(values),
+            more=_volumes(inputs),
         ),
-        replicas=values.running.replicas(values.replicas),
+        replicas=inputs.running.replicas(_REPLICAS),
     )
 
 
-def _volumes(values: Values) -> Volumes:
-    if values.bootstrap_secret:
-        kubeconfig = secret_volume(values.bootstrap_secret)
+def _volumes(inputs: Inputs) -> Volumes:
+    if inputs.bootstrap_secret:
+        kubeconfig = secret_volume(inputs.bootstrap_secret)
     else:
-        kubeconfig = kubeconfig_volume(values.generic_token_kubeconfig, access_secret_name(NAME))
+        kubeconfig = kubeconfig_volume(inputs.secrets.current(tables.TOKEN_KUBECONFIG).name, access_secret_name(NAME))
     return {
-        "root-ca": ("/etc/gardener-resource-manager-root-ca", secret_volume(values.ca_secret)),
+        "root-ca": (
+            "/etc/gardener-resource-manager-root-ca",
+            secret_volume(inputs.secrets.bundle(tables.CA.name).name),
+        ),
         "kubeconfig": (KUBECONFIG_DIRECTORY, kubeconfig),
     }
 
 
-def _in_shoot(values: Values) -> list[Object]:
+def _contents(inputs: Inputs) -> list[Object]:
     """The role stays when all else is removed, since this needs it."""
     client = Client(
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         name=NAME,
-        ca_bundle=values.ca_bundle,
-        url=values.url or f"https://{NAME}.{values.namespace}:443",
+        ca_bundle=inputs.ca_bundle.decode(),
+        url=f"https://{NAME}.{inputs.namespace}:443",
     )
     rights = cluster_role_binding(
         "gardener.cloud:target:resource-manager",
@@ -161,5 +141,22 @@ def _in_shoot(values: Values) -> list[Object]:
         role="cluster-admin",
         annotations={keys.KEEP_OBJECT: "true"},
     )
-    webhooks = webhook_configuration(f"{NAME}-shoot", client, labels=LABELS, has_pods=values.pods is not None)
-    return in_shoot(MANAGED_RESOURCE, [webhooks, rights], namespace=values.namespace)
+    webhooks = webhook_configuration(f"{NAME}-shoot", client, labels=LABELS, has_pods=_pods(inputs) is not None)
+    return [webhooks, rights]
+
+
+COMPONENT = Component(
+    name=NAME,
+    title=NAME,
+    objects=_objects,
+    contents=_contents,
+    secrets=lambda plane: [tables.resource_manager_server(plane.namespace, tables.CA)],
+    readiness=replace(OF_DEPLOYMENT, seconds=300.0),
+    awaited=f"{NAME} reports readiness",
+    task="resource-manager",
+    after=["api-server-ready"],
+    is_of_workers=False,
+    is_left_asleep=False,
+    is_put_to_sleep_later=True,
+    is_on_this_computer=True,
+)

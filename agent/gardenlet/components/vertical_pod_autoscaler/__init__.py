@@ -5,11 +5,11 @@ roles   what they may do
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from agent.gardenlet.components.monitors import SEED, pod_monitor, service_monitor
 from agent.gardenlet.components.parts import GARDEN, allowed_ports, autoscaler, disruption_budget, in_seed, made
+from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
 from agent.gardenlet.components.vertical_pod_autoscaler import roles
 from agent.gardenlet.components.vertical_pod_autoscaler.roles import ADMISSION, RECOMMENDER, UPDATER
 from agent.gardenlet.components.workloads import (
@@ -20,7 +20,10 @@ from agent.gardenlet.components.workloads import (
     port,
     service,
 )
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Signer
 from gardener import keys
+from gardener.api.kinds import POD_MONITORS, SERVICE_MONITORS
 from kube.objects import Object
 from kube.resources import MUTATING_WEBHOOKS
 
@@ -54,6 +57,14 @@ _UPDATER_ARGUMENTS = (
     *("--eviction-rate-limit=-1.000000", "--evict-after-oom-threshold=48h0m0s", "--updater-interval=1m0s"),
     *("--stderrthreshold=info", "--v=2", *_RATE, *_LEADS),
 )
+_MONITORS = (POD_MONITORS, SERVICE_MONITORS)
+_CERTIFICATE = tables.server(
+    f"{ADMISSION}-server",
+    f"{WEBHOOK_SERVICE}.{GARDEN}.svc",
+    tables.CA_SEED,
+    tables.service_names(WEBHOOK_SERVICE, GARDEN),
+    signer=Signer.CURRENT,
+)
 _NAMESPACE = {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
 _LAST = (
     "Webhooks are called in the order of the names of their configurations, and this name comes last. What another "
@@ -61,34 +72,16 @@ _LAST = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    server_secret: with the certificate of the webhook.
-    ca_secret: with the bundle that its clients have certificates of.
-    ca_bundle: of the webhook's certificate, PEM.
-    monitored: whether there are PodMonitors and ServiceMonitors.
-    """
-
-    admission_image: str
-    recommender_image: str
-    updater_image: str
-    server_secret: str
-    ca_secret: str
-    ca_bundle: str
-    monitored: bool = True
+def _objects(inputs: SeedInputs) -> list[Object]:
+    return in_seed(NAME, _contents(inputs))
 
 
-def objects(values: Values) -> list[Object]:
-    return in_seed(NAME, _contents(values))
-
-
-def _contents(values: Values) -> Iterator[Object]:
+def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield from roles.objects(_LABELS)
-    yield _admission(values)
-    yield _webhook(values)
-    yield _recommender(values)
-    yield _updater(values)
+    yield _admission(inputs)
+    yield _webhook(inputs)
+    yield _recommender(inputs)
+    yield _updater(inputs)
     for part in roles.PARTS:
         yield disruption_budget(part, GARDEN, labels=_LABELS, selects={"app": part})
     yield from _services()
@@ -96,20 +89,20 @@ def _contents(values: Values) -> Iterator[Object]:
     for part, memory in ((ADMISSION, "100Mi"), (UPDATER, "50Mi")):
         policy = {"containerName": "*", "controlledValues": "RequestsOnly", "minAllowed": {"memory": memory}}
         yield autoscaler(part, GARDEN, deployment=part, policy=policy)
-    if values.monitored:
+    if inputs.serves(*_MONITORS):
         yield pod_monitor(SEED, RECOMMENDER, selects={"app": RECOMMENDER}, endpoint={"port": "metrics"})
         yield service_monitor(SEED, ADMISSION, selects={"app": ADMISSION})
 
 
-def _admission(values: Values) -> Object:
+def _admission(inputs: SeedInputs) -> Object:
     sources = [
-        _file_of(values.ca_secret, "bundle.crt"),
-        _file_of(values.server_secret, "tls.crt", "tls.key"),
+        _file_of(inputs.secrets.bundle(tables.CA_SEED.name).name, "bundle.crt"),
+        _file_of(inputs.secrets.current(_CERTIFICATE.name).name, "tls.crt", "tls.key"),
     ]
     name = "vpa-tls-certs"
     its_container = _container(
         ADMISSION,
-        values.admission_image,
+        inputs.images.vpa_admission_controller,
         arguments=_ADMISSION_ARGUMENTS,
         requests=("30m", "200Mi"),
         ports=[{"name": "metrics", "containerPort": _METRICS[ADMISSION]}, {"name": "server", "containerPort": _SERVER}],
@@ -124,16 +117,16 @@ def _file_of(secret: str, *names: str) -> Object:
     return {"secret": {"name": secret, "items": [{"key": name, "path": name} for name in names]}}
 
 
-def _recommender(values: Values) -> Object:
+def _recommender(inputs: SeedInputs) -> Object:
     its_container = _container(
-        RECOMMENDER, values.recommender_image, arguments=_RECOMMENDER_ARGUMENTS, requests=("200m", "800M")
+        RECOMMENDER, inputs.images.vpa_recommender, arguments=_RECOMMENDER_ARGUMENTS, requests=("200m", "800M")
     )
     return _deployment(RECOMMENDER, its_container)
 
 
-def _updater(values: Values) -> Object:
+def _updater(inputs: SeedInputs) -> Object:
     its_container = _container(
-        UPDATER, values.updater_image, arguments=_UPDATER_ARGUMENTS, requests=("30m", "200Mi"), env=[_NAMESPACE]
+        UPDATER, inputs.images.vpa_updater, arguments=_UPDATER_ARGUMENTS, requests=("30m", "200Mi"), env=[_NAMESPACE]
     )
     return _deployment(UPDATER, its_container)
 
@@ -178,10 +171,10 @@ def _deployment(
     )
 
 
-def _webhook(values: Values) -> Object:
+def _webhook(inputs: SeedInputs) -> Object:
     client = {
         "service": {"namespace": GARDEN, "name": WEBHOOK_SERVICE, "port": 443},
-        "caBundle": base64.b64encode(values.ca_bundle.encode()).decode(),
+        "caBundle": base64.b64encode(inputs.secrets.bundle(tables.CA_SEED.name).data[BUNDLE]).decode(),
     }
     webhook = {
         "name": "vpa.k8s.io",
@@ -227,3 +220,14 @@ def _services() -> Iterator[Object]:
         labels={"app": ADMISSION, **_LABELS},
         annotations={SCRAPED_IN_SEED: allowed_ports(metrics), keys.FROM_WORLD: allowed_ports(_SERVER)},
     )
+
+
+COMPONENT = SeedComponent(
+    name=NAME,
+    title="Kubernetes vertical pod autoscaler",
+    objects=_objects,
+    secrets=lambda _: [_CERTIFICATE],
+    asks_for=_MONITORS,
+    is_of_garden=True,
+    is_wanted=lambda inputs: inputs.installs_autoscaler,
+)

@@ -2,58 +2,43 @@
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from agent.gardenlet.components import istio
 from agent.gardenlet.components.access import service_account
-from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.component import ON_NODES, Component
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import made
 from agent.gardenlet.components.shoot_pods import FROM_SEED, SECCOMP, SYSTEM_COMPONENT
 from agent.gardenlet.components.vpn.parts import DEVICE, DEVICE_MOUNT, OWNER_ONLY, SERVER, TLS_AUTH, TUNNEL, projected
 from agent.gardenlet.components.workloads import container, deployment
+from agent.gardenlet.secrets_manager import tables
 from gardener import keys
 from gardener.references import stamp
-from kube.objects import Object
+from kube.objects import Object, spec, text
+from kube.paths import at
 from kube.resources import NETWORK_POLICIES, SECRETS
 
 NAME = "vpn-shoot"
-MANAGED_RESOURCE = f"shoot-core-{NAME}"
 _APP = {"app": NAME}
 _GATEWAY = 8132
 """The port of the ingress gateway for tunnels."""
 _CERTIFICATES = "/srv/secrets/vpn-client"
+_CLIENT = "vpn-shoot-client"
+"""Its image, and its certificate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    host: of the ingress gateway of the seed.
-    seed_pods: network of pods in the seed.
-    ca_bundle, certificate, key: data of Secrets.
-    """
-
-    namespace: str
-    image: str
-    host: str
-    seed_pods: str
-    ca_bundle: Mapping[str, bytes]
-    certificate: Mapping[str, bytes] = field(repr=False)
-    key: Mapping[str, bytes] = field(repr=False)
-
-
-def objects(values: Values) -> list[Object]:
-    return in_shoot(MANAGED_RESOURCE, _objects(values), namespace=values.namespace)
-
-
-def _objects(values: Values) -> Iterator[Object]:
-    files = {"ca": values.ca_bundle, "client": values.certificate, "tlsauth": values.key}
+def _contents(inputs: Inputs) -> Iterator[Object]:
+    files = {
+        "ca": inputs.secrets.bundle(tables.CA_VPN.name),
+        "client": inputs.secrets.current(_CLIENT),
+        "tlsauth": inputs.secrets.current(tables.TUNNEL_KEY.name),
+    }
     secrets = [
-        made(SECRETS, f"{NAME}-{name}", namespace=KUBE_SYSTEM, type="Opaque", data=_encoded(data))
-        for name, data in files.items()
+        made(SECRETS, f"{NAME}-{name}", namespace=KUBE_SYSTEM, type="Opaque", data=_encoded(each.data))
+        for name, each in files.items()
     ]
-    yield from stamp([*secrets, _deployment(values)])
+    yield from stamp([*secrets, _deployment(inputs)])
     yield service_account(NAME, KUBE_SYSTEM, labels=_APP)
     tunnel = {**_APP, **SYSTEM_COMPONENT, "type": "tunnel"}
     yield _policy(
@@ -82,7 +67,7 @@ def _policy(name: str, described: str, **spec: object) -> Object:
     return made(NETWORK_POLICIES, f"gardener.cloud--{name}", namespace=KUBE_SYSTEM, annotations=notes, spec=spec)
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: Inputs) -> Object:
     sources = [
         projected(f"{NAME}-ca", {"bundle.crt": "ca.crt"}),
         projected(f"{NAME}-client", {each: each for each in ("tls.crt", "tls.key")}),
@@ -93,8 +78,8 @@ def _deployment(values: Values) -> Object:
         "priorityClassName": "system-cluster-critical",
         "securityContext": SECCOMP,
         "serviceAccountName": NAME,
-        "initContainers": [_init(values)],
-        "containers": [_container(values)],
+        "initContainers": [_init(inputs)],
+        "containers": [_container(inputs)],
         "volumes": [
             {"name": NAME, "projected": {"sources": sources, "defaultMode": OWNER_ONLY}},
             {
@@ -115,19 +100,19 @@ def _deployment(values: Values) -> Object:
     )
 
 
-def _container(values: Values) -> Object:
+def _container(inputs: Inputs) -> Object:
     variables = {
         "IP_FAMILIES": "IPv4",
-        "ENDPOINT": values.host,
+        "ENDPOINT": inputs.host_in_pods,
         "OPENVPN_PORT": str(_GATEWAY),
-        "REVERSED_VPN_HEADER": f"outbound|{TUNNEL}||{istio.host_of(SERVER, values.namespace)}",
+        "REVERSED_VPN_HEADER": f"outbound|{TUNNEL}||{istio.host_of(SERVER, inputs.namespace)}",
         "IS_SHOOT_CLIENT": "true",
-        "SEED_POD_NETWORK": values.seed_pods,
+        "SEED_POD_NETWORK": text(at(spec(inputs.seed), "networks", "pods")),
         "DO_NOT_CONFIGURE_KERNEL_SETTINGS": "true",
     }
     found = container(
         NAME,
-        values.image,
+        inputs.image(_CLIENT),
         cpu="100m",
         memory="100Mi",
         env=list(istio.texts(**variables)),
@@ -142,11 +127,11 @@ def _container(values: Values) -> Object:
     return found
 
 
-def _init(values: Values) -> Object:
+def _init(inputs: Inputs) -> Object:
     """It sets what the kernel of the node needs for a tunnel, and ends."""
     found = container(
         f"{NAME}-init",
-        values.image,
+        inputs.image(_CLIENT),
         cpu="30m",
         memory="32Mi",
         env=[
@@ -158,3 +143,13 @@ def _init(values: Values) -> Object:
     )
     found["resources"]["limits"] = {"memory": "32Mi"}
     return found
+
+
+COMPONENT = Component(
+    name=NAME,
+    title=f"{NAME} system component",
+    has_bundles=True,
+    contents=_contents,
+    secrets=lambda _: [tables.client(_CLIENT, _CLIENT, tables.CA_VPN)],
+    after=[*ON_NODES, SERVER],
+)

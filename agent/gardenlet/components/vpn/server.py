@@ -1,22 +1,22 @@
 """The end of the tunnel in the seed."""
 
-from dataclasses import dataclass
-
 from agent.gardenlet.components import istio
+from agent.gardenlet.components.component import OF_DEPLOYMENT, Component
 from agent.gardenlet.components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
     PRIORITY,
     REACHES_SHOOT,
     SEEN_BY_EXTENSIONS,
-    Running,
     config_map_volume,
 )
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.components.parts import TO_DNS, allowed_ports, autoscaler_of
-from agent.gardenlet.components.shoot_pods import Networks
 from agent.gardenlet.components.vpn.parts import DEVICE, DEVICE_MOUNT, OWNER_ONLY, SERVER, TLS_AUTH, TUNNEL, projected
 from agent.gardenlet.components.vpn.proxy import CERTIFICATES, METRICS, PROXY, configuration
 from agent.gardenlet.components.workloads import container, deployment, port, service
+from agent.gardenlet.secrets_manager import tables
+from agent.gardenlet.secrets_manager.rules.configs import Config
 from gardener import keys
 from gardener.references import inject_annotations
 from kube.objects import Object, key
@@ -30,35 +30,14 @@ _CALLERS = (
 """Selectors of namespaces."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Attributes:
-    namespace: of the Shoot, in the seed.
-    image: of the server of the tunnel.
-    proxy_image: of Envoy.
-    networks: that are reached through the tunnel.
-    ca_bundle, certificate, key: names of Secrets.
-    """
-
-    namespace: str
-    image: str
-    proxy_image: str
-    networks: Networks
-    ca_bundle: str
-    certificate: str
-    key: str
-    running: Running = Running.AWAKE
-    autoscaled: bool = True
-
-
-def objects(values: Values) -> list[Object]:
-    namespace = values.namespace
+def _objects(inputs: Inputs) -> list[Object]:
+    namespace = inputs.namespace
     return [
         configuration(namespace),
         _service(namespace),
         istio.destination_rule(SERVER, namespace=namespace),
-        inject_annotations(_deployment(values)),
-        *([_autoscaler(namespace)] if values.autoscaled else []),
+        inject_annotations(_deployment(inputs)),
+        *([_autoscaler(namespace)] if inputs.autoscaled else []),
     ]
 
 
@@ -82,32 +61,36 @@ def _autoscaler(namespace: str) -> Object:
     return autoscaler_of(target, f"{SERVER}-vpa", namespace, policies=policies)
 
 
-def _deployment(values: Values) -> Object:
+def _deployment(inputs: Inputs) -> Object:
+    key_name = inputs.secrets.current(tables.TUNNEL_KEY.name).name
     sources = [
-        projected(values.ca_bundle, {"bundle.crt": "ca.crt"}),
-        projected(values.certificate, {each: each for each in ("tls.crt", "tls.key")}),
+        projected(inputs.secrets.bundle(tables.CA_VPN.name).name, {"bundle.crt": "ca.crt"}),
+        projected(inputs.secrets.current(SERVER).name, {each: each for each in ("tls.crt", "tls.key")}),
     ]
     pod = {
         "automountServiceAccountToken": False,
         "dnsPolicy": "Default",
         "priorityClassName": PRIORITY.format(300),
-        "containers": [_server_container(values), _proxy_container(values)],
+        "containers": [_server_container(inputs), _proxy_container(inputs)],
         "volumes": [
             DEVICE,
             {"name": "certs", "projected": {"sources": sources, "defaultMode": 0o644}},
-            {"name": "tlsauth", "secret": {"secretName": values.key, "defaultMode": OWNER_ONLY}},
-            {"name": "envoy-config", **config_map_volume(key(configuration(values.namespace)).name)},
+            {
+                "name": "tlsauth",
+                "secret": {"secretName": key_name, "defaultMode": OWNER_ONLY},
+            },
+            {"name": "envoy-config", **config_map_volume(key(configuration(inputs.namespace)).name)},
         ],
     }
     reaches = dict.fromkeys((TO_DNS, f"{keys.TO_NETWORKS_PREFIX}private-networks"), keys.ALLOWED)
     return deployment(
         SERVER,
-        namespace=values.namespace,
+        namespace=inputs.namespace,
         labels={**_APP, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS},
         selects=_APP,
         pod_labels={**CONTROL_PLANE, **reaches, **REACHES_SHOOT},
         pod=pod,
-        replicas=values.running.replicas(1),
+        replicas=inputs.running.replicas(1),
         revisionHistoryLimit=1,
         strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 100, "maxUnavailable": 0}},
     )
@@ -118,18 +101,19 @@ def _answers(number: int) -> Object:
     return {"livenessProbe": {**probe, "successThreshold": 1}, "readinessProbe": {**probe, "successThreshold": 1}}
 
 
-def _server_container(values: Values) -> Object:
+def _server_container(inputs: Inputs) -> Object:
+    reached = inputs.networks
     networks = {
         "IP_FAMILIES": "IPv4",
-        "SERVICE_NETWORK": values.networks.services,
-        "POD_NETWORK": values.networks.pods,
-        "NODE_NETWORK": values.networks.nodes,
+        "SERVICE_NETWORK": reached.services,
+        "POD_NETWORK": reached.pods,
+        "NODE_NETWORK": reached.nodes,
     }
     variables: list[Object] = [{"name": name, "value": value} for name, value in networks.items()]
     variables.append({"name": "LOCAL_NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}})
     found = container(
         SERVER,
-        values.image,
+        inputs.image(SERVER),
         cpu="100m",
         memory="20Mi",
         env=variables,
@@ -146,10 +130,10 @@ def _server_container(values: Values) -> Object:
     return found
 
 
-def _proxy_container(values: Values) -> Object:
+def _proxy_container(inputs: Inputs) -> Object:
     found = container(
         "envoy-proxy",
-        values.proxy_image,
+        inputs.image("envoy"),
         cpu="20m",
         memory="100Mi",
         command=["envoy", "--concurrency", "2", "-c", "/etc/envoy/envoy.yaml"],
@@ -162,3 +146,25 @@ def _proxy_container(values: Values) -> Object:
     )
     found["resources"]["limits"] = {"memory": "850M"}
     return found
+
+
+def _secrets(plane: tables.ControlPlane) -> list[Config]:
+    names = tables.service_names(SERVER, plane.namespace)
+    return [
+        tables.TUNNEL_KEY,
+        tables.server(SERVER, SERVER, tables.CA_VPN, names),
+        # Of the API server, which speaks to it as a proxy.
+        tables.client("kube-apiserver-http-proxy", "kube-apiserver-http-proxy", tables.CA_VPN),
+    ]
+
+
+COMPONENT = Component(
+    name=SERVER,
+    title=SERVER,
+    objects=_objects,
+    secrets=_secrets,
+    has_bundles=True,
+    readiness=OF_DEPLOYMENT,
+    after=["secrets", "namespace", "infrastructure-ready", "api-server-ready"],
+    is_left_asleep=False,
+)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from agent.gardenlet.components.inputs import InputError
 from agent.gardenlet.components.parts import made
 from gardener.garden.rotations import rotations_of_nodes
 from gardener.garden.shoots import workers
@@ -25,7 +26,7 @@ _KEY_VERSION = 1
 _SYSTEM_COMPONENTS = "worker.gardener.cloud/system-components"
 
 
-class PoolError(ValueError):
+class PoolError(InputError):
     """A pool asks for what the CloudProfile does not have."""
 
 

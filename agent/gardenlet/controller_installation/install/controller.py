@@ -24,7 +24,7 @@ from kube.paths import at
 from kube.resources import NAMESPACES
 from kube.runtime.cache import Change, View
 from kube.runtime.client import Form
-from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.runtime.loop import ControlLoop, always, enqueue_mapped, enqueue_own, enqueue_users
 from kube.runtime.predicates import Predicate, all_of, any_of, came, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
 
@@ -53,25 +53,25 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
     installations = loop.watch(
         garden.caches,
         controller_installations_view(context.seed_name),
-        enqueue(when=any_of(listed, asks)),
+        enqueue_own(always, when=any_of(listed, asks)),
     )
 
-    def referring(*path: str) -> Callable[[Change[Any]], list[Key]]:
-        def names(change: Change[Any]) -> list[Key]:
-            return [key(each) for each in installations.values() if text(at(each, *path)) == change.key.name]
+    def referring(*path: str) -> Callable[[Key], list[Key]]:
+        def names(referred: Key) -> list[Key]:
+            return [key(each) for each in installations.values() if text(at(each, *path)) == referred.name]
 
         return names
 
-    def all_of_seed(change: Change[Object]) -> list[Key]:
-        return [key(each) for each in installations.values()] if change.key.name == context.seed_name else []
+    def all_of_seed(seed: Key) -> list[Key]:
+        return [key(each) for each in installations.values()] if seed.name == context.seed_name else []
 
     registrations = loop.watch(
-        garden.caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_mapped(referring(*_REGISTRATION), when=came)
+        garden.caches, CONTROLLER_REGISTRATIONS_VIEW, enqueue_users(referring(*_REGISTRATION), when=came)
     )
     seeds = loop.watch(
         garden.caches,
         SEEDS_VIEW,
-        enqueue_mapped(all_of_seed, when=all_of(exists, changed("status.clusterIdentity"))),
+        enqueue_users(all_of_seed, when=all_of(exists, changed("status.clusterIdentity"))),
     )
     loop.watch(context.seed.caches, _NAMESPACES_VIEW, enqueue_mapped(_installation_in, when=went))
     return loop.reconciled_by(

@@ -12,7 +12,7 @@ from kube.objects import Key, Object, key, text
 from kube.packing import digest
 from kube.paths import at
 from kube.runtime.cache import Caches, Change, Store, View
-from kube.runtime.loop import ControlLoop, enqueue_mapped
+from kube.runtime.loop import ControlLoop, enqueue_users
 
 
 def content(deployment: Object) -> bytes:
@@ -47,9 +47,7 @@ class Deployments:
         self._read[name] = None if read is None else content(read)
         if name not in self._stores:
             view = View(CONTROLLER_DEPLOYMENTS, content, field_selector=f"metadata.name={name}")
-            self._stores[name] = self._loop.watch(
-                self._caches, view, enqueue_mapped(self._affected, when=self._is_news)
-            )
+            self._stores[name] = self._loop.watch(self._caches, view, enqueue_users(self._affected, when=self._is_news))
 
     def forget_unused(self) -> None:
         used = {name_of(each) for each in self._installations.values()}
@@ -67,5 +65,5 @@ class Deployments:
     def _is_news(self, change: Change[Any]) -> bool:
         return change.new is not None and change.new != self._read.get(change.key.name)
 
-    def _affected(self, change: Change[Any]) -> list[Key]:
-        return [key(each) for each in self._using(change.key.name)]
+    def _affected(self, deployment: Key) -> list[Key]:
+        return [key(each) for each in self._using(deployment.name)]

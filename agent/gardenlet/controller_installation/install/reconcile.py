@@ -40,6 +40,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
+from kube.runtime.presence import present
 from kube.runtime.status import StatusWriter
 
 _AGAIN_SECONDS = 5.0
@@ -134,17 +135,16 @@ class Reconciler:
         """Raises _Invalid."""
         store = self.registrations if resource == CONTROLLER_REGISTRATIONS else self.seeds
         name = text(at(installation, "spec", field, "name"))
-        if (found := store.get(Key("", name))) is not None:
-            return found
         try:
-            return await self.context.garden.client.get(resource, name)
-        except NotFound as error:
-            problem = f'{resource.kind}.{resource.group} "{name}" not found'
-            message = f"Referenced {resource.kind} does not exist: {problem}"
-            raise _Invalid(Condition(conditions.VALID, "False", f"{what}NotFound", message)) from error
+            found = await present(self.context.garden.client, store, Key("", name))
         except KubeError as error:
             message = f"Referenced {resource.kind} cannot be read: {error}"
             raise _Invalid(Condition(conditions.VALID, "Unknown", f"{what}ReadError", message)) from error
+        if found is None:
+            problem = f'{resource.kind}.{resource.group} "{name}" not found'
+            message = f"Referenced {resource.kind} does not exist: {problem}"
+            raise _Invalid(Condition(conditions.VALID, "False", f"{what}NotFound", message))
+        return found
 
     async def _namespace(self, installation: Object, registration: Object, seed: Object) -> Object:
         wanted = namespaces.desired(
@@ -241,7 +241,7 @@ class Reconciler:
         return text((await self.context.seed.client.read("/version")).get("gitVersion"))
 
     async def _is_there(self, secret: Key) -> bool:
-        return await self.context.seed.client.find(SECRETS, secret.name, namespace=secret.namespace) is not None
+        return await self.context.seed.client.find(SECRETS, secret) is not None
 
     # --- removing
 

@@ -7,7 +7,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.extensions import namespace_of_installation
 from gardener.garden.seeds import namespace_of
 from kube.errors import KindNotServed, KubeError, NotFound
-from kube.objects import is_deleting, uid
+from kube.objects import Key, is_deleting, uid
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS, Resource
 from kube.runtime.client import Client
 from process.clusters import Cluster
@@ -41,12 +41,12 @@ async def _gone(cluster: Cluster, resource: Resource, name: str, *, namespace: s
 
 
 async def _is_left(client: Client, resource: Resource, name: str, namespace: str) -> bool:
-    live = await client.find(resource, name, namespace=namespace)
+    live = await client.find(resource, Key(namespace, name))
     if live is None:
         return False
     if not is_deleting(live):
         try:
-            await client.delete(resource, name, namespace=namespace, uid=uid(live))
+            await client.delete(resource, Key(namespace, name), uid=uid(live))
         except NotFound:
             return False
-    return await client.find(resource, name, namespace=namespace) is not None
+    return await client.find(resource, Key(namespace, name)) is not None

@@ -34,7 +34,7 @@ async def write_access(client: Client, secret: Object) -> None:
 async def write_immutable(client: Client, secret: Object) -> None:
     """One that is named after its content. Raises KubeError."""
     name = key(secret)
-    if await client.find(SECRETS, name.name, namespace=name.namespace) is None:
+    if await client.find(SECRETS, name) is None:
         try:
             await client.create(SECRETS, secret)
         except AlreadyExists:
@@ -44,7 +44,7 @@ async def write_immutable(client: Client, secret: Object) -> None:
 async def write_managed_resource(client: Client, wanted: Object) -> Object | None:
     """As it was written; None: it was as it should be. Raises KubeError."""
     name = key(wanted)
-    live = await client.find(MANAGED_RESOURCES, name.name, namespace=name.namespace)
+    live = await client.find(MANAGED_RESOURCES, name)
     if live is None:
         return await client.create(MANAGED_RESOURCES, wanted)
     old = [each for each in annotations(live) if each.startswith(REFERENCE_PREFIX)]
@@ -61,7 +61,7 @@ async def write_managed_resource(client: Client, wanted: Object) -> Object | Non
     if not any((patch["metadata"]["labels"], patch["metadata"]["annotations"], patch["spec"])):
         return None
     patch["metadata"]["uid"] = uid(live)
-    return await client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+    return await client.patch(MANAGED_RESOURCES, name, patch)
 
 
 def _lacking(wanted: Mapping[str, str], live: Mapping[str, str]) -> Object:

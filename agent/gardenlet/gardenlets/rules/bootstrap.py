@@ -26,9 +26,11 @@ def token_name(owner: Key) -> str:
     return f"{TOKEN_PREFIX}{bootstrap_token_id(owner)}"
 
 
-def token_of(secret: Object, now: datetime) -> str:
-    """What it is used as; empty: it is over."""
+def token_of(secret: Object, now: datetime, *, group: str) -> str:
+    """What it is used as; empty: it has expired, or has other groups."""
     found = _decoded(secret)
+    if group and found.get("auth-extra-groups") != group:
+        return ""
     expires = time_or_none(found.get("expiration", ""))
     is_whole = found.get("token-id") and found.get("token-secret")
     return f"{found['token-id']}.{found['token-secret']}" if is_whole and expires and expires > now else ""

@@ -4,7 +4,7 @@ Seeds              the own one: when it comes, and when its reconciliation has s
 ManagedResources   of the seed's namespaces: when what is kept of them changes
 a timer            of `syncPeriod`
 
-All is read from caches, so that a check costs no request.
+All is read from caches, so that a check costs no request, unless policies are missing.
 """
 
 from agent.gardenlet.context import Context

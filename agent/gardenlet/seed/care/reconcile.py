@@ -41,11 +41,11 @@ class Reconciler:
             return Done()  # it is looked at when it comes
         if not self.components.are_listed:
             return RequeueAfter(_SOON)
-        if (found := self._check(seed)) is not None:
+        if (found := await self._check(seed)) is not None:
             await self._write(seed, found)
         return RequeueAfter(self.period)
 
-    def _check(self, seed: Object) -> Condition | None:
+    async def _check(self, seed: Object) -> Condition | None:
         """None: the condition stays as it is."""
         if not self.components.are_served:
             problem = KindNotServed(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
@@ -54,7 +54,7 @@ class Reconciler:
         now = self.clock()
         found = found_in(
             self.components.all(),
-            missing_policies=self.policies.missing() if self.policies is not None else {},
+            missing_policies=await self.policies.missing() if self.policies is not None else {},
             is_answered=self.components.writes.is_answered,
             now=now,
         )

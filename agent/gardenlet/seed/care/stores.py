@@ -1,16 +1,18 @@
 """What is watched of the seed: the ManagedResources of its components, and policies that another program makes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy, SeedNamespace
+from agent.gardenlet.seed.care.rules.condition import SHOWN
 from config.gardenlet.controllers import NetworkPolicy
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD
 from gardener.network_policies import GARDEN_NAMESPACE, Selector, is_selected, names_of
 from kube.objects import Key, Object, condition, mapping, metadata, spec, uid
 from kube.runtime.cache import Change, Store, View
+from kube.runtime.client import Client, Selection
 from kube.runtime.loop import ControlLoop, enqueue_mapped
 from kube.runtime.predicates import changed_or_listed
 from process.clusters import Cluster
@@ -78,6 +80,7 @@ class Components:
 class PoliciesElsewhere:
     """The policies of namespaces in which another program makes them."""
 
+    client: Client
     namespaces: Store[SeedNamespace]
     policies: Store[ExistingPolicy | None]
     served: Sequence[Selector]
@@ -89,19 +92,32 @@ class PoliciesElsewhere:
         if not settings.namespaces_served_elsewhere:
             return None
         return cls(
+            client=seed.client,
             namespaces=loop.watch(seed.caches, NAMESPACES_VIEW),
             policies=loop.watch(seed.caches, POLICIES_VIEW),
             served=[each.as_object() for each in settings.namespaces_served_elsewhere],
             additional=[each.as_object() for each in settings.additional_namespace_selectors],
         )
 
-    def missing(self) -> Mapping[str, Sequence[str]]:
-        """Names of policies by namespace."""
-        found = {}
-        for key, namespace in self.namespaces.items():
+    async def missing(self) -> Mapping[str, Sequence[str]]:
+        """Names of policies by namespace. Those of the first namespaces are confirmed. Raises KubeError."""
+        found: dict[str, Sequence[str]] = {}
+        for key, namespace in list(self.namespaces.items()):
             if namespace.is_terminating or not is_selected(namespace.labels, self.served):
                 continue
             names = names_of(key.name, namespace.labels, additional=self.additional)
-            if missing := [name for name in names if self.policies.get(Key(key.name, name)) is None]:
+            missing = self._unknown(key.name, names)
+            if missing and len(found) <= SHOWN:
+                await self._list(key.name)
+                missing = self._unknown(key.name, names)
+            if missing:
                 found[key.name] = missing
         return found
+
+    def _unknown(self, namespace: str, names: Iterable[str]) -> Sequence[str]:
+        return [name for name in names if self.policies.get(Key(namespace, name)) is None]
+
+    async def _list(self, namespace: str) -> None:
+        view = self.policies.view
+        for live in await self.client.list(view.resource, Selection(namespace, view.label_selector), form=view.form):
+            self.policies.observe(live)

@@ -80,12 +80,7 @@ async def _why_not(operation: SeedOperation, wanted: Iterable[Object]) -> str:
 
 async def are_served(operation: SeedOperation, *resources: Resource) -> bool:
     """Whether there can be objects of all these kinds. Raises KubeError."""
-    try:
-        for each in resources:
-            await operation.cluster.discovery.find(each.api_version, each.kind)
-    except KindNotServed:
-        return False
-    return True
+    return all([await operation.cluster.discovery.is_served(each) for each in resources])
 
 
 async def destroy(operation: SeedOperation, stage: Stage) -> None:

@@ -9,53 +9,27 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from agent.gardenlet.components import cluster_identity, gardenlet_autoscaling, system
+from agent.gardenlet.components.seed_component import SeedComponent
+from agent.gardenlet.components.seed_registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.seed.main import definitions, ingress, optional, renewals, required, resource_manager
 from agent.gardenlet.seed.main.operation import SeedOperation
 from config.gardenlet.schema import GARDENLET_AUTOSCALING
 from gardener import keys
 from gardener.api.seed_definitions import Stage
-from kube.objects import Object
-
-_GONE_SECONDS = 300.0
 
 Run = Callable[[SeedOperation], Awaitable[None]]
-Objects = Callable[[SeedOperation], list[Object]]
 
 
 # --- components
 
 
-def _system(operation: SeedOperation) -> list[Object]:
-    image = operation.config.images.pause
-    reservations = system.reservations_of(operation.seed) if image else []
-    return system.objects(system.Values(reservations=reservations, image=image))
+def _deploys(component: SeedComponent) -> Run:
+    return partial(optional.deploy, component=component)
 
 
-def _any_system(_: SeedOperation) -> list[Object]:
-    return system.objects(system.Values())
-
-
-def _cluster_identity(operation: SeedOperation) -> list[Object]:
-    return cluster_identity.objects(operation.identity)
-
-
-def _gardenlet_autoscaling(_: SeedOperation) -> list[Object]:
-    return gardenlet_autoscaling.objects()
-
-
-def _deploys(component: str, objects: Objects) -> Run:
-    async def run(operation: SeedOperation) -> None:
-        await operation.objects.deploy(component, objects(operation))
-
-    return run
-
-
-def _destroys(component: str, objects: Objects) -> Run:
-    async def run(operation: SeedOperation) -> None:
-        await operation.objects.destroy(component, objects(operation), seconds=_GONE_SECONDS)
-
-    return run
+def _destroys(component: SeedComponent) -> Run:
+    return partial(optional.destroy, component=component)
 
 
 # --- what is left out
@@ -142,7 +116,7 @@ RECONCILE: Graph[SeedOperation] = Graph(
         Task(
             "gardenlet-autoscaling",
             "Deploying VPA for gardenlet",
-            _deploys("gardenlet-autoscaling", _gardenlet_autoscaling),
+            _deploys(gardenlet_autoscaling.COMPONENT),
             after=["vpa-definitions"],
             unless=_is_left_out(GARDENLET_AUTOSCALING),
         ),
@@ -157,7 +131,7 @@ RECONCILE: Graph[SeedOperation] = Graph(
         Task(
             "system",
             "Deploying system resources",
-            _deploys(system.NAME, _system),
+            _deploys(system.COMPONENT),
             after=[*_DEFINITIONS, "resource-manager"],
         ),
         Task(
@@ -170,7 +144,7 @@ RECONCILE: Graph[SeedOperation] = Graph(
         Task(
             "cluster-identity",
             "Deploying cluster-identity",
-            _deploys(cluster_identity.NAME, _cluster_identity),
+            _deploys(cluster_identity.COMPONENT),
             after=["extensions"],
             unless=_has_own_identity,
         ),
@@ -186,12 +160,12 @@ RECONCILE: Graph[SeedOperation] = Graph(
         *(
             Task(
                 each.name,
-                f"Deploying {each.what}",
-                each.reconcile,
+                f"Deploying {each.title}",
+                partial(optional.reconcile, component=each),
                 after=["cluster-identity", *each.after],
-                unless=each.is_brought,
+                unless=partial(optional.is_brought, each),
             )
-            for each in optional.COMPONENTS
+            for each in COMPONENTS
         ),
         Task(
             "access-secrets",
@@ -227,7 +201,7 @@ DELETE: Graph[SeedOperation] = Graph(
         Task(
             "cluster-identity",
             "Destroying cluster-identity",
-            _destroys(cluster_identity.NAME, _cluster_identity),
+            _destroys(cluster_identity.COMPONENT),
             retry=ONCE,
         ),
         Task(
@@ -240,33 +214,33 @@ DELETE: Graph[SeedOperation] = Graph(
         Task(
             "system",
             "Destroying system resources",
-            _destroys(system.NAME, _any_system),
+            _destroys(system.COMPONENT),
             after=["installations"],
             retry=ONCE,
         ),
         *(
             Task(
                 each.name,
-                f"Destroying {each.what}",
-                each.destroy,
+                f"Destroying {each.title}",
+                _destroys(each),
                 after=["installations"],
-                unless=each.is_brought,
+                unless=partial(optional.is_brought, each),
                 retry=ONCE,
             )
-            for each in optional.COMPONENTS
+            for each in COMPONENTS
         ),
         Task(
             "istio",
             "Destroying Istio",
             ingress.destroy,
-            after=[each.name for each in optional.COMPONENTS if "istio" in each.after],
+            after=[each.name for each in COMPONENTS if "istio" in each.after],
             retry=ONCE,
         ),
         Task(
             "managed-resources",
             "Ensuring all ManagedResources are gone",
             required.until_managed_resources_are_gone,
-            after=["system", "istio", *(each.name for each in optional.COMPONENTS)],
+            after=["system", "istio", *(each.name for each in COMPONENTS)],
             unless=_is_garden,
             retry=ONCE,
         ),
@@ -281,7 +255,7 @@ DELETE: Graph[SeedOperation] = Graph(
         Task(
             "gardenlet-autoscaling",
             "Destroying VPA for gardenlet",
-            _destroys("gardenlet-autoscaling", _gardenlet_autoscaling),
+            _destroys(gardenlet_autoscaling.COMPONENT),
             after=["resource-manager"],
             retry=ONCE,
         ),

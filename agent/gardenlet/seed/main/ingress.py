@@ -208,7 +208,7 @@ async def _credentials(operation: SeedOperation) -> Object:
     reference = mapping(at(operation.seed, "spec", "dns", "provider", "secretRef"))
     name, namespace = text(reference.get("name")), text(reference.get("namespace"))
     try:
-        secret = await operation.garden.client.get(SECRETS, name, namespace=namespace)
+        secret = await operation.garden.client.get(SECRETS, Key(namespace, name))
     except NotFound as error:
         raise ReconcileError(f"the Secret of spec.dns.provider.secretRef is not in the garden: {error}") from error
     return made(SECRETS, _RECORD, namespace=GARDEN, type="Opaque", data=mapping(secret.get("data")))
@@ -217,7 +217,7 @@ async def _credentials(operation: SeedOperation) -> Object:
 async def _own_record(operation: SeedOperation) -> Object | None:
     """Not one that another gardenlet has made."""
     try:
-        live = await operation.cluster.client.find(DNS_RECORDS, _RECORD, namespace=GARDEN)
+        live = await operation.cluster.client.find(DNS_RECORDS, Key(GARDEN, _RECORD))
     except KindNotServed:
         await operation.cluster.discovery.require_gone(DNS_RECORDS.api_version, DNS_RECORDS.kind)
         return None

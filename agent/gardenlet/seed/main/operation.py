@@ -8,7 +8,7 @@ from agent.gardenlet.secrets_manager.manager import SecretsManager
 from agent.gardenlet.seed.main.rules.prerequisites import has_vertical_pod_autoscaler
 from config.gardenlet.schema import GardenletConfiguration
 from gardener import keys
-from kube.objects import Object, annotations, key, text, texts
+from kube.objects import Object, annotations, key, texts
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.waiting import Waiting
@@ -55,11 +55,6 @@ class SeedOperation:
     @property
     def zones(self) -> list[str]:
         return texts(at(self.seed, "spec", "provider", "zones"))
-
-    @property
-    def ingress_domain(self) -> str:
-        """Below which names are that people look at; empty: there are none."""
-        return text(at(self.seed, "spec", "ingress", "domain"))
 
     @property
     def installs_autoscaler(self) -> bool:

@@ -218,12 +218,12 @@ class Reconciler:
         """So that a restart of this process does not bring the Seed back."""
         marker = finalised_marker(seed, self.config.seed)
         name = key(marker)
-        live = await self.seed.client.find(CONFIG_MAPS, name.name, namespace=name.namespace)
+        live = await self.seed.client.find(CONFIG_MAPS, name)
         if live is None:
             await self.seed.client.create(CONFIG_MAPS, marker)
         elif live.get("data") != marker["data"]:
             body = {"metadata": {"uid": uid(live)}, "data": marker["data"]}
-            await self.seed.client.patch(CONFIG_MAPS, name.name, body, namespace=name.namespace)
+            await self.seed.client.patch(CONFIG_MAPS, name, body)
 
     # --- the flow
 
@@ -252,9 +252,7 @@ class Reconciler:
             await run(graph, operation, on_change=progress.report, limit=FLOW_SECONDS, record=record)
 
     async def _cluster_identity(self) -> Object | None:
-        return await self.seed.client.find(
-            CONFIG_MAPS, cluster_identity.NAME, namespace=labelled_namespaces.KUBE_SYSTEM
-        )
+        return await self.seed.client.find(CONFIG_MAPS, Key(labelled_namespaces.KUBE_SYSTEM, cluster_identity.NAME))
 
     async def _identity(self, seed: Object, live: Object | None) -> str:
         """Of the cluster; once it is in the status, it stays."""

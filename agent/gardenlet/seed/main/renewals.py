@@ -8,7 +8,7 @@ from gardener import keys
 from gardener.api.garden import SEEDS
 from kube.apply.application import for_each
 from kube.errors import Invalid, NotFound
-from kube.objects import Object, annotations, key, uid
+from kube.objects import Key, Object, annotations, key, uid
 from kube.paths import pointer_step
 from kube.resources import SECRETS
 from kube.runtime.client import JSON_PATCH, Form, Selection
@@ -40,7 +40,7 @@ async def renew_kubeconfig(operation: SeedOperation) -> None:
             f"in the configuration of the gardenlet: remove the annotation {asked} from Seed {operation.name}"
         )
     body = {"metadata": {"annotations": {keys.OPERATION: keys.OPERATION_RENEW}}}
-    await operation.cluster.client.patch(SECRETS, secret.name, body, namespace=secret.namespace)
+    await operation.cluster.client.patch(SECRETS, Key(secret.namespace, secret.name), body)
     await _done(operation, keys.OPERATION_RENEW_KUBECONFIG)
 
 
@@ -52,7 +52,7 @@ async def _expire(operation: SeedOperation, label_selector: str, annotation: str
         name = key(secret)
         body = {"metadata": {"uid": uid(secret), "annotations": {annotation: None}}}
         try:
-            await client.patch(SECRETS, name.name, body, namespace=name.namespace)
+            await client.patch(SECRETS, name, body)
         except NotFound:
             return
 

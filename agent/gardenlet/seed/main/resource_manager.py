@@ -8,13 +8,13 @@ from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
 from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
-from config.fields import as_object
 from config.gardenlet.schema import RESOURCE_MANAGER
 from gardener.api.kinds import SERVICE_MONITORS
 from kube.clock import time_or_none
 from kube.objects import Key, Object, integer, spec, text
 from kube.resources import DEPLOYMENTS, LEASES
 from kube.runtime.controller import TerminalError
+from process.configuration.fields import as_object
 
 _READY_SECONDS = 300.0
 _GONE_SECONDS = 300.0

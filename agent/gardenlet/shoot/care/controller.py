@@ -15,15 +15,14 @@ from agent.gardenlet.shoot.care.inside import Inspection
 from agent.gardenlet.shoot.care.reconcile import Reconciler
 from agent.gardenlet.shoot.care.stores import Stores
 from agent.gardenlet.shoot.care.webhooks import Webhooks
-from agent.gardenlet.shoot.responsibility import is_on
 from agent.gardenlet.views import shoots_view
 from gardener.api.garden import SHOOTS
-from gardener.garden.shoots import is_current, last_operation, responsible_seed
+from gardener.garden.shoots import is_current, is_on, last_operation, responsible_seed
 from kube.objects import Key, Object
 from kube.runtime.cache import Change, Store
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, now
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.priorities import CHANGE, RESYNC
 
 NAME = "shoot-care"
 _LONGEST_SECONDS = 120.0

@@ -36,6 +36,7 @@ from kube.objects import Key, Object, key, mapping, mappings, spec, text, uid
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODES, PODS, SECRETS, Resource
 from kube.runtime.client import Client, Form, Selection
+from process.clusters import Cluster
 
 _PROBE_SECONDS, _TUNNEL_SECONDS = 10.0, 5.0
 _INSPECTION_SECONDS = 30.0
@@ -130,22 +131,23 @@ class Inspection:
                 asyncio.timeout(_INSPECTION_SECONDS),
                 self.clusters.use(namespace, checked_within=KUBECONFIG_SECONDS) as cluster,
             ):
-                await self._collect_pods(cluster.client, "" if operation_of(shoot) == DELETE else _KUBE_SYSTEM)
+                await _collect_pods(cluster, "" if operation_of(shoot) == DELETE else _KUBE_SYSTEM)
                 if inside.nodes is not None:
                     await _collect_leases(cluster.client, {key(each).name for each in inside.nodes})
         except (NoConnectionError, KubeError, TimeoutError) as error:
             log.warning("Cannot look for what is of no use", shoot=str(key(shoot)), error=error)
 
-    async def _collect_pods(self, client: Client, namespace: str) -> None:
-        failed = Selection(namespace=namespace, field_selector="status.phase=Failed")
-        async for page in client.pages(PODS, failed, limit=PAGE):
-            for each in page:
-                if garbage.is_stale(each):
-                    await remove(client, PODS, key(each), uid(each))
-        async for page in client.pages(PODS, Selection(namespace=namespace), form=Form.METADATA):
-            for each in page:
-                if garbage.is_overdue(garbage.leaving_since(each), now=self.clock()):
-                    await remove(client, PODS, key(each), uid(each), grace_seconds=0)
+
+async def _collect_pods(cluster: Cluster, namespace: str) -> None:
+    client, failed = cluster.client, Selection(namespace=namespace, field_selector="status.phase=Failed")
+    async for page in client.pages(PODS, failed, limit=PAGE):
+        for each in page:
+            if garbage.is_stale(each):
+                await remove(client, PODS, key(each), uid(each))
+    async for page in client.pages(PODS, Selection(namespace=namespace), form=Form.METADATA):
+        for each in page:
+            if garbage.is_overdue(garbage.leaving_since(each), now=cluster.deletion_clock()):
+                await remove(client, PODS, key(each), uid(each), grace_seconds=0)
 
 
 async def _collect_leases(client: Client, nodes: Collection[str]) -> None:
@@ -160,7 +162,7 @@ async def remove(
 ) -> None:
     """Delete an object of no use, if it still is this one; a failure is only logged."""
     try:
-        await client.delete(resource, name.name, namespace=name.namespace, uid=its_uid, grace_seconds=grace_seconds)
+        await client.delete(resource, name, uid=its_uid, grace_seconds=grace_seconds)
     except (Conflict, NotFound):
         return
     except KubeError as error:

@@ -40,7 +40,7 @@ from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Form
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, changed
-from kube.runtime.queue import CHANGE
+from kube.runtime.priorities import CHANGE
 
 _BY_NAMESPACE = "namespace"
 _TOGETHER_SECONDS = 1.0

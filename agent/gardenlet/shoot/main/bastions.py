@@ -27,7 +27,7 @@ async def delete(garden: Client, found: Iterable[Object]) -> None:
     for each in found:
         if not is_deleting(each):
             with suppress(NotFound, Conflict):  # it is gone, or another one
-                await garden.delete(BASTIONS, key(each).name, namespace=key(each).namespace, uid=uid(each))
+                await garden.delete(BASTIONS, key(each), uid=uid(each))
 
 
 async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bool:
@@ -39,6 +39,6 @@ async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bo
     for each in found:
         if not is_truthy(annotations(each).get(keys.CONFIRM_FORCE_DELETION)):
             name, body = key(each), {"metadata": {"annotations": {keys.CONFIRM_FORCE_DELETION: "true"}}}
-            await garden.patch(BASTIONS, name.name, body, namespace=name.namespace)
+            await garden.patch(BASTIONS, name, body)
         is_held = is_held or not is_overdue(each, _PATIENCE, now=now)
     return is_held

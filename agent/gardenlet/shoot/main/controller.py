@@ -25,19 +25,19 @@ from agent.gardenlet.shoot.main.reconcile import Reconciler
 from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
-from agent.gardenlet.shoot.responsibility import is_on, is_to_be_restored
+from agent.gardenlet.shoot.responsibility import is_to_be_restored
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import SHOOTS
-from gardener.garden.shoots import responsible_seed
+from gardener.garden.shoots import is_on, responsible_seed
 from kube.objects import Key, Object, text
 from kube.resources import DEPLOYMENTS
 from kube.runtime.cache import Change
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, now
-from kube.runtime.queue import CHANGE, LAST, RESYNC, Priority
+from kube.runtime.priorities import CHANGE, LAST, RESYNC, Priority
 
 FLOWS = {
     operations.CREATE: RECONCILE,
@@ -123,6 +123,7 @@ def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object
         if change.new is None:
             return
         if change.old is None:
+            queue.forget(change.key)
             delay = timing.first_delay(change.new, clock())
             queue.add_after(change.key, delay, _in_bulk(timing, change.new) if change.initial else CHANGE)
         elif asks(change):

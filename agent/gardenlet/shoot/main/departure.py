@@ -16,6 +16,7 @@ from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
+from kube.runtime.presence import present
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,8 @@ class Departures:
         if await bastions.of(self.garden, shoot):
             return bastions.STILL_THERE
         for name in (moving.destination(shoot), self.seed_name):
-            if problem := moving.unavailable(shoot, self.seeds.get(Key("", name)), version=self.version):
+            seed = await present(self.garden, self.seeds, Key("", name))
+            if problem := moving.unavailable(shoot, seed, version=self.version):
                 return problem
         return await migration.problem_of_state(self.seed, self.garden, shoot, now=self.clock())
 
@@ -52,6 +54,6 @@ class Departures:
 
     async def arrived(self, shoot: Object) -> None:
         """What it has brought along is not needed any more, unless it is saved anew now and then. Raises KubeError."""
-        managed = await self.garden.find(MANAGED_SEEDS, self.seed_name, namespace=GARDEN_NAMESPACE)
+        managed = await self.garden.find(MANAGED_SEEDS, Key(GARDEN_NAMESPACE, self.seed_name))
         if not self.saves_states or managed is not None:
             await forget(self.garden, key(shoot))

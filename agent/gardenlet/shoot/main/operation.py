@@ -5,32 +5,42 @@ ends where it would have ended the first time.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent.gardenlet.component_objects import ComponentObjects
 from agent.gardenlet.components.control_plane import Running, etcd_members
 from agent.gardenlet.components.gateways import Gateway, nearest
+from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
-from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.secrets_manager.manager import GeneratedSecrets, SecretsManager
 from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.rules.contents import left_for
-from config.gardenlet.schema import GardenletConfiguration
+from config.gardenlet.schema import RESOURCE_MANAGER, GardenletConfiguration, Images
 from gardener import keys, operations
 from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.garden import SHOOTS
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import workers
+from kube.clock import format_time
+from kube.errors import Conflict
 from kube.objects import Key, Object, annotations, is_truthy, key, metadata, resource_version, spec, text, uid
 from kube.paths import at
 from kube.resources import Resource
+from kube.runtime.client import Client
+from kube.runtime.controller import TerminalError
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
+from process.configuration.fields import as_object
+
+_ATTEMPTS = 5
+_LOCAL_RESOURCE_MANAGER = "resource-manager:local"
+"""Its image, where it is run without one."""
 
 
 def running_after(shoot: Object, kind: str) -> Running:
@@ -42,6 +52,29 @@ def running_after(shoot: Object, kind: str) -> Running:
 
 def _tasks(shoot: Object) -> list[str]:
     return [each for each in annotations(shoot).get(keys.TASKS, "").split(",") if each]
+
+
+async def forget_task(garden: Client, shoot: Object, task: str) -> None:
+    """Remove a task from the annotation, unless the spec is newer; other writes meanwhile do not matter.
+
+    Raises KubeError.
+    """
+    own = key(shoot)
+    for attempt in range(1, _ATTEMPTS + 1):
+        live = await garden.get(SHOOTS, own)
+        if metadata(live)["generation"] != metadata(shoot)["generation"]:
+            return
+        meta = {
+            "resourceVersion": metadata(live)["resourceVersion"],
+            "annotations": {keys.TASKS: ",".join(each for each in _tasks(live) if each != task) or None},
+        }
+        try:
+            await garden.patch(SHOOTS, own, {"metadata": meta})
+        except Conflict:
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            return
 
 
 @dataclass(slots=True)
@@ -57,7 +90,8 @@ class Found:
         going: uids of Extensions whose deletion was asked for, by name.
         has_token: whether there is one for the Shoot's API server.
         zones: in which the control plane runs.
-    has_new_namespace: whether the operation has made it, so that nothing was in it before.
+        namespace_uid: of the namespace, once it is there.
+        has_new_namespace: whether the operation has made it, so that nothing was in it before.
         infrastructure: the object, once its extension has answered.
         worker: the same.
         systems: OperatingSystemConfigs that have been answered, by name.
@@ -72,11 +106,32 @@ class Found:
     going: dict[Key, str] = field(default_factory=dict)
     has_token: bool = False
     zones: Sequence[str] = ()
+    namespace_uid: str = ""
     has_new_namespace: bool = False
     infrastructure: Object = field(default_factory=dict)
     worker: Object = field(default_factory=dict)
     systems: dict[str, Object] = field(default_factory=dict)
     stale_systems: Sequence[Key] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """Those of the configuration."""
+
+    configured: Images
+    is_local: bool
+
+    def of(self, name: str, /) -> str:
+        """On this computer, nothing of it runs from an image. Raises TerminalError."""
+        if name != RESOURCE_MANAGER:
+            return self.configured.workers.get(name) or f"{name}:local"
+        if not self.configured.resource_manager and not self.is_local:
+            raise TerminalError("images.resourceManager is not set in the configuration of the gardenlet; set it")
+        return self.configured.resource_manager or _LOCAL_RESOURCE_MANAGER
+
+    def of_kubernetes(self, program: str, version: str, /) -> str:
+        where = self.configured.programs.get(program) or "/".join(filter(None, (self.configured.kubernetes, program)))
+        return f"{where}:v{version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +191,6 @@ class ShootOperation:
         return key(self.shoot)
 
     @property
-    def project(self) -> str:
-        """Its name."""
-        return self.technical_id.split("--")[1]
-
-    @property
     def is_asleep(self) -> bool:
         return self.running is Running.ASLEEP
 
@@ -160,11 +210,6 @@ class ShootOperation:
         return self.config.monitoring.shoot.enabled and not self.is_local and not is_tested
 
     @property
-    def has_tunnel(self) -> bool:
-        """Whether the control plane reaches nodes through one; those of this computer have no network."""
-        return not self.is_workerless and not self.is_local
-
-    @property
     def is_local(self) -> bool:
         """Whether the control plane is processes of this computer."""
         return self.config.local_profile is not None
@@ -173,11 +218,6 @@ class ShootOperation:
     def etcd_members(self) -> int:
         """Of each etcd; on this computer, more would be lost with it as well."""
         return 1 if self.is_local else etcd_members(self.shoot)
-
-    @property
-    def version(self) -> str:
-        """Of Kubernetes, such as `1.30.2`."""
-        return text(at(spec(self.shoot), "kubernetes", "version"))
 
     @property
     def nearest_gateway(self) -> Gateway | None:
@@ -192,22 +232,38 @@ class ShootOperation:
 
     @property
     def skips_waiting(self) -> bool:
-        """Whether the user has asked not to wait until what was deployed is ready."""
-        return is_truthy(annotations(self.shoot).get(keys.SHOOT_SKIP_READINESS))
+        """Whether the user has asked not to wait until what was deployed is ready; one that leaves needs that."""
+        return self.running is not Running.LEAVING and is_truthy(annotations(self.shoot).get(keys.SHOOT_SKIP_READINESS))
 
     def is_in(self, phase: str, what: str) -> bool:
         """Whether a rotation is in this phase, see `gardener.garden.rotations`."""
         return phase_of(self.shoot, what) == phase
 
-    def image_of_kubernetes(self, program: str, version: str = "") -> str:
-        """Of one of its own programs. Args: version: if it is not the Shoot's."""
-        images = self.config.images
-        where = images.programs.get(program) or "/".join(filter(None, (images.kubernetes, program)))
-        return f"{where}:v{version or self.version}"
-
-    def image_for_workers(self, name: str) -> str:
-        """Of what only a Shoot with workers has; on this computer, nothing of it runs from an image."""
-        return self.config.images.workers.get(name) or f"{name}:local"
+    def inputs(self, live: Mapping[str, Sequence[Object]] | None = None) -> Inputs:
+        """As components see it now. Args: live: what one of them has asked for."""
+        return Inputs(
+            shoot=self.shoot,
+            seed=self.seed_object,
+            profile=self.profile,
+            namespace=self.technical_id,
+            host=self.internal.host,
+            running=self.running,
+            autoscaled=self.autoscaled,
+            is_local=self.is_local,
+            images=_Images(self.config.images, self.is_local),
+            secrets=GeneratedSecrets(self.keys),
+            garden_identity=self.garden_identity,
+            patience=as_object(self.config.node_toleration),
+            namespace_uid=self.found.namespace_uid,
+            address=self.found.address,
+            port=self.found.port,
+            cluster_ip=self.found.cluster_ip,
+            infrastructure=self.found.infrastructure,
+            worker=self.found.worker,
+            tasks=_tasks(self.shoot),
+            now=format_time(self.seed.clock()),
+            live=live or {},
+        )
 
     # --- tasks that an annotation of the Shoot asks for
 
@@ -219,21 +275,13 @@ class ShootOperation:
         if not self.is_asked(task):
             return
         async with self._editing:
-            live = await self.garden.client.get(SHOOTS, self.name.name, namespace=self.name.namespace)
-            if metadata(live)["generation"] != metadata(self.shoot)["generation"]:
-                return
-            left = [each for each in _tasks(live) if each != task]
-            meta = {
-                "resourceVersion": metadata(live)["resourceVersion"],
-                "annotations": {keys.TASKS: ",".join(left) or None},
-            }
-            await self.garden.client.patch(SHOOTS, self.name.name, {"metadata": meta}, namespace=self.name.namespace)
+            await forget_task(self.garden.client, self.shoot, task)
 
     async def waiting_skipped(self) -> None:
         """It was asked for this operation alone. Raises KubeError."""
         if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
             body = {"metadata": {"uid": uid(self.shoot), "annotations": {keys.SHOOT_SKIP_READINESS: None}}}
-            await self.garden.client.patch(SHOOTS, self.name.name, body, namespace=self.name.namespace)
+            await self.garden.client.patch(SHOOTS, self.name, body)
 
     # --- components
 
@@ -246,7 +294,7 @@ class ShootOperation:
         """The resourceVersion of an object of a component as this operation has written it; 0: it has not."""
         return self._written.get((resource.kind, name), 0)
 
-    async def destroy(self, component: str, objects: list[Object], *, seconds: float) -> None:
+    async def destroy(self, component: str, objects: Collection[Object], *, seconds: float) -> None:
         """Remove all objects of a component; these say of which kinds they are. Raises ComponentError, KubeError."""
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
 
@@ -254,7 +302,7 @@ class ShootOperation:
         """An object of the namespace: in a new one, none that is looked for the first time. Raises KubeError."""
         if self._can_be_new(resource, name):
             return None
-        return await self.seed.client.find(resource, name, namespace=self.technical_id)
+        return await self.seed.client.find(resource, Key(self.technical_id, name))
 
     def _can_be_new(self, resource: Resource, name: str) -> bool:
         """A task that failed may have made it."""
@@ -292,5 +340,6 @@ class ShootOperation:
     @asynccontextmanager
     async def cluster(self) -> AsyncIterator[Cluster]:
         """Raises NoConnectionError, KubeError."""
-        async with self.shoots.use(self.technical_id, version=self.version) as cluster:
+        version = text(at(spec(self.shoot), "kubernetes", "version"))
+        async with self.shoots.use(self.technical_id, version=version) as cluster:
             yield cluster

@@ -29,7 +29,7 @@ from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import operations
 from gardener.api.extensions import CLUSTERS
 from gardener.difference_reports import DifferenceReport, Place
-from gardener.garden.shoots import operation_of, responsible_seed
+from gardener.garden.shoots import operation_of, responsible_seed, technical_id_of
 from kube.objects import Key, Object, key, mapping, text, uid
 from kube.paths import at
 from kube.runtime.controller import ReconcileError
@@ -87,7 +87,7 @@ class ShootPreviews:
     def _begun(self, shoot: Object, kind: str, project: str) -> Object:
         """As it would be when the operation begins."""
         of = self.reconciler
-        technical_id = f"shoot--{project}--{key(shoot).name}"
+        technical_id = technical_id_of(project, key(shoot).name)
         fields = status.begun(shoot, kind, gardener=of.gardener, technical_id=technical_id, now=of.clock())
         fields["uid"] = text(at(shoot, "status", "uid")) or uid(shoot)
         return {**shoot, "status": {**mapping(shoot.get("status")), **fields}}

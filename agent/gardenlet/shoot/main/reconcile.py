@@ -47,7 +47,8 @@ from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from gardener import keys, operations
 from gardener.api.garden import SHOOTS
-from gardener.garden.shoots import last_errors, last_operation, responsible_seed
+from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
+from gardener.garden.shoots import last_errors, last_operation, responsible_seed, technical_id_of
 from kube.errors import KubeError, refusal_of
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, metadata, text, uid
 from kube.paths import at
@@ -155,7 +156,7 @@ class Reconciler:
         name = key(shoot)
         project = await surroundings.project_of(self.garden.client, shoot)
         around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-        live = await self.garden.client.find(SHOOTS, name.name, namespace=name.namespace)
+        live = await self.garden.client.find(SHOOTS, name)
         if live is not None and responsible_seed(live) == self.seed_name:
             await self._write_cluster(live, around)
         return Done()
@@ -198,7 +199,7 @@ class Reconciler:
             project = await surroundings.project_of(self.garden.client, shoot)
             if problem := unsupported(self.config, shoot, kind):
                 raise ReconcileError(problem)
-            shoot = await self._begin(shoot, kind, f"shoot--{project}--{key(shoot).name}")
+            shoot = await self._begin(shoot, kind, technical_id_of(project, key(shoot).name))
             around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
             self._gateway(kind, around)
         except (KubeError, ReconcileError, DomainError, GatewayError) as error:
@@ -231,7 +232,7 @@ class Reconciler:
         """The status says from now on what it has asked for. Raises KubeError."""
         name, version = key(shoot), metadata(shoot)["resourceVersion"]
         body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-        written = await self.garden.client.patch(SHOOTS, name.name, body, namespace=name.namespace)
+        written = await self.garden.client.patch(SHOOTS, name, body)
         self.shoots.observe(written)
         return written
 
@@ -308,7 +309,7 @@ class Reconciler:
             ),
             waiting=self.waiting,
             garden_waiting=self.garden_waiting,
-            autoscaled=await seed_objects.is_autoscaled(self.seed),
+            autoscaled=await self.seed.discovery.is_served(VERTICAL_POD_AUTOSCALERS),
             namespace_lives=lives,
             cleans_up=lives and kind in _LEAVES and await seed_objects.has_api_server(self.seed.client, namespace),
             copies_backups=is_restored

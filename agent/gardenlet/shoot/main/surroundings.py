@@ -13,7 +13,7 @@ from gardener.garden.profiles import offered, profile_of
 from gardener.garden.seeds import namespace_of
 from gardener.keys import PROJECT_NAME, ROLE
 from kube.errors import NotFound
-from kube.objects import Object, key, labels, metadata, spec, text
+from kube.objects import Key, Object, key, labels, metadata, spec, text
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
@@ -62,7 +62,7 @@ async def project_of(garden: Client, shoot: Object) -> str:
 async def _profile(garden: Client, shoot: Object) -> Object:
     resource, name = profile_of(spec(shoot))
     namespace = key(shoot).namespace if resource.namespaced else ""
-    profile = await garden.get(resource, name, namespace=namespace)
+    profile = await garden.get(resource, Key(namespace, name))
     return {**profile, "metadata": metadata(profile), "spec": offered(resource, profile)}
 
 
@@ -78,6 +78,6 @@ async def _external(garden: Client, shoot: Object, secrets: list[Object]) -> Ser
         return found
     name = domains.credentials_of(shoot)
     try:
-        return domains.own(shoot, await garden.get(SECRETS, name, namespace=key(shoot).namespace))
+        return domains.own(shoot, await garden.get(SECRETS, Key(key(shoot).namespace, name)))
     except NotFound as error:
         raise DomainError(f"Secret {name} with the credentials for DNS is not there: {error}") from error

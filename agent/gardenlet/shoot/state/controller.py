@@ -16,14 +16,14 @@ from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided
 from agent.gardenlet.shoot_states.saving import demand_any_key, living, save, saved
 from agent.gardenlet.views import shoots_view
 from gardener.api.garden import MANAGED_SEEDS, SHOOTS
-from gardener.garden.shoots import responsible_seed
+from gardener.garden.shoots import is_on, responsible_seed
 from gardener.network_policies import GARDEN_NAMESPACE
 from kube.objects import Key, Object, text
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
-from kube.runtime.loop import ControlLoop, enqueue
+from kube.runtime.loop import ControlLoop, enqueue_own
 from kube.runtime.predicates import any_of, changed, listed
 
 NAME = "shoot-state"
@@ -35,8 +35,9 @@ _EARLIER, _SPREAD = 900.0, 1800.0
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.shoot_state, context.garden
     loop = ControlLoop(NAME, kind=SHOOTS, workers=settings.concurrent_syncs)
-    is_given = any_of(listed, changed("metadata.uid", "spec.seedName", responsible_seed))
-    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), enqueue(when=is_given))
+    is_other = any_of(listed, changed("metadata.uid", "spec.seedName"))
+    given = enqueue_own(is_on(context.seed_name), when=is_other)
+    shoots = loop.watch(garden.caches, shoots_view(context.seed_name), given)
     return loop.reconciled_by(
         Reconciler(
             seed_name=context.seed_name,
@@ -66,7 +67,7 @@ class Reconciler:
             return Done()
         if not rules.is_savable(shoot):
             return RequeueAfter(_NOT_YET_SECONDS)
-        if await self.garden.find(MANAGED_SEEDS, self.seed_name, namespace=GARDEN_NAMESPACE) is not None:
+        if await self.garden.find(MANAGED_SEEDS, Key(GARDEN_NAMESPACE, self.seed_name)) is not None:
             return RequeueAfter(self.period)
         before = await saved(self.garden, name)
         if wait := rules.due_in(before.time, self.period, now=self.clock()):
@@ -84,5 +85,5 @@ class Reconciler:
 
     async def _is_still_here(self, name: Key) -> bool:
         """As the API server has it: a cache that is behind would have what the Shoot took along overwritten."""
-        shoot = await self.garden.find(SHOOTS, name.name, namespace=name.namespace)
+        shoot = await self.garden.find(SHOOTS, name)
         return shoot is not None and responsible_seed(shoot) == self.seed_name and rules.is_savable(shoot)

@@ -63,6 +63,8 @@ class ChangeSet:
     """What `status.jobs` has to list; see `gardener.managed_resource.jobs`."""
     remarks: Sequence[str] = ()
     """Warnings about the annotations of the ManagedResource."""
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Object keys of what was left though it was to go, and why."""
     errors: list[str] = field(default_factory=list)
     """Of what could not be applied."""
     refused: set[str] = field(default_factory=set)
@@ -115,11 +117,11 @@ class ChangeSet:
         return None
 
     def _warnings_text(self) -> str:
-        return all_warnings_text(self.warnings or {}, self.remarks)
+        return all_warnings_text(self.warnings or {}, [*self.remarks, *self.left.values()])
 
     def held_back(self) -> list[str]:
-        """What is left to other ManagedResources for some time, in words, sorted."""
-        return sorted(pending.text for pending in self.pending if pending.is_held_back)
+        """What is left to other ManagedResources for some time, or for good, in words, sorted."""
+        return sorted([*(pending.text for pending in self.pending if pending.is_held_back), *self.left.values()])
 
     def pending_message(self) -> str:
         """Of what is not gone yet, together with what may not be written."""

@@ -67,9 +67,13 @@ class Claims:
             self._outcomes.pop(each, None)
         return waiting
 
+    def claimants(self, name: str) -> tuple[Key, ...]:
+        """Who wants an object."""
+        return self._claimants.get(name, ())
+
     def others(self, claimant: Key, name: str) -> set[Key]:
         """Who else wants an object."""
-        return {each for each in self._claimants.get(name, ()) if each != claimant}
+        return {each for each in self.claimants(name) if each != claimant}
 
     def claims(self, claimant: Key, name: str) -> bool:
         return name in self._wanted.get(claimant, ())

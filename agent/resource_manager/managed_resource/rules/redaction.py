@@ -24,6 +24,9 @@ _LINE = re.compile(rf"^(?P<mark>[-+ ][ \t]*)(?:{_STRING})(?=,?$)", re.MULTILINE)
 _HIDDEN = "[redacted]"
 _LONGEST = 32_768
 """More of a message is shown nowhere, and who makes it longer may want us to be busy."""
+_MOST_COMPARED = 1 << 29
+"""Characters of the message for each text that is looked for, in all: a fraction of a second."""
+_TOO_LONG = f"{_HIDDEN}: the message is too long to find what it quotes of the Secret"
 _SHORTEST = 6
 """Characters of what is looked for; shorter ones would be found everywhere."""
 
@@ -43,7 +46,10 @@ def without_secrets(message: str, manifest: Object) -> str:
     """The message without the values of a Secret, in whatever form they are quoted."""
     if manifest.get("kind") != "Secret" or manifest.get("apiVersion") != "v1":
         return message
-    for text in sorted(_secrets(manifest), key=len, reverse=True):
+    texts = sorted({*_secrets(manifest)}, key=len, reverse=True)
+    if len(texts) * len(message) > _MOST_COMPARED:
+        return _TOO_LONG
+    for text in texts:
         message = message.replace(text, _HIDDEN)
     return message
 

@@ -16,12 +16,12 @@ from agent.resource_manager.node.critical_components.reconcile import (
     Reconciler,
     Waits,
 )
-from agent.resource_manager.node.critical_components.rules import DaemonSetState, NodeState, PodState
+from agent.resource_manager.node.critical_components.rules import NodeState, PodState
 from kube.objects import Key
 from kube.resources import NODES
 from kube.runtime.cache import Change, Store
-from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped
-from kube.runtime.queue import CHANGE, RESYNC
+from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped, enqueue_users
+from kube.runtime.priorities import CHANGE, RESYNC
 
 _NEW_NODE_SECONDS = 0.25
 """Several watches bring what there is: what was made just before a Node may come after it."""
@@ -35,7 +35,7 @@ def declare(context: Context) -> ControlLoop:
     stores = NodeStores(
         nodes=nodes,
         pods=loop.watch(caches, PODS_VIEW, enqueue_mapped(partial(_nodes_of_pod, nodes))),
-        daemon_sets=loop.watch(caches, DAEMON_SETS_VIEW, enqueue_mapped(partial(_waiting_nodes, nodes))),
+        daemon_sets=loop.watch(caches, DAEMON_SETS_VIEW, enqueue_users(partial(_waiting_nodes, nodes))),
         csi_nodes=loop.watch(caches, CSI_NODES_VIEW, enqueue_mapped(partial(_node_of_drivers, nodes))),
     )
     return loop.reconciled_by(
@@ -68,7 +68,7 @@ def _nodes_of_pod(nodes: Store[NodeState], change: Change[PodState]) -> Iterator
     return (node for name in names if _is_waiting(nodes, node := Key("", name)))
 
 
-def _waiting_nodes(nodes: Store[NodeState], _: Change[DaemonSetState]) -> list[Key]:
+def _waiting_nodes(nodes: Store[NodeState], _: Key) -> list[Key]:
     return nodes.keys_by_index(TAINTED, value=True)
 
 

@@ -19,6 +19,7 @@ from webhooks.garden.common.descriptor import Kind, Rules
 from webhooks.garden.kinds.shoot import (
     defaults,
     dns,
+    files,
     kubernetes,
     labels,
     lifetime,
@@ -104,6 +105,7 @@ SHOOT = Kind(
     ),
     rights=(seed.binding_right, references.reading_rights),
     limits=(seed.capacity,),
+    contents=(files.contents,),
     deletions=(deletion.confirmed, lifetime.by_two_people, seed.moving, references.still_seed),
     deprecations=(settings.deprecated,),
     warnings=(profile.expired, maintenance.schedule_warnings),

@@ -58,7 +58,7 @@ def quotas_of(write: Write) -> Iterator[Object]:
     binding = own_binding(write)
     for reference in mappings(mapping(binding).get("quotas")):
         namespace = text(reference.get("namespace")) or write.namespace
-        found = write.garden.get(QUOTAS, text(reference.get("name")), namespace)
+        found = write.garden.need(QUOTAS, text(reference.get("name")), namespace)
         if found is not None:
             yield found
 

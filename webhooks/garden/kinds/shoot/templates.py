@@ -16,6 +16,7 @@ from webhooks.garden.common.write import Write
 from webhooks.garden.kinds.shoot import (
     defaults,
     dns,
+    files,
     known_names,
     kubernetes,
     maintenance,
@@ -36,6 +37,7 @@ SPEC_CHECKS = (
     kubernetes.pool_kubelet_errors,
     kubernetes.versions,
     known_names.unknown_names,
+    files.plugin_errors,
     workers.workerless,
     workers.worker_errors,
     workers.room_errors,

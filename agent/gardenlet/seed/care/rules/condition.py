@@ -10,7 +10,7 @@ from kube.objects import Object, condition, key, mapping
 
 POLICIES_MISSING = "NetworkPoliciesMissing"
 NOT_REPORTED = "ManagedResourceNotReported"
-_SHOWN = 10
+SHOWN = 10
 """Namespaces whose missing policies are named."""
 
 
@@ -62,8 +62,8 @@ def _condition(status: str, reason: str, message: str) -> Condition:
 
 
 def _missing(policies: Mapping[str, Sequence[str]]) -> str:
-    named = [f"{namespace} ({', '.join(policies[namespace])})" for namespace in sorted(policies)[:_SHOWN]]
-    more = f", and in {len(policies) - _SHOWN} more" if len(policies) > _SHOWN else ""
+    named = [f"{namespace} ({', '.join(policies[namespace])})" for namespace in sorted(policies)[:SHOWN]]
+    more = f", and in {len(policies) - SHOWN} more" if len(policies) > SHOWN else ""
     return (
         f"NetworkPolicies are missing in namespaces {', '.join(named)}{more}: start the program that makes them, or"
         " take the namespaces out of namespacesServedElsewhere"

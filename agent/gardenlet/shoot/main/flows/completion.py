@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from agent.gardenlet.components.registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.when import any_of, asleep
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -20,10 +21,11 @@ _TASKS = (
 _RUN = (rotation.see_servers, rotation.trust_current, rotation.etcds, rotation.api_server, rotation.others)
 WITH_BUNDLES = frozenset(
     (
+        *(each.id for each in COMPONENTS if each.has_bundles),
         *("extensions-before", "extensions-before-ready", "extensions-after", "extensions-after-ready"),
-        *("control-plane", "control-plane-ready", "scheduler", "systems", "systems-ready", "metrics-server"),
-        *("vpn-seed-server", "vpn-shoot", "kube-proxy", "node-agents", "machine-controller-manager", "worker"),
-        *("machine-deployments", "extensions-after-worker", "extensions-after-worker-ready", "autoscaler"),
+        *("control-plane", "control-plane-ready", "systems", "systems-ready"),
+        *("node-agents", "worker"),
+        *("machine-deployments", "extensions-after-worker", "extensions-after-worker-ready"),
         *("worker-ready", "nodes-configured"),
     )
 )

@@ -6,24 +6,24 @@ made any more once the namespace goes.
 
 from functools import partial
 
-from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.components import kube_apiserver, kube_controller_manager
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
 from agent.gardenlet.shoot.main.flows.when import local as _local
-from agent.gardenlet.shoot.main.flows.when import no_clean_up as _no_clean_up
 from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
+from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import cleanup as kinds
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
     cleanup,
-    control_plane,
     destruction,
     etcd,
     exposure,
     extensions,
-    foundation,
-    shoot_objects,
 )
 
 _AFTER = (Stage.AFTER_API_SERVER, Stage.AFTER_WORKER)
@@ -33,101 +33,31 @@ def _removes(its_id: str, name: str, run: Run, after: list[str]) -> Task[ShootOp
     return Task(its_id, name, run, after=after, retry=ONCE)
 
 
-_SHORT, _LONG = Retry(), Retry(within=120.0)
-
 DELETE: Graph[ShootOperation] = Graph(
     "Shoot cluster deletion",
     [
-        # --- awake
-        _wakes("namespace", "Deploying Shoot namespace in Seed", foundation.namespace, [], _SHORT),
-        _wakes("identity", "Ensuring Shoot cluster identity", foundation.cluster_identity, ["namespace"], _SHORT),
-        _wakes("secrets", "Initializing secrets management", foundation.secrets, ["namespace"], _SHORT),
-        _wakes("referenced", "Deploying referenced resources", foundation.referenced, ["namespace"], _SHORT),
-        _wakes(
-            "service",
-            "Deploying Kubernetes API server service in the Seed cluster",
-            exposure.service,
-            ["namespace", "identity"],
-            _SHORT,
+        *woken("credentials", after={"credentials": ["namespace"]}),
+        *woken(
+            *("namespace", "identity", "secrets", "referenced", "service", "address"),
+            *("names-at-gateway", "advertised", "internal-name", "etcd", "etcd-ready", "api-server"),
+            *("api-server-ready", "resource-manager", "resource-manager-ready", "access", "connection"),
+            *("control-plane", "control-plane-ready", "controller-manager", "controller-manager-ready"),
+            "machine-controller-manager",
+            after={
+                "etcd": ["referenced"],
+                "control-plane": ["credentials"],
+                "controller-manager": ["connection", "control-plane-ready"],
+                "controller-manager-ready": ["webhooks"],
+                "machine-controller-manager": ["workloads"],
+            },
+            names={
+                "address": "Waiting until Kubernetes API LoadBalancer in the Seed cluster has reported readiness",
+                "api-server-ready": "Waiting until Kubernetes API server reports readiness",
+                "controller-manager-ready": "Waiting until kube-controller-manager is active",
+            },
         ),
-        _wakes(
-            "address",
-            "Waiting until Kubernetes API LoadBalancer in the Seed cluster has reported readiness",
-            exposure.wait_for_address,
-            ["service"],
-        ),
-        Task(
-            "names-at-gateway",
-            "Deploying Kubernetes API server service SNI settings in the Seed cluster",
-            exposure.names_at_gateway,
-            after=["service"],
-            unless=lambda operation: _no_clean_up(operation) or _local(operation),
-        ),
-        _wakes("advertised", "Ensuring advertised addresses for the Shoot", exposure.advertise, ["address"], _SHORT),
-        _wakes(
-            "internal-name",
-            "Deploying internal domain DNS record",
-            exposure.internal_name,
-            ["referenced", "address"],
-        ),
-        _wakes("etcd", "Deploying main and events etcd", etcd.deploy, ["secrets", "referenced"], _SHORT),
-        _wakes("etcd-ready", "Waiting until main and event etcd report readiness", etcd.wait, ["etcd"]),
-        _wakes(
-            "api-server",
-            "Deploying Kubernetes API server",
-            control_plane.api_server,
-            ["etcd-ready", "address"],
-            _SHORT,
-        ),
-        _wakes(
-            "api-server-ready",
-            "Waiting until Kubernetes API server reports readiness",
-            control_plane.wait_for_api_server,
-            ["api-server"],
-        ),
-        _wakes(
-            "resource-manager",
-            "Deploying gardener-resource-manager",
-            control_plane.deploy_resource_manager,
-            ["api-server-ready"],
-            _SHORT,
-        ),
-        _wakes(
-            "resource-manager-ready",
-            "Waiting until gardener-resource-manager reports readiness",
-            control_plane.wait_for_resource_manager,
-            ["resource-manager"],
-        ),
-        _wakes(
-            "access",
-            "Deploying Gardener shoot access resources",
-            shoot_objects.access,
-            ["resource-manager-ready"],
-            _SHORT,
-        ),
-        _wakes(
-            "connection",
-            "Initializing connection to Shoot",
-            shoot_objects.connection,
-            ["access", "internal-name", "names-at-gateway"],
-            _LONG,
-        ),
-        *workers.WOKEN,
         # --- what users have left in it
         _wakes("webhooks", "Cleaning up webhooks", partial(cleanup.clean_up, wanted=kinds.WEBHOOKS), ["connection"]),
-        _wakes(
-            "controller-manager",
-            "Deploying Kubernetes controller manager",
-            control_plane.controller_manager,
-            ["connection", "control-plane-ready"],
-            _SHORT,
-        ),
-        _wakes(
-            "controller-manager-ready",
-            "Waiting until kube-controller-manager is active",
-            control_plane.wait_for_controller_manager,
-            ["controller-manager", "webhooks"],
-        ),
         _wakes(
             "extended-apis",
             "Cleaning extended API groups",
@@ -186,12 +116,7 @@ DELETE: Graph[ShootOperation] = Graph(
             ["extensions-before-gone", "stale-extensions-gone", "control-plane-gone"],
         ),
         # --- the control plane
-        _removes(
-            "api-server-gone",
-            "Deleting Kubernetes API server",
-            control_plane.destroy_api_server,
-            ["shoot-managed-resources-gone"],
-        ),
+        destroys(kube_apiserver.COMPONENT, ["shoot-managed-resources-gone"], verb="Deleting"),
         _removes(
             "extensions-after",
             "Deleting extension resources after kube-apiserver",
@@ -204,18 +129,8 @@ DELETE: Graph[ShootOperation] = Graph(
             extensions.waits_until_gone(*_AFTER),
             ["extensions-after"],
         ),
-        _removes(
-            "controller-manager-gone",
-            "Destroying Kubernetes controller manager",
-            control_plane.destroy_controller_manager,
-            ["api-server-gone"],
-        ),
-        _removes(
-            "resource-manager-gone",
-            "Destroying gardener-resource-manager",
-            control_plane.destroy_resource_manager,
-            ["api-server-gone"],
-        ),
+        destroys(kube_controller_manager.COMPONENT, ["api-server-gone"]),
+        destroys(resource_manager.COMPONENT, ["api-server-gone"]),
         _removes(
             "external-name",
             "Destroying external domain DNS record",

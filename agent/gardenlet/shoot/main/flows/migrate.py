@@ -4,11 +4,14 @@ The control plane is woken first, so that its resource manager lets go of what i
 here before what is taken along was saved in the garden, and read back; etcd goes last.
 """
 
+from agent.gardenlet.components import kube_apiserver, kube_controller_manager
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
+from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
-from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
+from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import control_plane, destruction, etcd, exposure, foundation, migration
+from agent.gardenlet.shoot.main.tasks import destruction, etcd, migration
 
 
 def _moves(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:
@@ -20,49 +23,9 @@ _SHORT = Retry()
 MIGRATE: Graph[ShootOperation] = Graph(
     "Shoot cluster preparation for migration",
     [
-        # --- awake
-        _wakes("namespace", "Deploying Shoot namespace in Seed", foundation.namespace, [], _SHORT),
-        _wakes("secrets", "Initializing secrets management", foundation.secrets, ["namespace"], _SHORT),
-        _wakes(
-            "service",
-            "Deploying Kubernetes API server service in the Seed cluster",
-            exposure.service,
-            ["namespace"],
-            _SHORT,
-        ),
-        _wakes(
-            "address",
-            "Waiting until Kubernetes API server service in the Seed cluster has reported readiness",
-            exposure.wait_for_address,
-            ["service"],
-        ),
-        _wakes("etcd", "Deploying main and events etcd", etcd.deploy, ["secrets"], _SHORT),
-        _wakes("etcd-ready", "Waiting until main and event etcd report readiness", etcd.wait, ["etcd"]),
-        _wakes(
-            "api-server",
-            "Deploying Kubernetes API server",
-            control_plane.api_server,
-            ["etcd-ready", "address"],
-            _SHORT,
-        ),
-        _wakes(
-            "api-server-ready",
-            "Waiting until Kubernetes API server rolled out",
-            control_plane.wait_for_api_server,
-            ["api-server"],
-        ),
-        _wakes(
-            "resource-manager",
-            "Deploying gardener-resource-manager",
-            control_plane.deploy_resource_manager,
-            ["api-server-ready"],
-            _SHORT,
-        ),
-        _wakes(
-            "resource-manager-ready",
-            "Waiting until gardener-resource-manager reports readiness",
-            control_plane.wait_for_resource_manager,
-            ["resource-manager"],
+        *woken(
+            *("namespace", "secrets", "service", "address", "etcd", "etcd-ready", "api-server", "api-server-ready"),
+            *("resource-manager", "resource-manager-ready"),
         ),
         # --- saved
         _moves(
@@ -106,24 +69,9 @@ MIGRATE: Graph[ShootOperation] = Graph(
             migration.delete_extensions_before,
             ["managed-resources-gone"],
         ),
-        _moves(
-            "api-server-gone",
-            "Deleting Kubernetes API server",
-            control_plane.destroy_api_server,
-            ["extensions-before"],
-        ),
-        _moves(
-            "controller-manager-gone",
-            "Destroying Kubernetes controller manager",
-            control_plane.destroy_controller_manager,
-            ["api-server-gone"],
-        ),
-        _moves(
-            "resource-manager-gone",
-            "Destroying gardener-resource-manager",
-            control_plane.destroy_resource_manager,
-            ["api-server-gone"],
-        ),
+        destroys(kube_apiserver.COMPONENT, ["extensions-before"], verb="Deleting"),
+        destroys(kube_controller_manager.COMPONENT, ["api-server-gone"]),
+        destroys(resource_manager.COMPONENT, ["api-server-gone"]),
         _moves(
             "extensions-after",
             "Deleting extension resources after kube-apiserver",

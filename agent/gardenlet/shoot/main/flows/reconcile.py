@@ -1,8 +1,10 @@
 """The flow that makes a Shoot's cluster, changes it, has it sleep, and wakes it."""
 
+from agent.gardenlet.components.registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows import workers
 from agent.gardenlet.shoot.main.flows.completion import LAST, with_completion
+from agent.gardenlet.shoot.main.flows.components import tasks_of
 from agent.gardenlet.shoot.main.flows.when import any_of as _any
 from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
 from agent.gardenlet.shoot.main.flows.when import awake as _awake
@@ -16,7 +18,6 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
     backup,
-    control_plane,
     encryption,
     etcd,
     exposure,
@@ -166,7 +167,7 @@ def _tasks() -> list[Task[ShootOperation]]:
             unless=_any(_not_restored, _no_backup),
             retry=ONCE,
         ),
-        # --- API server
+        # --- API server, what applies the rest, and what that applies
         Task(
             "extensions-before",
             "Deploying extension resources before kube-apiserver",
@@ -182,56 +183,14 @@ def _tasks() -> list[Task[ShootOperation]]:
             unless=_asleep_or_no_waiting,
             retry=ONCE,
         ),
-        Task(
-            "api-server",
-            "Deploying Kubernetes API server",
-            control_plane.api_server,
-            after=["secrets", "etcd", "etcd-ready", "address", "extensions-before-ready"],
-        ),
-        Task(
-            "api-server-ready",
-            "Waiting until Kubernetes API server rolled out",
-            control_plane.wait_for_api_server,
-            after=["api-server"],
-            unless=_asleep_or_no_waiting,
-            retry=ONCE,
-        ),
+        *(task for each in COMPONENTS for task in tasks_of(each)),
         Task(
             "client-authority",
             "Publishing the authority for client certificates",
             foundation.client_authority,
             after=["api-server-ready"],
         ),
-        # --- what applies the rest
-        Task(
-            "resource-manager",
-            "Deploying gardener-resource-manager",
-            control_plane.deploy_resource_manager,
-            after=["api-server-ready"],
-            retry=Retry(),
-        ),
-        Task(
-            "resource-manager-ready",
-            "Waiting until gardener-resource-manager reports readiness",
-            control_plane.wait_for_resource_manager,
-            after=["resource-manager"],
-            unless=_asleep_or_no_waiting,
-            retry=ONCE,
-        ),
-        Task(
-            "namespaces",
-            "Deploying shoot namespaces system component",
-            shoot_objects.namespaces,
-            after=["resource-manager"],
-        ),
-        Task(
-            "namespaces-ready",
-            "Waiting until shoot namespaces have been reconciled",
-            shoot_objects.wait_for_namespaces,
-            after=["resource-manager-ready", "namespaces"],
-            unless=_asleep_or_no_waiting,
-            retry=ONCE,
-        ),
+        # --- how it is reached inside
         Task(
             "renew-tokens",
             "Renewing shoot access secrets after creation of new ServiceAccount signing key",
@@ -254,21 +213,6 @@ def _tasks() -> list[Task[ShootOperation]]:
             after=["api-server-ready", "access", "internal-name", "names-at-gateway"],
             unless=_asleep,
             retry=Retry(within=120.0),
-        ),
-        Task(
-            "controller-manager",
-            "Deploying Kubernetes controller manager",
-            control_plane.controller_manager,
-            after=["secrets", "api-server-ready"],
-        ),
-        Task(
-            "controller-manager-ready",
-            "Waiting until kube-controller-manager reports readiness",
-            control_plane.wait_for_controller_manager,
-            # It comes up with a token, which the resource manager requests.
-            after=["controller-manager", "resource-manager-ready"],
-            unless=_asleep_or_no_waiting,
-            retry=ONCE,
         ),
         Task(
             "restart",
@@ -334,20 +278,6 @@ def _tasks() -> list[Task[ShootOperation]]:
             after=["extensions-after"],
             unless=_asleep_or_no_waiting,
             retry=ONCE,
-        ),
-        Task(
-            "shoot-identity",
-            "Deploying shoot cluster identity",
-            shoot_objects.identity,
-            after=["resource-manager", "identity", "systems-ready"],
-            unless=_asleep,
-        ),
-        Task(
-            "system",
-            "Deploying shoot system resources",
-            shoot_objects.system,
-            after=["resource-manager-ready", "connection", "namespaces-ready", "systems-ready"],
-            unless=_asleep,
         ),
         *workers.AFTER_API_SERVER,
         Task(

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection
 
+from agent.gardenlet.components import machine_controllers
+from agent.gardenlet.components.registry import ON_NODES
+from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, WORKER
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
-from agent.gardenlet.shoot.main.flows.system_components import SYSTEM_COMPONENTS
+from agent.gardenlet.shoot.main.flows.components import removes, stops, tasks_of
 from agent.gardenlet.shoot.main.flows.when import (
     Leaves,
     Run,
     asleep,
-    awake,
     has_ssh,
     local,
     no_clean_up,
@@ -21,9 +23,7 @@ from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
     container_runtimes,
     extensions,
-    for_workers,
     infrastructure,
-    system_components,
     workers,
 )
 
@@ -55,6 +55,18 @@ BEFORE_API_SERVER = [
     ),
 ]
 
+_NOT_BUILT = [
+    not_built(its_id, name, after=["resource-manager-ready"])
+    for its_id, name in (
+        ("node-local-dns-system", "Reconcile node-local-dns system component"),
+        ("blackbox-exporter-system", "Deploying blackbox-exporter"),
+        ("node-exporter-system", "Deploying node-exporter"),
+        ("dashboard-system", "Deploying addon Kubernetes Dashboard"),
+        ("nginx-ingress-system", "Deploying addon Nginx Ingress Controller"),
+        ("dependency-watchdog", "Deploying dependency-watchdog shoot access resources"),
+    )
+]
+
 AFTER_API_SERVER = [
     _task(
         "control-plane",
@@ -65,7 +77,7 @@ AFTER_API_SERVER = [
     _wait(
         "control-plane-ready",
         "Waiting until shoot control plane has been reconciled",
-        infrastructure.wait_for_control_plane,
+        infrastructure.is_answered(CONTROL_PLANE),
         ["control-plane"],
         no_waiting,
     ),
@@ -75,12 +87,6 @@ AFTER_API_SERVER = [
         infrastructure.remove_bastions,
         ["referenced", "infrastructure-ready", "control-plane-ready"],
         has_ssh,
-    ),
-    _task(
-        "scheduler",
-        "Deploying Kubernetes scheduler",
-        for_workers.scheduler,
-        ["secrets", "resource-manager-ready"],
     ),
     # --- what is on machines
     _task(
@@ -118,11 +124,11 @@ AFTER_API_SERVER = [
     _wait(
         "network-ready",
         "Waiting until shoot network plugin has been reconciled",
-        infrastructure.wait_for_network,
+        infrastructure.is_answered(NETWORK),
         ["network"],
         no_waiting,
     ),
-    *SYSTEM_COMPONENTS,
+    *_NOT_BUILT,
     _task(
         "node-agents",
         "Deploying managed resources for the gardener-node-agent",
@@ -150,27 +156,7 @@ AFTER_API_SERVER = [
         ["connection"],
     ),
     # --- machines
-    _task(
-        "autoscaler-stopped",
-        "Scaling down cluster autoscaler",
-        for_workers.stop_cluster_autoscaler,
-        ["node-agents"],
-        awake,
-    ),
-    _wait(
-        "machine-controller-manager",
-        "Deploying machine-controller-manager",
-        for_workers.machine_controller_manager,
-        [
-            "credentials",
-            "referenced",
-            "infrastructure-ready",
-            "connection",
-            "systems-ready",
-            "network-ready",
-            "autoscaler-stopped",
-        ],
-    ),
+    stops(machine_controllers.AUTOSCALER, after=["node-agents"]),
     _task(
         "worker",
         "Configuring shoot worker pools",
@@ -197,32 +183,19 @@ AFTER_API_SERVER = [
         ["extensions-after-worker"],
         no_waiting,
     ),
-    _task(
-        "autoscaler",
-        "Deploying cluster autoscaler",
-        for_workers.cluster_autoscaler,
-        ["machine-deployments", "node-agents"],
-        asleep,
-    ),
     _wait(
         "worker-ready",
         "Waiting until shoot worker nodes have been reconciled",
-        workers.wait,
+        infrastructure.is_answered(WORKER),
         ["worker", "machine-deployments", "node-agents"],
         no_waiting,
     ),
-    _task(
-        "machine-controller-manager-stopped",
-        "Scaling down machine-controller-manager",
-        for_workers.stop_machine_controller_manager,
-        ["worker-ready"],
-        awake,
-    ),
+    stops(machine_controllers.MANAGER, after=["worker-ready"]),
     _task(
         "tunnel",
         "Waiting until the Kubernetes API server can connect to the Shoot workers",
-        system_components.demand_tunnel,
-        ["network-ready", "system", "worker-ready", *(each.id for each in SYSTEM_COMPONENTS)],
+        workers.demand_tunnel,
+        ["network-ready", "system", "worker-ready", *(task.id for each in ON_NODES for task in tasks_of(each))],
         asleep,
         no_waiting,
         local,
@@ -236,18 +209,6 @@ AFTER_API_SERVER = [
         asleep,
         no_waiting,
     ),
-    _task(
-        "vertical-pod-autoscaler",
-        "Deploying Kubernetes vertical pod autoscaler",
-        for_workers.vertical_pod_autoscaler,
-        ["resource-manager-ready"],
-        asleep,
-    ),
-    not_built(
-        "dependency-watchdog",
-        "Deploying dependency-watchdog shoot access resources",
-        after=["resource-manager-ready"],
-    ),
 ]
 
 BEFORE_SLEEP = (
@@ -260,39 +221,10 @@ BEFORE_SLEEP = (
 # --- their end
 
 
-def _wakes(its_id: str, name: str, run: Run, after: Collection[str], retry: Retry = _SHORT) -> Task[ShootOperation]:
-    return _task(its_id, name, run, after, no_clean_up, retry=retry)
-
-
-WOKEN = [
-    _wakes("credentials", "Deploying cloud provider account secret", infrastructure.credentials, ["namespace"]),
-    _wakes(
-        "control-plane",
-        "Deploying shoot control plane components",
-        infrastructure.control_plane,
-        ["credentials", "resource-manager-ready"],
-    ),
-    _wakes(
-        "control-plane-ready",
-        "Waiting until shoot control plane has been reconciled",
-        infrastructure.wait_for_control_plane,
-        ["control-plane"],
-        ONCE,
-    ),
-]
 MACHINES_GONE = [
-    _wakes(
-        "autoscaler-gone",
-        "Deleting cluster autoscaler",
-        for_workers.remove_cluster_autoscaler,
-        ["controller-manager-ready"],
-    ),
-    _task("network-gone", "Destroying shoot network plugin", infrastructure.remove_network, ["workloads"], retry=ONCE),
-    _wakes(
-        "machine-controller-manager",
-        "Deploying machine-controller-manager",
-        for_workers.machine_controller_manager,
-        ["workloads"],
+    removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
+    _task(
+        "network-gone", "Destroying shoot network plugin", infrastructure.is_removed(NETWORK), ["workloads"], retry=ONCE
     ),
     _task(
         "worker",
@@ -324,7 +256,7 @@ CONTROL_PLANE_GONE = [
     _wait(
         "control-plane-gone",
         "Destroying shoot control plane",
-        infrastructure.remove_control_plane,
+        infrastructure.is_removed(CONTROL_PLANE),
         ["managed-resources-gone", "extensions-before-gone", "systems-gone", "runtimes-gone"],
     ),
 ]
@@ -332,7 +264,7 @@ INFRASTRUCTURE_GONE = [
     _wait(
         "infrastructure-gone",
         "Destroying shoot infrastructure",
-        infrastructure.remove_infrastructure,
+        infrastructure.is_removed(INFRASTRUCTURE),
         ["api-server-gone", "control-plane-gone"],
     ),
 ]

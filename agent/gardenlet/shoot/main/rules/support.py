@@ -1,6 +1,7 @@
 """What can't be done for a Shoot: better nothing than a part of it."""
 
-from config.gardenlet.schema import IMAGES_FOR_WORKERS, GardenletConfiguration
+from agent.gardenlet.components.registry import images_of_workers
+from config.gardenlet.schema import GardenletConfiguration
 from gardener.garden.shoots import workers
 from gardener.operations import DELETE, MIGRATE, RESTORE
 from kube.objects import Object, spec
@@ -23,7 +24,7 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
     if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
         return "Shoots with workers can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
     if workers(spec(shoot)) and config.local_profile is None and kind != DELETE:
-        missing = [each for each in IMAGES_FOR_WORKERS if not config.images.workers.get(each)]
+        missing = [each for each in images_of_workers() if not config.images.workers.get(each)]
         if missing:
             return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; name them"
     return ""

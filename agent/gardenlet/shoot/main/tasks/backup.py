@@ -24,9 +24,9 @@ _SECONDS, _COPY_SECONDS, _GONE_SECONDS = 600.0, 900.0, 120.0
 async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) -> bool:
     """Whether backups of a Shoot that has moved are still to be copied. Args: bucket: the own one. Raises KubeError."""
     namespace, technical_id = key(shoot).namespace, text(at(shoot, "status", "technicalID"))
-    if await seed.find(ETCDS, etcd.name(etcd.MAIN), namespace=technical_id) is not None:
+    if await seed.find(ETCDS, Key(technical_id, etcd.name(etcd.MAIN))) is not None:
         return False
-    own = await garden.find(BACKUP_ENTRIES, shoot_backup_entry.name(shoot), namespace=namespace)
+    own = await garden.find(BACKUP_ENTRIES, Key(namespace, shoot_backup_entry.name(shoot)))
     if own is None:
         return False
     return spec(own).get("bucketName") != bucket or await _source(garden, shoot) is not None
@@ -34,7 +34,7 @@ async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) ->
 
 async def _source(garden: Client, shoot: Object) -> Object | None:
     name = shoot_backup_entry.source_name(shoot)
-    return await garden.find(BACKUP_ENTRIES, name, namespace=key(shoot).namespace)
+    return await garden.find(BACKUP_ENTRIES, Key(key(shoot).namespace, name))
 
 
 # --- the entry
@@ -51,10 +51,10 @@ async def entry(operation: ShootOperation) -> None:
 async def _take_from_lost_seed(operation: ShootOperation, name: Key) -> None:
     """A Seed lets the entry go before it lets the Shoot go; one that has not, had the Shoot taken from it."""
     client = operation.garden.client
-    live = await client.find(BACKUP_ENTRIES, name.name, namespace=name.namespace)
+    live = await client.find(BACKUP_ENTRIES, name)
     if live is not None and text(at(live, "status", "seedName")) not in {"", _own_seed(operation)}:
         body = {"metadata": {"uid": uid(live)}, "status": {"seedName": None}}
-        await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace, subresource="status")
+        await client.patch(BACKUP_ENTRIES, name, body, subresource="status")
 
 
 def _own_seed(operation: ShootOperation) -> str:
@@ -64,7 +64,7 @@ def _own_seed(operation: ShootOperation) -> str:
 async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = False) -> None:
     """Args: restores: whether it goes on with what another Seed has left."""
     client, name = operation.garden.client, key(wanted)
-    live = await client.find(BACKUP_ENTRIES, name.name, namespace=name.namespace)
+    live = await client.find(BACKUP_ENTRIES, name)
     if live is None:
         await client.create(BACKUP_ENTRIES, wanted)
         return
@@ -75,7 +75,7 @@ async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = F
     asked = keys.OPERATION_RESTORE if restores else keys.OPERATION_RECONCILE
     notes = {**annotations(wanted), keys.OPERATION: asked}
     body = {"metadata": {"uid": uid(live), "annotations": notes}, "spec": spec(wanted)}
-    await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+    await client.patch(BACKUP_ENTRIES, name, body)
 
 
 async def _is_here(operation: ShootOperation, live: Object) -> bool:
@@ -83,7 +83,7 @@ async def _is_here(operation: ShootOperation, live: Object) -> bool:
     client, namespace = operation.seed.client, operation.technical_id
     if text(at(live, "status", "seedName")) != _own_seed(operation):
         return False
-    return await client.find(SECRETS, etcd.BACKUP_SECRET, namespace=namespace) is not None
+    return await client.find(SECRETS, Key(namespace, etcd.BACKUP_SECRET)) is not None
 
 
 async def wait_for_entry(operation: ShootOperation) -> None:
@@ -121,7 +121,7 @@ async def source_entry(operation: ShootOperation) -> None:
     if source is not None and is_deleting(source):
         await _until_source_is_gone(operation, source)
         source = None
-    own = await garden.get(BACKUP_ENTRIES, shoot_backup_entry.name(shoot), namespace=operation.name.namespace)
+    own = await garden.get(BACKUP_ENTRIES, Key(operation.name.namespace, shoot_backup_entry.name(shoot)))
     bucket = text(spec(own).get("bucketName"))
     if bucket == uid(operation.seed_object):
         if source is None:
@@ -139,7 +139,7 @@ async def wait_for_source_entry(operation: ShootOperation) -> None:
 async def copy(operation: ShootOperation) -> None:
     """Raises KubeError."""
     garden, shoot = operation.garden.client, operation.shoot
-    source = await garden.get(BACKUP_ENTRIES, shoot_backup_entry.source_name(shoot), namespace=operation.name.namespace)
+    source = await garden.get(BACKUP_ENTRIES, Key(operation.name.namespace, shoot_backup_entry.source_name(shoot)))
     from_bucket = text(spec(source).get("bucketName"))
     bucket = await garden.get(BACKUP_BUCKETS, from_bucket)
     values = Values(
@@ -153,7 +153,7 @@ async def copy(operation: ShootOperation) -> None:
     )
     wanted, client = task(values), operation.seed.client
     place = key(wanted)
-    live = await client.find(ETCD_COPY_BACKUPS_TASKS, place.name, namespace=place.namespace)
+    live = await client.find(ETCD_COPY_BACKUPS_TASKS, place)
     if live is not None and (is_deleting(live) or spec(live) != spec(wanted) or _has_failed(live)):
         await destroy_copy(operation)
         live = None
@@ -199,7 +199,7 @@ async def destroy_source_entry(operation: ShootOperation) -> None:
     await _until_source_is_gone(operation, source)
     secret = f"source-{etcd.BACKUP_SECRET}"
     try:
-        await operation.seed.client.delete(SECRETS, secret, namespace=operation.technical_id)
+        await operation.seed.client.delete(SECRETS, Key(operation.technical_id, secret))
     except NotFound:
         return
 
@@ -216,7 +216,7 @@ async def _confirm_and_delete(client: Client, resource: Resource, live: Object) 
     name, notes = key(live), {keys.CONFIRM_DELETION: "true"}
     body = {"metadata": {"uid": uid(live), "annotations": notes}}
     try:
-        await client.patch(resource, name.name, body, namespace=name.namespace)
-        await client.delete(resource, name.name, namespace=name.namespace, uid=uid(live))
+        await client.patch(resource, name, body)
+        await client.delete(resource, name, uid=uid(live))
     except NotFound:
         return

@@ -89,13 +89,13 @@ async def _round(cluster: Cluster, served: Sequence[Kind], shoot: Object) -> Lef
 
 async def _remove(cluster: Cluster, kind: Kind, shoot: Object, obj: Object) -> None:
     name, resource = key(obj), kind.resource
-    delete = partial(cluster.client.delete, resource, name.name, namespace=name.namespace, uid=uid(obj))
+    delete = partial(cluster.client.delete, resource, name, uid=uid(obj))
     with suppress(NotFound, Conflict):  # it is gone, or another one: the next round sees
         if not is_deleting(obj):
             await delete(propagation="Background")
-        elif is_overdue(obj, kind.patience(shoot), now=cluster.clock()):
+        elif is_overdue(obj, kind.patience(shoot), now=cluster.deletion_clock()):
             if resource == PODS:
                 await delete(grace_seconds=0)
             if finalizers(obj):
                 meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": None}
-                await cluster.client.patch(resource, name.name, {"metadata": meta}, namespace=name.namespace)
+                await cluster.client.patch(resource, name, {"metadata": meta})

@@ -10,7 +10,7 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks.cleanup import Left
 from agent.gardenlet.shoot_states.saving import forget
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.errors import KindNotServed, KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, finalizers, held_by, is_deleting, key, spec, uid
 from kube.resources import NAMESPACES, SECRETS, SERVICES
 from kube.runtime.client import Form, Selection
@@ -26,10 +26,7 @@ async def delete_managed_resources(operation: ShootOperation) -> None:
     for each in await _managed(operation, _OF_GARDENER):
         if not is_deleting(each):
             name = key(each)
-            with suppress(NotFound):
-                await operation.seed.client.delete(
-                    MANAGED_RESOURCES, name.name, namespace=name.namespace, uid=uid(each)
-                )
+            await operation.seed.client.delete_if_exists(MANAGED_RESOURCES, name, uid=uid(each))
 
 
 async def wait_for_managed_resources(operation: ShootOperation) -> None:
@@ -47,11 +44,7 @@ async def wait_for_all_of_shoot(operation: ShootOperation) -> None:
 
 async def _managed(operation: ShootOperation, selector: str) -> list[Object]:
     selection = Selection(namespace=operation.technical_id, label_selector=selector)
-    try:
-        return await operation.seed.client.list(MANAGED_RESOURCES, selection)
-    except KindNotServed:
-        await operation.seed.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        return []
+    return await operation.seed.discovery.list_if_served(MANAGED_RESOURCES, selection)
 
 
 async def _wait(operation: ShootOperation, selector: str, *, missing: Callable[[Object], str] = has_to_go) -> None:
@@ -92,8 +85,7 @@ class Leaving(Protocol):
 
 async def namespace(shoot: Leaving) -> None:
     """Raises KubeError."""
-    with suppress(NotFound):
-        await shoot.seed.client.delete(NAMESPACES, shoot.technical_id)
+    await shoot.seed.client.delete_if_exists(NAMESPACES, shoot.technical_id)
 
 
 async def wait_for_namespace(shoot: Leaving) -> None:

@@ -29,7 +29,7 @@ from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener.garden.rotations import COMPLETED, COMPLETING, ENCRYPTION_KEY, PREPARING, phase
 from kube.apply.application import for_each
 from kube.errors import Conflict, KubeError, NotFound
-from kube.objects import Object, annotations, key, metadata
+from kube.objects import Key, Object, annotations, key, metadata
 from kube.resources import DEPLOYMENTS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
@@ -51,7 +51,7 @@ def nothing_written(operation: ShootOperation) -> bool:
 async def label(operation: ShootOperation) -> None:
     """Raises ReconcileError, NoConnectionError, KubeError."""
     name, key_name = kube_apiserver.NAME, name_of(operation, tables.ENCRYPTION_KEY.name)
-    live = await operation.seed.client.get(DEPLOYMENTS, name, namespace=operation.technical_id)
+    live = await operation.seed.client.get(DEPLOYMENTS, Key(operation.technical_id, name))
     if is_marked(annotations(live), LABELED, key_name):
         return
     await api_server_is_rolled_out(operation)
@@ -88,7 +88,7 @@ async def _write_one(client: Client, resource: Resource, limit: TokenBucket, val
     name = key(obj)
     body = {"metadata": {"uid": metadata(obj)["uid"], "labels": {KEY_NAME: value}}}
     with suppress(NotFound, Conflict):  # it is gone, or another one of that name, which was stored as is right
-        await client.patch(resource, name.name, body, namespace=name.namespace)
+        await client.patch(resource, name, body)
 
 
 async def _served(client: Client, names: Iterable[str]) -> AsyncIterator[Resource]:

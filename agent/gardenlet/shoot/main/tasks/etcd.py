@@ -9,7 +9,7 @@ from agent.gardenlet.components.etcd_schedules import schedules
 from agent.gardenlet.extension_objects.kinds import ETCD
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.secrets import bundle_name_of, name_of
+from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener.api.druid import ETCDS
 from gardener.garden.maintenance.schedule import time_window
 from kube.errors import NotFound
@@ -34,7 +34,7 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
             namespace=operation.technical_id,
             role=role,
             certificates=Certificates(
-                ca=bundle_name_of(operation, tables.CA_ETCD.name),
+                ca=operation.inputs().secrets.bundle(tables.CA_ETCD.name).name,
                 server=name_of(operation, f"etcd-server-{role}"),
                 client=name_of(operation, "etcd-client"),
             ),
@@ -58,7 +58,7 @@ def _between_members(operation: ShootOperation, role: str) -> Certificates | Non
     if operation.etcd_members == 1:
         return None
     return Certificates(
-        ca=bundle_name_of(operation, tables.CA_ETCD_PEER.name),
+        ca=operation.inputs().secrets.bundle(tables.CA_ETCD_PEER.name).name,
         server=name_of(operation, tables.name_of_peers(role)),
     )
 
@@ -69,7 +69,7 @@ async def _store(operation: ShootOperation) -> Store | None:
         return None
     where = f"{operation.technical_id}/{etcd.BACKUP_SECRET}"
     try:
-        secret = await operation.seed.client.get(SECRETS, etcd.BACKUP_SECRET, namespace=operation.technical_id)
+        secret = await operation.seed.client.get(SECRETS, Key(operation.technical_id, etcd.BACKUP_SECRET))
         bucket = base64.b64decode(string_map(secret.get("data"))[_BUCKET]).decode()
     except NotFound as error:
         raise ReconcileError(
@@ -89,7 +89,7 @@ async def wait(operation: ShootOperation) -> None:
 async def scale(operation: ShootOperation, replicas: int) -> None:
     """Raises ReconcileError, ExtensionError, KubeError."""
     for name in _names(operation):
-        live = await operation.seed.client.find(ETCDS, name.name, namespace=name.namespace)
+        live = await operation.seed.client.find(ETCDS, name)
         if live is not None:
             await operation.ask(ETCD, _with_replicas(live, replicas), live=live)
     await wait(operation)

@@ -16,8 +16,7 @@ from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, VIRTUAL_SERVICES
 from kube.objects import Key, Object, annotations, key, mapping, spec, text, uid
 from kube.paths import at, mappings_at
-from kube.resources import NAMESPACES, SECRETS, SERVICES
-from kube.runtime.client import Form
+from kube.resources import SECRETS, SERVICES
 
 _SERVICE_SECONDS = 60.0
 _GONE_SECONDS = 120.0
@@ -36,7 +35,7 @@ async def service(operation: ShootOperation) -> None:
     await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
     if operation.is_asleep or not operation.is_local:  # else its address is waited for
         name = key(wanted)
-        live = await operation.seed.client.get(SERVICES, name.name, namespace=name.namespace)
+        live = await operation.seed.client.get(SERVICES, name)
         operation.found.cluster_ip = text(spec(live).get("clusterIP"))
 
 
@@ -72,11 +71,10 @@ async def names_at_gateway(operation: ShootOperation) -> None:
     """Have the gateway send what asks for one of the names to the API server. Raises ComponentError, KubeError."""
     if (gateway := operation.nearest_gateway) is None:
         return
-    live = await operation.seed.client.get(NAMESPACES, operation.technical_id, form=Form.METADATA)
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
     values = shoot_exposure.Values(
         namespace=operation.technical_id,
-        namespace_uid=uid(live),
+        namespace_uid=operation.found.namespace_uid,
         hosts=hosts,
         address=operation.found.cluster_ip,
         gateway_namespace=gateway.namespace,
@@ -90,19 +88,12 @@ async def remove_names_at_gateway(operation: ShootOperation) -> None:
     await operation.destroy(shoot_exposure.MANAGED_RESOURCE, _AT_GATEWAY, seconds=_GONE_SECONDS)
 
 
-def url(operation: ShootOperation) -> str:
-    """Under which the API server is reached by everybody; on this computer names are not resolved."""
-    if operation.is_local:
-        return f"https://{operation.found.address}:{operation.found.port}"
-    return f"https://{operation.internal.host}"
-
-
 async def advertise(operation: ShootOperation) -> None:
     """In the status; raises KubeError."""
     external = operation.external.host if operation.external else ""
     addresses = dns_records.advertised(internal=operation.internal.host, external=external, issuer=issuer(operation))
     if operation.is_local:
-        addresses = [{**each, "url": url(operation)} if each["name"] != _ISSUER else each for each in addresses]
+        addresses = [{**each, "url": operation.inputs().url} if each["name"] != _ISSUER else each for each in addresses]
     await operation.statuses.update(operation.shoot, lambda status: {**status, "advertisedAddresses": addresses})
 
 
@@ -163,7 +154,7 @@ async def remove_external_name(operation: ShootOperation) -> None:
 async def _remove_name(operation: ShootOperation, role: str, served: Served | None) -> None:
     """With the credentials as they are now; raises ExtensionError, KubeError."""
     name = Key(operation.technical_id, dns_records.name(operation.name.name, role))
-    live = await operation.seed.client.find(DNS_RECORDS, name.name, namespace=name.namespace)
+    live = await operation.seed.client.find(DNS_RECORDS, name)
     if live is None:
         return
     if served is not None and operation.namespace_lives:

@@ -119,8 +119,7 @@ def _seconds(removal: Removal, resource: Resource) -> float:
 
 async def delete_machines(removal: Removal) -> None:
     """What manages them goes first: the extension has removed them, or nothing does any more. Raises KubeError."""
-    with suppress(NotFound):
-        await removal.seed.client.delete(DEPLOYMENTS, "machine-controller-manager", namespace=removal.technical_id)
+    await removal.seed.client.delete_if_exists(DEPLOYMENTS, Key(removal.technical_id, "machine-controller-manager"))
     for resource in _MACHINES:
         await _remove(removal, resource, seconds=0.0)
 
@@ -136,9 +135,7 @@ async def delete_managed_resources(removal: Removal) -> None:
         name = key(each)
         if spec(each).get("keepObjects") is True:
             with suppress(NotFound):
-                await client.patch(
-                    MANAGED_RESOURCES, name.name, {"spec": {"keepObjects": False}}, namespace=name.namespace
-                )
+                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
         await _delete(removal, MANAGED_RESOURCES, each)
         if not spec(each).get("class"):
             of_shoot.add(name)
@@ -175,11 +172,8 @@ async def delete_others(removal: Removal) -> None:
 
 async def _list(removal: Removal, resource: Resource, *, form: Form = Form.METADATA) -> list[Object]:
     """Those of the namespace; none, if the seed has no such kind. Raises KubeError."""
-    try:
-        return await removal.seed.client.list(resource, Selection(namespace=removal.technical_id), form=form)
-    except KindNotServed:
-        await removal.seed.discovery.require_gone(resource.api_version, resource.kind)
-        return []
+    selection = Selection(namespace=removal.technical_id)
+    return await removal.seed.discovery.list_if_served(resource, selection, form=form)
 
 
 async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dict[str, str]) -> None:
@@ -190,15 +184,13 @@ async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dic
     stamped = {**wanted, keys.TIMESTAMP: timestamp(removal.seed.clock())}
     body = {"metadata": {"uid": uid(obj), "annotations": stamped}}
     with suppress(NotFound, Conflict):
-        await removal.seed.client.patch(resource, key(obj).name, body, namespace=key(obj).namespace)
+        await removal.seed.client.patch(resource, key(obj), body)
 
 
 async def _delete(removal: Removal, resource: Resource, obj: Object) -> None:
     if not is_deleting(obj):
         with suppress(NotFound, Conflict):
-            await removal.seed.client.delete(
-                resource, key(obj).name, namespace=key(obj).namespace, uid=uid(obj), propagation="Background"
-            )
+            await removal.seed.client.delete(resource, key(obj), uid=uid(obj), propagation="Background")
 
 
 async def _remove(removal: Removal, resource: Resource, *, seconds: float) -> None:
@@ -233,12 +225,10 @@ async def _let_go(
         name = key(each)
         with suppress(NotFound, Conflict):
             if resource == PODS:
-                await removal.seed.client.delete(
-                    resource, name.name, namespace=name.namespace, uid=uid(each), grace_seconds=0
-                )
+                await removal.seed.client.delete(resource, name, uid=uid(each), grace_seconds=0)
             if finalizers(each):
                 body = {"metadata": {"resourceVersion": metadata(each)["resourceVersion"], "finalizers": None}}
-                await removal.seed.client.patch(resource, name.name, body, namespace=name.namespace)
+                await removal.seed.client.patch(resource, name, body)
                 if not is_expected and len(removal.left_behind) < _MOST_REMEMBERED:
                     removal.left_behind.append(f"{resource.kind} {name.name} ({held_by(each)})")
 

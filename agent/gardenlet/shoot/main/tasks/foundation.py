@@ -3,14 +3,13 @@
 import asyncio
 import random
 from collections.abc import Iterable
-from contextlib import suppress
 from ipaddress import ip_network
 
-from agent.gardenlet.components import kube_apiserver, referenced_resources, shoot_namespace, shoot_system
+from agent.gardenlet.components import kube_apiserver, referenced_resources, registry, shoot_namespace
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.manager import UseOfOld
 from agent.gardenlet.secrets_manager.rules import persisted, published
-from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, Config
+from agent.gardenlet.secrets_manager.rules.configs import Config
 from agent.gardenlet.secrets_manager.rules.rotation import Old
 from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.secrets_manager.rules.stored import Stored
@@ -19,6 +18,7 @@ from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
+from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
@@ -53,8 +53,8 @@ async def namespace(operation: ShootOperation) -> None:
         zones=zones,
         extensions=wanted(operation.shoot, operation.registrations.values()),
     )
-    for each in shoot_namespace.objects(values):
-        await share(client, NAMESPACES, each, live=live, is_absent=live is None)
+    made = await share(client, NAMESPACES, shoot_namespace.manifest(values), live=live, is_absent=live is None)
+    operation.found.namespace_uid = uid(made)
     if live is None:
         operation.found.has_new_namespace = True
         operation.keys.expect_none_of_others()
@@ -83,14 +83,8 @@ async def cluster_identity(operation: ShootOperation) -> None:
     """Written into the status once."""
     if at(operation.shoot, "status", "clusterIdentity"):
         return
-    own = identity_of(operation)
+    own = operation.inputs().identity
     await operation.statuses.update(operation.shoot, lambda status: {**status, "clusterIdentity": own})
-
-
-def identity_of(operation: ShootOperation) -> str:
-    return text(at(operation.shoot, "status", "clusterIdentity")) or shoot_system.identity_of(
-        operation.technical_id, text(at(operation.shoot, "status", "uid")), operation.garden_identity
-    )
 
 
 # --- Secrets
@@ -124,13 +118,14 @@ async def secrets(operation: ShootOperation) -> None:
         tables.SERVICE_ACCOUNT_KEY,
         tables.ENCRYPTION_KEY,
         tables.static_tokens(has_cluster_admin=has_static_kubeconfig),
-        tables.generic_token_kubeconfig(operation.technical_id, ca_bundle(operation)),
-        *certificates(operation).certificates(),
+        tables.generic_token_kubeconfig(operation.technical_id, operation.inputs().ca_bundle),
+        *registry.secrets(certificates(operation)),
         *((tables.SSH_KEY,) if has_ssh(spec(operation.shoot)) else ()),
         *((tables.OBSERVER,) if operation.is_monitored else ()),
-        *(() if operation.is_workerless else (tables.TUNNEL_KEY,)),
     )
-    await publish(operation, *published.certificate_authority(operation.shoot, _bundle(operation)))
+    await publish(
+        operation, *published.certificate_authority(operation.shoot, operation.inputs().secrets.bundle(tables.CA.name))
+    )
     await _ssh_keypairs(operation)
     await _observer(operation, was_there=was_monitored)
     if operation.found.cluster is not None:
@@ -166,16 +161,15 @@ async def _observer(operation: ShootOperation, *, was_there: bool) -> None:
 async def _withdraw(operation: ShootOperation, suffix: str) -> None:
     """Users find it no more. Raises KubeError."""
     garden, name = operation.garden.client, f"{operation.name.name}.{suffix}"
-    if await garden.find(SECRETS, name, namespace=operation.name.namespace):
-        with suppress(NotFound):
-            await garden.delete(SECRETS, name, namespace=operation.name.namespace)
+    if await garden.find(SECRETS, Key(operation.name.namespace, name)):
+        await garden.delete_if_exists(SECRETS, Key(operation.name.namespace, name))
 
 
 async def servers_by_current(operation: ShootOperation) -> list[str]:
     """Names of authorities of which all servers were seen with a certificate of theirs. Raises KubeError."""
     if not operation.is_in(COMPLETING, AUTHORITIES):
         return []
-    live = await operation.seed.client.find(DEPLOYMENTS, kube_apiserver.NAME, namespace=operation.technical_id)
+    live = await operation.seed.client.find(DEPLOYMENTS, Key(operation.technical_id, kube_apiserver.NAME))
     return annotations(live or {}).get(rules.SERVERS_BY_CURRENT, "").split(",")
 
 
@@ -205,52 +199,23 @@ async def _demand_keys(operation: ShootOperation) -> None:
 
 async def had_keys(garden: Client, shoot: Key) -> bool:
     """Whether keys were ever made for a Shoot: then they were published. Raises KubeError."""
-    return await garden.find(CONFIG_MAPS, f"{shoot.name}.ca-cluster", namespace=shoot.namespace) is not None
-
-
-def ca_bundle(operation: ShootOperation) -> bytes:
-    """By which the Shoot's API server is verified."""
-    return _bundle(operation).data[BUNDLE]
-
-
-def _bundle(operation: ShootOperation) -> Stored:
-    bundle = operation.keys.get(tables.CA.name).bundle
-    assert bundle is not None  # an authority has one
-    return bundle
+    return await garden.find(CONFIG_MAPS, Key(shoot.namespace, f"{shoot.name}.ca-cluster")) is not None
 
 
 def certificates(operation: ShootOperation) -> ControlPlane:
+    """Raises ReconcileError."""
+    with known():
+        services = ip_network(operation.inputs().service_network)
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
     own_domain = text(at(spec(operation.shoot), "dns", "domain"))
     return ControlPlane(
         namespace=operation.technical_id,
         domains=[*hosts, *([own_domain] if own_domain else [])],
-        service_addresses=[str(ip_network(service_network(operation))[1])],
+        service_addresses=[str(services[1])],
         has_workers=not operation.is_workerless,
         has_several_etcds=operation.etcd_members > 1,
         more_names=LOOPBACK if operation.is_local else (),
     )
-
-
-def service_network(operation: ShootOperation) -> str:
-    """Raises ReconcileError."""
-    return _network(operation, "services")
-
-
-def pod_network(operation: ShootOperation) -> str:
-    """Raises ReconcileError."""
-    return _network(operation, "pods")
-
-
-def _network(operation: ShootOperation, what: str) -> str:
-    found = text(at(spec(operation.shoot), "networking", what))
-    found = found or text(at(spec(operation.seed_object), "networks", "shootDefaults", what))
-    if not found:
-        raise ReconcileError(
-            f"neither spec.networking.{what} of the Shoot nor spec.networks.shootDefaults.{what} of the Seed is set;"
-            " set one of them"
-        )
-    return found
 
 
 async def client_authority(operation: ShootOperation) -> None:
@@ -270,14 +235,14 @@ _KINDS = {each.kind: each for each in (CONFIG_MAPS, SECRETS, INTERNAL_SECRETS)}
 
 async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Object) -> None:
     client, name = operation.garden.client, key(wanted)
-    live = await client.find(resource, name.name, namespace=name.namespace)
+    live = await client.find(resource, name)
     if live is None:
         live = await client.create(resource, wanted)
     elif mapping(live.get("data")) != wanted["data"] or not labels(wanted).items() <= labels(live).items():
         meta = {"uid": uid(live), "labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
         gone = {field: None for field in mapping(live.get("data")) if field not in wanted["data"]}
         body = {"metadata": meta, "data": {**gone, **wanted["data"]}}
-        live = await client.patch(resource, name.name, body, namespace=name.namespace)
+        live = await client.patch(resource, name, body)
     if mapping(live.get("data")) != wanted["data"]:
         raise ReconcileError(f"{resource.kind} {name} was changed while it was written; it is written again")
 
@@ -291,7 +256,7 @@ async def referenced(operation: ShootOperation) -> None:
     found = list[Object]()
     for resource, name in references(operation.shoot):
         try:
-            found.append(await operation.garden.client.get(resource, name, namespace=namespace))
+            found.append(await operation.garden.client.get(resource, Key(namespace, name)))
         except NotFound as error:
             raise ReconcileError(f"the Shoot refers to {resource.kind} {name}, which is not there: {error}") from error
     await operation.deploy(referenced_resources.NAME, referenced_resources.objects(operation.technical_id, found))

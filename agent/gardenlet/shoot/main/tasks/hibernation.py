@@ -85,7 +85,7 @@ async def _correct(operation: ShootOperation, descent: _Descent, found: _ScaledU
     waits_for(f"{found}, and is scaled down again")
     name, body = key(found.live), {"metadata": {"uid": uid(found.live)}, "spec": {"replicas": 0}}
     try:
-        written = await operation.seed.client.patch(DEPLOYMENTS, name.name, body, namespace=name.namespace)
+        written = await operation.seed.client.patch(DEPLOYMENTS, name, body)
     except NotFound:
         return
     descent.written[name.name] = resource_version(written)

@@ -1,30 +1,27 @@
 """What the provider of a Shoot with workers makes: networks, what controls them, and how pods reach each other."""
 
 import base64
+from collections.abc import Awaitable, Callable
 
 from agent.gardenlet.components import identity_credentials, shoot_infrastructure
-from agent.gardenlet.components.shoot_pods import Networks
 from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import RSA_PUBLIC_KEY
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import foundation
+from agent.gardenlet.shoot.main.tasks.components import known
 from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
 from kube.objects import Key, Object, mapping, spec, string_map, text
-from kube.paths import at
 from kube.resources import SECRETS
 
 INFRASTRUCTURE_TASK = "deployInfrastructure"
 _TOKEN_SECONDS = 120.0
 
-
-def _values(operation: ShootOperation) -> shoot_infrastructure.Values:
-    return shoot_infrastructure.Values(namespace=operation.technical_id, shoot=operation.shoot)
+Run = Callable[[ShootOperation], Awaitable[None]]
 
 
 def _name(operation: ShootOperation) -> Key:
@@ -48,11 +45,11 @@ async def _credentials_by_tokens(operation: ShootOperation, identity: Object) ->
     """Returns when there is a token: no extension is to fail for want of it. Raises NotInTimeError, KubeError."""
     client, name = operation.seed.client, Key(operation.technical_id, shoot_infrastructure.SECRET)
     wanted = identity_credentials.secret(name.namespace, identity, shoot=operation.shoot)
-    live = await client.find(SECRETS, name.name, namespace=name.namespace)
+    live = await client.find(SECRETS, name)
     if live is None:
         live = await client.create(SECRETS, wanted)
     elif body := identity_credentials.patch(wanted, live):
-        live = await client.patch(SECRETS, name.name, body, namespace=name.namespace)
+        live = await client.patch(SECRETS, name, body)
     if identity_credentials.lacks_token(live):
         await operation.waiting.until_ready(
             SECRETS, name, identity_credentials.lacks_token, seconds=_TOKEN_SECONDS, report=waits_for
@@ -63,16 +60,16 @@ async def _credentials(operation: ShootOperation) -> Object | None:
     """The Secret or WorkloadIdentity that the binding of the Shoot names; None: it has no binding. Raises KubeError."""
     client, namespace = operation.garden.client, operation.name.namespace
     if name := text(spec(operation.shoot).get("credentialsBindingName")):
-        binding = await client.get(CREDENTIALS_BINDINGS, name, namespace=namespace)
+        binding = await client.get(CREDENTIALS_BINDINGS, Key(namespace, name))
         reference = mapping(binding.get("credentialsRef"))
     elif name := text(spec(operation.shoot).get("secretBindingName")):
-        binding = await client.get(SECRET_BINDINGS, name, namespace=namespace)
+        binding = await client.get(SECRET_BINDINGS, Key(namespace, name))
         reference = mapping(binding.get("secretRef"))
     else:
         return None
     resource = WORKLOAD_IDENTITIES if reference.get("kind") == WORKLOAD_IDENTITIES.kind else SECRETS
     place = text(reference.get("namespace")) or namespace
-    return await client.get(resource, text(reference.get("name")), namespace=place)
+    return await client.get(resource, Key(place, text(reference.get("name"))))
 
 
 # --- networks
@@ -99,7 +96,7 @@ async def remove_bastions(operation: ShootOperation) -> None:
 
 async def infrastructure(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
-    wanted = shoot_infrastructure.infrastructure(_values(operation), ssh_key=ssh_key(operation))
+    wanted = shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))
     has_failed = last_operation(operation.shoot).get("state") == operations.FAILED
     await operation.ask(INFRASTRUCTURE, wanted, is_demanded=has_failed or operation.is_asked(INFRASTRUCTURE_TASK))
 
@@ -110,68 +107,40 @@ async def wait_for_infrastructure(operation: ShootOperation) -> None:
     await operation.task_done(INFRASTRUCTURE_TASK)
 
 
-def provider_status(operation: ShootOperation) -> object:
-    """Of the Infrastructure; None: it has none."""
-    return at(operation.found.infrastructure, "status", "providerStatus")
-
-
 async def control_plane(operation: ShootOperation) -> None:
     """Of the Infrastructure that there is, if it has not been asked for. Raises ReconcileError, KubeError."""
     if not operation.found.infrastructure:
         name = _name(operation)
-        live = await operation.seed.client.find(INFRASTRUCTURES, name.name, namespace=name.namespace)
+        live = await operation.seed.client.find(INFRASTRUCTURES, name)
         operation.found.infrastructure = live or {}
-    wanted = shoot_infrastructure.control_plane(_values(operation), status=provider_status(operation))
-    await operation.ask(CONTROL_PLANE, wanted)
-
-
-async def wait_for_control_plane(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
-    await operation.until_answered(CONTROL_PLANE, _name(operation))
+    await operation.ask(CONTROL_PLANE, shoot_infrastructure.control_plane(operation.inputs()))
 
 
 async def network(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
-    wanted = shoot_infrastructure.network(
-        _values(operation), pods=foundation.pod_network(operation), services=foundation.service_network(operation)
-    )
+    with known():
+        wanted = shoot_infrastructure.network(operation.inputs())
     await operation.ask(NETWORK, wanted)
 
 
-async def wait_for_network(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
-    await operation.until_answered(NETWORK, _name(operation))
+# --- objects of which a Shoot has one
 
 
-# --- their end
+def is_answered(kind: Kind) -> Run:
+    """What waits for the extension. It raises ExtensionError, KubeError."""
+
+    async def run(operation: ShootOperation) -> None:
+        await operation.until_answered(kind, _name(operation))
+
+    return run
 
 
-async def remove_infrastructure(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
-    await _remove(operation, INFRASTRUCTURE)
+def is_removed(kind: Kind) -> Run:
+    """What removes it, and waits. It raises ExtensionError, KubeError."""
 
+    async def run(operation: ShootOperation) -> None:
+        its_uid = await operation.extensions.delete(kind, _name(operation))
+        if its_uid:
+            await operation.extensions.wait_until_gone(kind, _name(operation), its_uid=its_uid)
 
-async def remove_control_plane(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
-    await _remove(operation, CONTROL_PLANE)
-
-
-async def remove_network(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
-    await _remove(operation, NETWORK)
-
-
-async def _remove(operation: ShootOperation, kind: Kind) -> None:
-    its_uid = await operation.extensions.delete(kind, _name(operation))
-    if its_uid:
-        await operation.extensions.wait_until_gone(kind, _name(operation), its_uid=its_uid)
-
-
-def networks(operation: ShootOperation) -> Networks:
-    """Once the Infrastructure has been answered, which may choose that of nodes. Raises ReconcileError."""
-    chosen = text(at(operation.found.infrastructure, "status", "nodesCIDR"))
-    return Networks(
-        pods=foundation.pod_network(operation),
-        services=foundation.service_network(operation),
-        nodes=chosen or text(at(spec(operation.shoot), "networking", "nodes")),
-    )
+    return run

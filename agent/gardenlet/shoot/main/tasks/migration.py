@@ -24,7 +24,7 @@ from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.extension_contract import last_error, last_operation, timestamp
-from kube.errors import Forbidden, KindNotServed, NotFound
+from kube.errors import Forbidden, NotFound
 from kube.objects import (
     Key,
     Object,
@@ -70,9 +70,7 @@ async def keep_objects(operation: ShootOperation) -> None:
         if spec(each).get("keepObjects") is not True:
             name = key(each)
             with suppress(NotFound):
-                await client.patch(
-                    MANAGED_RESOURCES, name.name, {"spec": {"keepObjects": True}}, namespace=name.namespace
-                )
+                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": True}})
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
@@ -80,18 +78,12 @@ async def delete_managed_resources(operation: ShootOperation) -> None:
     for each in await _managed(operation):
         if not is_deleting(each):
             name = key(each)
-            with suppress(NotFound):
-                await operation.seed.client.delete(
-                    MANAGED_RESOURCES, name.name, namespace=name.namespace, uid=uid(each)
-                )
+            await operation.seed.client.delete_if_exists(MANAGED_RESOURCES, name, uid=uid(each))
 
 
 async def _managed(operation: ShootOperation) -> list[Object]:
-    try:
-        found = await operation.seed.client.list(MANAGED_RESOURCES, Selection(namespace=operation.technical_id))
-    except KindNotServed:
-        await operation.seed.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        return []
+    selection = Selection(namespace=operation.technical_id)
+    found = await operation.seed.discovery.list_if_served(MANAGED_RESOURCES, selection)
     return [each for each in found if not spec(each).get("class")]
 
 
@@ -119,7 +111,7 @@ async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: 
 async def _demand_that_it_is_so(garden: Client, shoot: Object) -> None:
     """A cache that is behind would have what the Shoot took along overwritten. Raises Overtaken, KubeError."""
     name = key(shoot)
-    live = await garden.find(SHOOTS, name.name, namespace=name.namespace)
+    live = await garden.find(SHOOTS, name)
     if live is None or resource_version(live) != resource_version(shoot):
         raise Overtaken(shoot)
 
@@ -179,11 +171,7 @@ async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None
 async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
     """As the API server has them; none, if there is no such kind."""
     selection = Selection(namespace=operation.technical_id)
-    try:
-        return await operation.seed.client.list(kind.resource, selection, form=Form.METADATA)
-    except KindNotServed:
-        await operation.seed.discovery.require_gone(kind.resource.api_version, kind.resource.kind)
-        return []
+    return await operation.seed.discovery.list_if_served(kind.resource, selection, form=Form.METADATA)
 
 
 async def delete_extensions_before(operation: ShootOperation) -> None:
@@ -227,7 +215,7 @@ async def snapshot(operation: ShootOperation) -> None:
     if not integer(spec(live).get("replicas")):
         raise ReconcileError(f"Etcd {name} does not run, so no snapshot of it can be made; set its spec.replicas to 1")
     body = {"metadata": {"uid": uid(live), "annotations": {SNAPSHOT: timestamp(operation.seed.clock())}}}
-    written = await client.patch(ETCDS, name.name, body, namespace=name.namespace)
+    written = await client.patch(ETCDS, name, body)
     await operation.waiting.until_ready(
         ETCDS,
         name,
@@ -249,11 +237,11 @@ def _without_snapshot(live: Object | None) -> str:
 async def move_backup_entry(operation: ShootOperation) -> None:
     """Raises KubeError."""
     name, client = _entry(operation), operation.garden.client
-    live = await client.find(BACKUP_ENTRIES, name.name, namespace=name.namespace)
+    live = await client.find(BACKUP_ENTRIES, name)
     own, to = text(metadata(operation.seed_object)["name"]), destination(operation.shoot)
     if live is not None and text(spec(live).get("seedName")) == own != to:
         body = {"metadata": {"uid": uid(live)}, "spec": {"seedName": to}}
-        await client.patch(BACKUP_ENTRIES, name.name, body, namespace=name.namespace)
+        await client.patch(BACKUP_ENTRIES, name, body)
 
 
 async def wait_for_backup_entry(operation: ShootOperation) -> None:
@@ -284,7 +272,7 @@ async def forget(operation: ShootOperation) -> None:
     await cluster_objects.delete(operation.seed.client, operation.technical_id)
     if keys.TASKS in annotations(operation.shoot):
         body: Object = {"metadata": {"annotations": {keys.TASKS: None}}}
-        await operation.garden.client.patch(SHOOTS, operation.name.name, body, namespace=operation.name.namespace)
+        await operation.garden.client.patch(SHOOTS, operation.name, body)
 
 
 async def let_go(garden: Client, shoot: Object, *, seed: str) -> None:
@@ -295,4 +283,4 @@ async def let_go(garden: Client, shoot: Object, *, seed: str) -> None:
     name = key(shoot)
     body: Object = {"metadata": {"labels": {f"{keys.SEED_LABEL_PREFIX}{seed}": None}}}
     with suppress(Forbidden, NotFound):
-        await garden.patch(SHOOTS, name.name, body, namespace=name.namespace)
+        await garden.patch(SHOOTS, name, body)

@@ -10,13 +10,13 @@ Nothing that has to reach a server in between trusts less than before: neither b
 import asyncio
 
 from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
-from agent.gardenlet.components.resource_manager import NAME as RESOURCE_MANAGER
-from agent.gardenlet.components.vpn.parts import SERVER as VPN_SERVER
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.components.vpn import server as vpn_server
 from agent.gardenlet.extension_objects.kinds import ETCD
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
-from agent.gardenlet.shoot.main.tasks import control_plane, foundation, shoot_objects
+from agent.gardenlet.shoot.main.tasks import components, control_plane, foundation, shoot_objects
 from agent.gardenlet.shoot.main.tasks.etcd import deploy as deploy_etcds
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener.api.druid import ETCDS
@@ -24,8 +24,13 @@ from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from kube.objects import Key, Object, integer, spec
 from kube.resources import DEPLOYMENTS, Resource
 
-_OTHERS = (kube_controller_manager.NAME, kube_scheduler.NAME, VPN_SERVER)
-"""Servers beside the API server and the resource manager."""
+_OTHERS = (
+    resource_manager.COMPONENT,
+    kube_controller_manager.COMPONENT,
+    kube_scheduler.COMPONENT,
+    vpn_server.COMPONENT,
+)
+"""Servers beside the API server."""
 
 
 def no_completion(operation: ShootOperation) -> bool:
@@ -53,15 +58,13 @@ async def _see_etcds(operation: ShootOperation) -> None:
 async def _see_deployments(operation: ShootOperation) -> None:
     if await _runs(operation, DEPLOYMENTS, kube_apiserver.NAME):
         await control_plane.api_server_is_rolled_out(operation)
-    if await _runs(operation, DEPLOYMENTS, RESOURCE_MANAGER):
-        await control_plane.wait_for_resource_manager(operation)
-    for name in _OTHERS:
-        if await _runs(operation, DEPLOYMENTS, name):
-            await control_plane.wait_for_other(operation, name)
+    for each in _OTHERS:
+        if await _runs(operation, DEPLOYMENTS, each.name):
+            await components.wait(operation, each)
 
 
 async def _runs(operation: ShootOperation, resource: Resource, name: str) -> bool:
-    live: Object | None = await operation.seed.client.find(resource, name, namespace=operation.technical_id)
+    live: Object | None = await operation.seed.client.find(resource, Key(operation.technical_id, name))
     return live is not None and integer(spec(live).get("replicas")) > 0
 
 
@@ -87,8 +90,8 @@ async def api_server(operation: ShootOperation) -> None:
 
 async def others(operation: ShootOperation) -> None:
     """Raises ReconcileError, NotInTimeError, KubeError."""
-    await control_plane.deploy_resource_manager(operation)
-    await control_plane.controller_manager(operation)
+    await control_plane.resource_manager(operation)
+    await components.deploy(operation, kube_controller_manager.COMPONENT)
     if not operation.is_asleep:
         await shoot_objects.access(operation)
     await _see_deployments(operation)

@@ -33,13 +33,6 @@ def name_of(operation: ShootOperation, config: str) -> str:
     return operation.keys.get(config).current.name
 
 
-def bundle_name_of(operation: ShootOperation, config: str) -> str:
-    """Raises SecretsError."""
-    bundle = operation.keys.get(config).bundle
-    assert bundle is not None  # authorities and keys for tokens have one
-    return bundle.name
-
-
 def health_token(operation: ShootOperation) -> str:
     """Of the user that only asks whether the API server is well."""
     content = operation.keys.get(_TOKENS).current.data[STATIC_TOKENS].decode()

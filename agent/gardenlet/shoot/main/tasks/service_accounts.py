@@ -52,7 +52,7 @@ async def renew(operation: ShootOperation) -> None:
     for each in requests:
         meta = {"uid": uid(each), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}
         with suppress(NotFound, Conflict):
-            await client.patch(SECRETS, key(each).name, {"metadata": meta}, namespace=namespace)
+            await client.patch(SECRETS, Key(namespace, key(each).name), {"metadata": meta})
     for each in requests:
         name = Key(namespace, key(each).name)
         await operation.waiting.until_ready(
@@ -122,15 +122,14 @@ async def delete_old_secrets(operation: ShootOperation) -> None:
 async def _delete_old(client: Client, account: Object, name: str, *, before: datetime) -> bool:
     """Whether the Secret was old, or is gone."""
     namespace = key(account).namespace
-    secret = await client.find(SECRETS, name, namespace=namespace)
+    secret = await client.find(SECRETS, Key(namespace, name))
     if secret is None:
         return True
     created = time_or_none(metadata(secret).get("creationTimestamp"))
     is_of_account = secret.get("type") == _TOKEN and annotations(secret).get(_ACCOUNT) == key(account).name
     if not is_of_account or created is None or created >= before:
         return False
-    with suppress(NotFound):
-        await client.delete(SECRETS, name, namespace=namespace, uid=uid(secret))
+    await client.delete_if_exists(SECRETS, Key(namespace, name), uid=uid(secret))
     return True
 
 
@@ -147,4 +146,4 @@ async def _write(client: Client, account: Object, meta: Object, secrets: list[Ob
     if secrets != mappings(account.get("secrets")):
         body["secrets"] = secrets or None
     with suppress(NotFound):
-        await client.patch(SERVICE_ACCOUNTS, name.name, body, namespace=name.namespace)
+        await client.patch(SERVICE_ACCOUNTS, name, body)

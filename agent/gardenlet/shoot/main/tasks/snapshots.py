@@ -32,7 +32,7 @@ async def take(operation: ShootOperation) -> None:
     """Raises NotInTimeError, KubeError."""
     client, namespace = operation.seed.client, operation.technical_id
     key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
-    live = await client.get(DEPLOYMENTS, kube_apiserver.NAME, namespace=namespace)
+    live = await client.get(DEPLOYMENTS, Key(namespace, kube_apiserver.NAME))
     if is_marked(annotations(live), SNAPSHOTTED, key_name):
         return
     await (_by_annotation(operation) if operation.is_local else _by_sidecar(operation))
@@ -43,7 +43,7 @@ async def _by_annotation(operation: ShootOperation) -> None:
     notes = {_ASKED: format_time(operation.seed.clock())}
     body: Object = {"metadata": {"annotations": notes}}
     name = Key(operation.technical_id, _NAME)
-    await operation.seed.client.patch(ETCDS, name.name, body, namespace=name.namespace)
+    await operation.seed.client.patch(ETCDS, name, body)
     await operation.waiting.until_ready(ETCDS, name, _no_snapshot, seconds=_SECONDS, report=waits_for)
 
 

@@ -13,7 +13,6 @@ from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import authority_in
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import token_bootstrap as rules
-from agent.gardenlet.shoot.main.tasks import foundation
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.kubeconfigs import kubeconfig
@@ -40,7 +39,7 @@ async def is_needed(operation: ShootOperation, live: Object | None) -> bool:
     if live is None:
         return True
     name, namespace = resource_manager.MANAGED_RESOURCE, operation.technical_id
-    managed = await operation.seed.client.find(MANAGED_RESOURCES, name, namespace=namespace)
+    managed = await operation.seed.client.find(MANAGED_RESOURCES, Key(namespace, name))
     return rules.is_needed(live, managed, now=operation.seed.clock())
 
 
@@ -52,7 +51,7 @@ async def forget_token(operation: ShootOperation, live: Object | None) -> int:
     if live is None or rules.no_token(live):
         return 0
     body = {"metadata": {"uid": uid(live), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}}
-    return resource_version(await operation.seed.client.patch(SECRETS, _ACCESS, body, namespace=operation.technical_id))
+    return resource_version(await operation.seed.client.patch(SECRETS, Key(operation.technical_id, _ACCESS), body))
 
 
 async def wait_for_token(operation: ShootOperation, *, since: int) -> None:
@@ -72,7 +71,7 @@ def secret(operation: ShootOperation) -> Object:
     pair = make_client(authority, rules.USER, [rules.GROUP], now=now, lifetime=_LIFE)
     user = {"client-certificate-data": _encoded(pair.certificate_pem), "client-key-data": _encoded(pair.key_pem)}
     name = operation.technical_id
-    content = kubeconfig(name, server=_SERVER, ca_bundle=foundation.ca_bundle(operation), user=user)
+    content = kubeconfig(name, server=_SERVER, ca_bundle=operation.inputs().ca_bundle, user=user)
     return made(SECRETS, SECRET, namespace=name, type="Opaque", data={"kubeconfig": _encoded(content)})
 
 

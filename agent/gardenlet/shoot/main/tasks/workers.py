@@ -1,10 +1,11 @@
 """Worker pools of a Shoot: what is on their machines, the machines, and that they have what they are to have."""
 
 import asyncio
-from ipaddress import ip_network
 
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
+from agent.gardenlet.components.parts import managed_resource_unready
 from agent.gardenlet.components.shoot_infrastructure import SECRET
+from agent.gardenlet.components.vpn import client as vpn_client
 from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
 from agent.gardenlet.components.worker_pools.operating_system import PROVISION, RECONCILE
 from agent.gardenlet.components.worker_pools.pools import (
@@ -13,7 +14,6 @@ from agent.gardenlet.components.worker_pools.pools import (
     POOL,
     SECRET_NAME,
     Pool,
-    PoolError,
     hashes,
     pools_of,
 )
@@ -22,34 +22,25 @@ from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import exposure, foundation, infrastructure
-from agent.gardenlet.shoot.main.tasks.shoot_objects import unready
+from agent.gardenlet.shoot.main.tasks import infrastructure
+from agent.gardenlet.shoot.main.tasks.components import known
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.objects import Key, Object, annotations, integer, key, labels, mapping, spec, text
+from kube.objects import Key, Object, annotations, key, labels, spec, text
 from kube.paths import at
-from kube.resources import NODES, SECRETS
+from kube.resources import NODES, PODS, SECRETS
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError
 
 _APPLIED_SECONDS = 120.0
-_DNS_NUMBER = 10
-"""Of the address of the DNS server, in the network of Services."""
 _UNKNOWN_SERVER = "https://kubernetes.default.svc"
 """In what is configured for nodes of a Shoot that sleeps: there are none."""
 
 
 def pools(operation: ShootOperation) -> list[Pool]:
     """Raises ReconcileError."""
-    try:
+    with known():
         return pools_of(operation.shoot, operation.profile)
-    except PoolError as error:
-        raise ReconcileError(str(error)) from error
-
-
-def dns_address(operation: ShootOperation) -> str:
-    """Raises ReconcileError."""
-    return str(ip_network(foundation.service_network(operation))[_DNS_NUMBER])
 
 
 # --- what is on machines
@@ -58,27 +49,27 @@ def dns_address(operation: ShootOperation) -> str:
 async def systems(operation: ShootOperation) -> None:
     """Raises ReconcileError, KubeError."""
     await operation.deploy(HASHES, [hashes(operation.technical_id, pools(operation))])
-    wanted = [each for pool in pools(operation) for each in operating_system.objects(_system(operation, pool))]
+    with known():
+        wanted = [each for pool in pools(operation) for each in operating_system.objects(_system(operation, pool))]
     await asyncio.gather(*(operation.ask(OPERATING_SYSTEM_CONFIG, each) for each in wanted))
 
 
 def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
-    bundle = operation.keys.get(tables.CA_KUBELET.name).bundle
-    assert bundle is not None  # an authority has one
+    inputs = operation.inputs()
     authorities = (text(spec(operation.profile).get("caBundle")), text(pool.asked.get("caBundle")))
     return operating_system.Values(
         namespace=operation.technical_id,
         pool=pool,
         type=pool.image_name,
-        server=exposure.url(operation) if operation.found.address else _UNKNOWN_SERVER,
-        ca_bundle=foundation.ca_bundle(operation),
-        trusted=b"\n".join([*(each.encode() for each in authorities if each), foundation.ca_bundle(operation)]),
-        kubelet_ca=bundle.data[BUNDLE],
-        dns=dns_address(operation),
+        server=inputs.url if inputs.address else _UNKNOWN_SERVER,
+        ca_bundle=inputs.ca_bundle,
+        trusted=b"\n".join([*(each.encode() for each in authorities if each), inputs.ca_bundle]),
+        kubelet_ca=inputs.secrets.bundle(tables.CA_KUBELET.name).data[BUNDLE],
+        dns=inputs.dns_address,
         images=operating_system.Images(
-            pause=operation.image_for_workers("pause"),
-            agent=operation.image_for_workers(NODE_AGENT),
-            kubelet=f"{operation.image_for_workers('hyperkube')}:v{pool.version}",
+            pause=inputs.image("pause"),
+            agent=inputs.image(NODE_AGENT),
+            kubelet=f"{inputs.image('hyperkube')}:v{pool.version}",
         ),
         public_keys=infrastructure.ssh_keys(operation),
     )
@@ -139,7 +130,9 @@ async def node_agents(operation: ShootOperation) -> None:
     old = await _of_old_nodes(operation)
     await operation.deploy(node_agent.NAME, node_agent.objects(operation.technical_id, configs, old))
     name = Key(operation.technical_id, node_agent.NAME)
-    await operation.waiting.until_ready(MANAGED_RESOURCES, name, unready, seconds=_APPLIED_SECONDS, report=waits_for)
+    await operation.waiting.until_ready(
+        MANAGED_RESOURCES, name, managed_resource_unready, seconds=_APPLIED_SECONDS, report=waits_for
+    )
 
 
 async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
@@ -149,7 +142,7 @@ async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
         names = node_agent.former(
             (labels(each)[SECRET_NAME] for each in nodes), {each.key for each in pools(operation)}
         )
-        found = [await cluster.client.find(SECRETS, each, namespace=KUBE_SYSTEM) for each in names]
+        found = [await cluster.client.find(SECRETS, Key(KUBE_SYSTEM, each)) for each in names]
     return [each for each in found if each is not None and node_agent.is_secret(each)]
 
 
@@ -172,7 +165,7 @@ async def deploy(operation: ShootOperation) -> None:
         region=text(spec(operation.shoot).get("region")),
         secret=SECRET,
         ssh_key=infrastructure.ssh_key(operation),
-        status=infrastructure.provider_status(operation),
+        status=operation.inputs().provider_status,
         pools=[(pool, _user_data(_answered(operation, pool, PROVISION))) for pool in pools(operation)],
     )
     await operation.ask(WORKER, worker.worker(values))
@@ -189,11 +182,6 @@ def _name(operation: ShootOperation) -> Key:
 async def wait_for_machine_deployments(operation: ShootOperation) -> None:
     """Until it is known which machines there will be. Raises ExtensionError, KubeError."""
     operation.found.worker = await operation.until_answered(WORKER, _name(operation))
-
-
-async def wait(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
-    await operation.until_answered(WORKER, _name(operation))
 
 
 async def remove(operation: ShootOperation) -> None:
@@ -227,7 +215,12 @@ def unconfigured(pool: Pool, nodes: list[Object], checksum: str) -> str:
     return f"these nodes have not applied the operating system config of worker pool {pool.name}: {', '.join(outdated)}"
 
 
-def has_autoscaling(operation: ShootOperation) -> bool:
-    """Whether a pool can grow or shrink."""
-    pools_asked = mapping(spec(operation.shoot).get("provider")).get("workers") or ()
-    return any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in pools_asked)
+async def demand_tunnel(operation: ShootOperation) -> None:
+    """What a pod has logged comes through it, from the kubelet. Raises ReconcileError, KubeError."""
+    async with operation.cluster() as cluster:
+        pods = await cluster.client.list(PODS, Selection(KUBE_SYSTEM, label_selector="type=tunnel"))
+        running = [each for each in pods if at(each, "status", "phase") == "Running"]
+        if not running:
+            raise ReconcileError(f"no tunnel to the nodes: no pod of Deployment {KUBE_SYSTEM}/{vpn_client.NAME} runs")
+        path = PODS.path(namespace=KUBE_SYSTEM, name=key(running[0]).name)
+        await cluster.client.request("GET", f"{path}/log", params={"tailLines": "1"})

@@ -1,0 +1,124 @@
+"""A component of a Shoot is one definition: what runs, what it needs, and when it is deployed follow from it.
+
+    COMPONENT = Component(name="metrics-server", title="metrics-server system component", contents=_contents, ...)
+
+The flow has a task for each (`shoot.main.flows.components`), which reads what the component asks for, makes its objects
+and writes them. Which kinds it has, which images, Secrets and bundles it needs: see `sample`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.gardenlet.components.control_plane import in_shoot
+from agent.gardenlet.components.inputs import Inputs
+from agent.gardenlet.components.parts import deployment_unready, managed_resource_unready
+from agent.gardenlet.secrets_manager.rules.configs import Config
+from agent.gardenlet.secrets_manager.tables import ControlPlane
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.objects import Key, Object
+from kube.resources import DEPLOYMENTS, Resource
+
+ON_NODES = ("resource-manager-ready", "connection", "namespaces-ready", "scheduler")
+"""Tasks before anything that runs on nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Objects in the cluster of the Shoot.
+
+    Attributes:
+        name: None: the metadata of all that `selector` finds.
+    """
+
+    resource: Resource
+    name: Key | None = None
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Of the object with the name of the component.
+
+    Attributes:
+        unready: what is missing until it works; empty: nothing.
+        seconds: for which that is waited for.
+    """
+
+    resource: Resource
+    unready: Callable[[Object | None], str]
+    seconds: float
+
+
+OF_DEPLOYMENT = Readiness(DEPLOYMENTS, deployment_unready, seconds=180.0)
+OF_MANAGED_RESOURCE = Readiness(MANAGED_RESOURCES, managed_resource_unready, seconds=120.0)
+
+
+def _nothing(_: Inputs) -> Sequence[Object]:
+    return ()
+
+
+def _no_secrets(_: ControlPlane) -> Sequence[Config]:
+    return ()
+
+
+def _always(_: Object) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Component:
+    """Attributes:
+    name: in annotations of its objects, and of its ManagedResource behind `shoot-core-`.
+    title: in the names of its tasks, which users read: `Deploying <title>`.
+    objects: makes what it has in the seed, in the order in which it is written; pure.
+    contents: the same, of what it has in the cluster of the Shoot.
+    secrets: that are generated for it.
+    readiness: None: nothing waits for it.
+    awaited: until what the flow waits, as the name of that task has it; empty: it does not.
+    awaited_after: IDs of further tasks before that.
+    reads: what has to be known of the Shoot's cluster before, by the name that `Inputs.live` has for it.
+    task: ID of its task; empty: its name.
+    after: IDs of tasks before it.
+    carries_out: the task of the Shoot's annotation that is done with it.
+    has_bundles: whether it has the bundle of an authority, or names a Secret that has one.
+    is_of_workers: whether only a Shoot with workers has it.
+    is_wanted: whether this Shoot asks for it; what it does not ask for is removed.
+    is_left_asleep: whether it is left alone while the Shoot sleeps.
+    is_put_to_sleep_later: whether it runs on while the Shoot falls asleep, until a task of its own stops it.
+    is_on_this_computer: whether it is deployed where the control plane is processes of this computer.
+    """
+
+    name: str
+    title: str
+    objects: Callable[[Inputs], Iterable[Object]] = _nothing
+    contents: Callable[[Inputs], Iterable[Object]] = _nothing
+    secrets: Callable[[ControlPlane], Iterable[Config]] = _no_secrets
+    readiness: Readiness | None = None
+    awaited: str = ""
+    awaited_after: Collection[str] = ()
+    reads: Mapping[str, Read] = field(default_factory=dict)
+    task: str = ""
+    after: Collection[str] = ()
+    carries_out: str = ""
+    has_bundles: bool = False
+    is_of_workers: bool = True
+    is_wanted: Callable[[Object], bool] = _always
+    is_left_asleep: bool = True
+    is_put_to_sleep_later: bool = False
+    is_on_this_computer: bool = False
+
+    @property
+    def can_be_unwanted(self) -> bool:
+        return self.is_wanted is not _always
+
+    @property
+    def id(self) -> str:
+        """Of its task."""
+        return self.task or self.name
+
+    def made(self, inputs: Inputs) -> list[Object]:
+        """All its objects. Raises InputError."""
+        made, contents = [*self.objects(inputs)], [*self.contents(inputs)]
+        if contents:
+            made += in_shoot(f"shoot-core-{self.name}", contents, namespace=inputs.namespace)
+        return made

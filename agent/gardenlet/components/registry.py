@@ -1,0 +1,67 @@
+"""The components of a Shoot: one line each.
+
+Their order is that of tasks in the flow, which says nothing of when they run.
+"""
+
+from functools import cache
+from itertools import chain
+
+from agent.gardenlet.components import (
+    apiserver_proxy,
+    coredns,
+    kube_apiserver,
+    kube_controller_manager,
+    kube_proxy,
+    kube_scheduler,
+    machine_controllers,
+    metrics_server,
+    node_problem_detector,
+    shoot_system,
+)
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.components.sample import needs
+from agent.gardenlet.components.vertical_pod_autoscaler import of_shoot as vertical_pod_autoscaler
+from agent.gardenlet.components.vpn import client as vpn_client
+from agent.gardenlet.components.vpn import server as vpn_server
+from agent.gardenlet.components.worker_pools.pools import NODE_AGENT
+from agent.gardenlet.secrets_manager.rules.configs import Config
+from agent.gardenlet.secrets_manager.tables import ControlPlane
+
+ON_NODES = (
+    coredns.COMPONENT,
+    metrics_server.COMPONENT,
+    vpn_server.COMPONENT,
+    vpn_client.COMPONENT,
+    node_problem_detector.COMPONENT,
+    kube_proxy.COMPONENT,
+    apiserver_proxy.COMPONENT,
+)
+"""What runs for all pods of a Shoot with workers, and the tunnel to them."""
+COMPONENTS = (
+    kube_apiserver.COMPONENT,
+    resource_manager.COMPONENT,
+    kube_controller_manager.COMPONENT,
+    *shoot_system.COMPONENTS,
+    kube_scheduler.COMPONENT,
+    *ON_NODES,
+    machine_controllers.MANAGER,
+    machine_controllers.AUTOSCALER,
+    vertical_pod_autoscaler.COMPONENT,
+)
+
+
+IMAGES_OF_MACHINES = (NODE_AGENT, "hyperkube", "pause")
+"""What is on nodes before they have Pods: see `shoot.main.tasks.workers`."""
+
+
+@cache
+def images_of_workers() -> tuple[str, ...]:
+    """That only a Shoot with workers needs."""
+    of_components = (needs(each).images for each in COMPONENTS if each.is_of_workers)
+    return tuple(sorted({*IMAGES_OF_MACHINES, *chain.from_iterable(of_components)}))
+
+
+def secrets(plane: ControlPlane) -> list[Config]:
+    """That are generated for components, and for what every Shoot has."""
+    wanted = (each for each in COMPONENTS if plane.has_workers or not each.is_of_workers)
+    return [*plane.certificates(), *(config for each in wanted for config in each.secrets(plane))]

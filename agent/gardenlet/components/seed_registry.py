@@ -1,0 +1,25 @@
+"""The components of a seed that may be left out: one line each."""
+
+from agent.gardenlet.components import (
+    etcd_druid,
+    kube_state_metrics,
+    nginx_ingress,
+    plutono,
+    prometheus,
+    prometheus_operator,
+    vertical_pod_autoscaler,
+    vpn_authorization_server,
+    worker_roles,
+)
+
+COMPONENTS = (
+    *worker_roles.COMPONENTS,
+    vertical_pod_autoscaler.COMPONENT,
+    etcd_druid.COMPONENT,
+    kube_state_metrics.COMPONENT,
+    prometheus_operator.COMPONENT,
+    *prometheus.COMPONENTS,
+    plutono.COMPONENT,
+    nginx_ingress.COMPONENT,
+    vpn_authorization_server.COMPONENT,
+)

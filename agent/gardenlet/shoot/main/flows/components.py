@@ -1,0 +1,79 @@
+"""Tasks of components of a Shoot: see `components.component`."""
+
+from collections.abc import Collection, Iterator
+from functools import partial
+
+from agent.gardenlet.components import kube_apiserver
+from agent.gardenlet.components.component import Component
+from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from agent.gardenlet.flow.graph import ONCE, Task
+from agent.gardenlet.shoot.main.flows.when import Leaves, Run, any_of, asleep, awake, no_waiting, workerless
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import components, control_plane
+
+_IN_STEPS: dict[Component, Run] = {
+    kube_apiserver.COMPONENT: control_plane.api_server,
+    resource_manager.COMPONENT: control_plane.resource_manager,
+}
+"""What is deployed more than once, with other things in between."""
+_DESTROYED: dict[Component, Run] = {kube_apiserver.COMPONENT: control_plane.destroy_api_server}
+
+
+def tasks_of(component: Component) -> Iterator[Task[ShootOperation]]:
+    """In the flow that makes the cluster."""
+    unless: list[Leaves] = [partial(_is_elsewhere, component)]
+    if component.is_left_asleep:
+        unless.append(asleep)
+    deploy = _IN_STEPS.get(component) or partial(components.deploy, component=component)
+    is_unwanted = partial(_is_unwanted, component)
+    yield _task(component, component.id, f"Deploying {component.title}", deploy, component.after, *unless, is_unwanted)
+    if component.can_be_unwanted:
+        yield removes(component, component.after, *unless, partial(_is_wanted, component))
+    if component.awaited:
+        wait, after = partial(components.wait, component=component), [component.id, *component.awaited_after]
+        name = f"Waiting until {component.awaited}"
+        yield _task(component, f"{component.id}-ready", name, wait, after, asleep, no_waiting, is_once=True)
+
+
+def removes(component: Component, after: Collection[str], *unless: Leaves) -> Task[ShootOperation]:
+    run = partial(components.remove, component=component)
+    return _task(component, f"{component.id}-gone", f"Deleting {component.title}", run, after, *unless)
+
+
+def destroys(component: Component, after: Collection[str], *, verb: str = "Destroying") -> Task[ShootOperation]:
+    """Waits until it is gone."""
+    run = _DESTROYED.get(component) or partial(components.destroy, component=component)
+    return _task(component, f"{component.id}-gone", f"{verb} {component.title}", run, after, is_once=True)
+
+
+def stops(component: Component, after: Collection[str]) -> Task[ShootOperation]:
+    """While the Shoot falls asleep."""
+    run = partial(components.stop, component=component)
+    return _task(component, f"{component.id}-stopped", f"Scaling down {component.title}", run, after, awake)
+
+
+def _task(
+    component: Component,
+    its_id: str,
+    name: str,
+    run: Run,
+    after: Collection[str],
+    *unless: Leaves,
+    is_once: bool = False,
+) -> Task[ShootOperation]:
+    leaves = [*([workerless] if component.is_of_workers else []), *unless]
+    retry = {"retry": ONCE} if is_once else {}
+    return Task(its_id, name, run, after=after, unless=any_of(*leaves) if leaves else None, **retry)
+
+
+def _is_elsewhere(component: Component, operation: ShootOperation) -> bool:
+    """It is a process of this computer, or nothing would use it there."""
+    return operation.is_local and not component.is_on_this_computer
+
+
+def _is_wanted(component: Component, operation: ShootOperation) -> bool:
+    return component.is_wanted(operation.shoot)
+
+
+def _is_unwanted(component: Component, operation: ShootOperation) -> bool:
+    return not _is_wanted(component, operation)

@@ -1,0 +1,10 @@
+"""The distribution in which all programs are installed, and its version."""
+
+from process.version import installed_version
+
+DISTRIBUTION = "gardener-resource-manager-python"
+
+
+def version() -> str:
+    """Such as `v1.2.3`."""
+    return installed_version(DISTRIBUTION)

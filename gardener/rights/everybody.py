@@ -1,0 +1,54 @@
+"""Rights of all users of the garden, from roles that are bound to `system:authenticated`.
+
+The seed authorizer leaves these requests of gardenlets to RBAC.
+"""
+
+from gardener.api import garden
+from gardener.rights.model import ALL, READ, Right, Table
+from gardener.rights.requests import Attributes
+from kube import resources as kubernetes
+from kube.resources import Resource
+
+_CREATE = frozenset({"create"})
+_AUTHENTICATION = garden.AUTHENTICATION_API.partition("/")[0]
+TOKEN_SERVER: tuple[tuple[Resource, str], ...] = tuple(
+    (Resource(_AUTHENTICATION, "v1alpha1", kind.kind, kind.plural, namespaced=True), subresource)
+    for kind, subresource in (
+        (garden.SHOOTS, "adminkubeconfig"),
+        (garden.SHOOTS, "viewerkubeconfig"),
+        (garden.WORKLOAD_IDENTITIES, "token"),
+    )
+)
+"""Requests that are passed on to the server of tokens, which asks for the right in the API group of the object."""
+
+TABLE = Table(
+    (
+        *(
+            Right(kind, READ, ALL)
+            for kind in (
+                garden.CLOUD_PROFILES,
+                garden.EXPOSURE_CLASSES,
+                garden.SEEDS,
+                kubernetes.CUSTOM_RESOURCE_DEFINITIONS,
+            )
+        ),
+        *(
+            Right(kind, _CREATE, ALL)
+            for kind in (
+                kubernetes.SELF_SUBJECT_ACCESS_REVIEWS,
+                kubernetes.SELF_SUBJECT_REVIEWS,
+                kubernetes.SELF_SUBJECT_RULES_REVIEWS,
+                kubernetes.TOKEN_REVIEWS,
+            )
+        ),
+        *(Right(kind, _CREATE, ALL, subresource=subresource) for kind, subresource in TOKEN_SERVER),
+    )
+)
+
+PATHS = ("/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version")
+"""URLs that are not about objects and that everybody may get, with all below them: Kubernetes' role of discovery."""
+
+
+def may_get(asked: Attributes) -> bool:
+    """Whether everybody may send a request for a URL that is not about objects."""
+    return asked.verb == "get" and any(f"{asked.path}/".startswith(f"{path}/") for path in PATHS)

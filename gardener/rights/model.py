@@ -1,0 +1,141 @@
+"""Rows of the table of rights, and the search for those that permit a request.
+
+A request to create does not name the object: then the place counts, and the admission sees the name. A list is
+permitted if its selectors limit it to the object set.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from gardener.garden.seed_graph import Graph
+from gardener.keys import SEED_LABEL_PREFIX
+from gardener.rights.metadata import Limits
+from gardener.rights.requests import Attributes
+from kube.objects import Key
+from kube.resources import Resource
+
+READ = frozenset({"get", "list", "watch"})
+CHANGE = frozenset({"update", "patch"})
+_OF_MANY = READ | {"deletecollection"}
+_NOTHING = Graph({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A request, and where its user has rights.
+
+    Attributes:
+        seed: of the gardenlet.
+        project, namespace: of the member.
+        with_selectors: whether the API server passes selectors on.
+    """
+
+    asked: Attributes
+    seed: str = ""
+    graph: Graph = _NOTHING
+    with_selectors: bool = True
+    project: str = ""
+    namespace: str = ""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.asked.namespace, self.asked.name)
+
+    def selects(self, field: str, value: str = "") -> bool:
+        """Whether a list is limited to objects with this field; by default to that of the Seed."""
+        return not self.with_selectors or self.asked.field_selector.demands(field, value or self.seed)
+
+    def selects_own(self) -> bool:
+        """Whether a list is limited to objects with the label of the Seed."""
+        return self.with_selectors and self.asked.label_selector.demands(f"{SEED_LABEL_PREFIX}{self.seed}", "true")
+
+
+Test = Callable[[Case], bool]
+
+
+def never(_: Case) -> bool:
+    return False
+
+
+def always(_: Case) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectSet:
+    """Objects that a right is about.
+
+    Attributes:
+        title: of the set, for the documentation.
+        has: whether the named object is one.
+        lists: whether a list is limited to such objects.
+        place: where such objects may be created, as long as their name is not known.
+    """
+
+    title: str
+    has: Test
+    lists: Test = never
+    place: Test = never
+
+
+ALL = ObjectSet(title="all", has=always, lists=always, place=always)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A row: verbs for the objects of a set.
+
+    Attributes:
+        limits: of what updates may change; None: there are none.
+    """
+
+    resource: Resource
+    verbs: frozenset[str]
+    objects: ObjectSet
+    subresource: str = ""
+    limits: Limits | None = None
+
+    def permits(self, case: Case) -> bool:
+        """Whether it permits a request about its kind and subresource."""
+        asked, objects = case.asked, self.objects
+        if asked.verb not in self.verbs:
+            return False
+        if asked.name:
+            return objects.has(case)
+        if asked.verb == "create":
+            return objects.place(case) and (not asked.subresource or objects is ALL)
+        return asked.verb in _OF_MANY and objects.lists(case)
+
+
+class Table:
+    """Rows by kind and subresource."""
+
+    def __init__(self, rights: Iterable[Right]) -> None:
+        self.rights = tuple(rights)
+        self._by_kind: dict[tuple[str, str, str], list[Right]] = {}
+        for each in self.rights:
+            self._by_kind.setdefault((each.resource.group, each.resource.plural, each.subresource), []).append(each)
+
+    def permitting(self, case: Case) -> Iterator[Right]:
+        """Rows that permit a request."""
+        return (each for each in self._of_kind(case.asked) if each.permits(case))
+
+    def permits(self, case: Case) -> bool:
+        return any(True for _ in self.permitting(case))
+
+    def about(self, resource: Resource, verb: str, subresource: str = "") -> Iterator[Right]:
+        """Rows with a verb, whatever their objects are."""
+        rows = self._by_kind.get((resource.group, resource.plural, subresource), ())
+        return (each for each in rows if verb in each.verbs)
+
+    def written(self) -> tuple[Resource, ...]:
+        """Kinds of which some objects may be written, and others not."""
+        limited = (r for r in self.rights if r.verbs - READ and not r.subresource and r.objects is not ALL)
+        return tuple(sorted({each.resource for each in limited}, key=lambda kind: (kind.group, kind.plural)))
+
+    def written_subresources(self, resource: Resource) -> list[str]:
+        rows = (each for each in self.rights if each.resource == resource and each.verbs - READ)
+        return sorted({each.subresource for each in rows} - {""})
+
+    def _of_kind(self, asked: Attributes) -> list[Right]:
+        return self._by_kind.get((asked.group, asked.resource, asked.subresource), [])

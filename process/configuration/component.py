@@ -1,0 +1,209 @@
+"""A component of Gardener by its configuration file: which file is its own, and what is in it.
+
+Parse, decode with defaults, override, validate: each step reports all that it finds wrong, and a step that found
+something is the last. Nothing here raises anything but ConfigError.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import yaml
+
+from kube.files import read_bounded
+from kube.validation import FieldError
+from kube.yaml import check_structure
+from process.configuration.blocks import ClientConnection, Configuration
+from process.configuration.decode import IDENTITY, Decoder
+from process.configuration.errors import ConfigError
+from process.configuration.fields import is_block, join, members
+from process.configuration.overrides import ClusterConnection, Overrides, override
+
+C = TypeVar("C", bound=Configuration)
+
+_DECODING = "error decoding config"
+_LARGEST_FILE = 1 << 20  # bytes
+_READING = "error reading config file"
+_NO_OVERRIDES = Overrides()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig(Generic[C]):
+    """A configuration.
+
+    Attributes:
+        warnings: what its author should know: fields that are ignored, names that are aliases.
+        conflicts: part of what is wrong with it; empty if it was validated.
+        unknown: those of the warnings that name unknown fields.
+    """
+
+    config: C
+    warnings: tuple[str, ...] = ()
+    conflicts: tuple[FieldError, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component(Generic[C]):
+    """A component. To make one imports nothing of its schema.
+
+    Attributes:
+        name: in Events, user agents and logs.
+        metrics_prefix: of the metrics that describe its processes.
+        clusters: the first one holds its Lease.
+        configuration: imports and returns the class of its configuration.
+    """
+
+    name: str
+    metrics_prefix: str
+    api_version: str
+    kind: str
+    clusters: tuple[ClusterConnection, ...]
+    configuration: Callable[[], type[C]]
+
+    def load(
+        self, path: Path, *, overrides: Overrides = _NO_OVERRIDES, environment: Mapping[str, str]
+    ) -> LoadedConfig[C]:
+        """Read, decode, override and validate. Raises ConfigError."""
+        return load(path, (self,), overrides=overrides, environment=environment)[1]
+
+    def decode(self, text: bytes | str) -> LoadedConfig[C]:
+        """The configuration of a YAML or JSON text, with defaults for what is not set. Raises ConfigError."""
+        return _decoded(self, parse(text), (self,))
+
+    def connections(self, config: C) -> dict[str, ClientConnection]:
+        """How to connect to each cluster that is there at the start, by its name."""
+        found: dict[str, ClientConnection] = {}
+        for cluster in (each for each in self.clusters if each.at_start):
+            connection = cluster.configured_in(config)
+            if not connection.kubeconfig and cluster.fallback:
+                connection = replace(connection, kubeconfig=found[cluster.fallback].kubeconfig)
+            found[cluster.name] = connection
+        return found
+
+
+def load(
+    path: Path, components: Sequence[Component[Any]], *, overrides: Overrides, environment: Mapping[str, str]
+) -> tuple[Component[Any], LoadedConfig[Any]]:
+    """The component that the file is for, and its configuration. Raises ConfigError."""
+    document = parse(read(path))
+    component = next((each for each in components if _names(document, each)), components[0])
+    decoded = _decoded(component, document, components)
+    config = override(decoded.config, overrides, clusters=component.clusters, environment=environment)
+    check(config, conflicts=decoded.conflicts, unknown=decoded.unknown)
+    return component, LoadedConfig(config, decoded.warnings)
+
+
+def _decoded(component: Component[C], document: Mapping[Any, Any], among: Sequence[Component[Any]]) -> LoadedConfig[C]:
+    fields = {name: value for name, value in document.items() if name not in IDENTITY}
+    decoder = Decoder()
+    config = decoder.block(component.configuration()(), fields)
+    errors = [*_identity_errors(document, among), *decoder.errors]
+    if errors:
+        raise ConfigError([*errors, *decoder.unknown], stage=_DECODING)
+    return LoadedConfig(
+        config, (*decoder.warnings, *config.warnings()), tuple(decoder.conflicts), tuple(decoder.unknown)
+    )
+
+
+def _names(document: Mapping[Any, Any], component: Component[Any]) -> bool:
+    # A tuple: what is found may be unhashable.
+    return (document.get("apiVersion"), document.get("kind")) == (component.api_version, component.kind)
+
+
+def _identity_errors(document: Mapping[Any, Any], components: Sequence[Component[Any]]) -> list[str]:
+    """Both absent is right, and means the first component: some writers leave them out."""
+    found = document.get("apiVersion"), document.get("kind")
+    if found == (None, None) or any(_names(document, component) for component in components):
+        return []
+    known = " or ".join(f"apiVersion {each.api_version} and kind {each.kind}" for each in components)
+    return [f"expected {known}, found {found[0]} and {found[1]}"]
+
+
+def read(path: Path) -> bytes:
+    """Raises: ConfigError."""
+    try:
+        return read_bounded(path, most=_LARGEST_FILE)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError([f"open {path}: {reason}"], stage=_READING) from error
+    except ValueError:
+        raise ConfigError([f"{path} is larger than {_LARGEST_FILE} bytes"], stage=_READING) from None
+
+
+def parse(text: bytes | str) -> Mapping[Any, Any]:
+    """Raises: ConfigError."""
+    document = _parsed(text)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigError(["the document is not an object with fields"], stage=_DECODING)
+    return document
+
+
+class _Loader(yaml.CSafeLoader):
+    """Reads dates and `=` as the strings that they are to Go."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in {"timestamp", "value"}]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _parsed(text: bytes | str) -> Any:
+    try:
+        check_structure(text, aliases=True)
+        loader = _Loader(text)
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError([_explain(error)], stage=_DECODING) from error
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
+        # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!bool x`.
+        detail = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigError([f"not readable as YAML: {detail}"], stage=_DECODING) from error
+
+
+def _explain(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{where}{error.problem or error.context}"
+
+
+def check(config: Any, *, conflicts: tuple[FieldError, ...] = (), unknown: tuple[str, ...] = ()) -> None:
+    """Raise a ConfigError with all that is wrong, that which decoding found wrong with names included.
+
+    Args:
+        config: the block of all fields.
+        conflicts: from decoding.
+        unknown: what decoding found of unknown fields: one that is missing may be misspelt.
+    """
+    if errors := [*conflicts, *validate(config)]:
+        raise ConfigError([*errors, *unknown])
+
+
+def validate(config: Any) -> Iterator[FieldError]:
+    yield from _block_errors(config, "", on=True)
+
+
+def _block_errors(block: Any, path: str, *, on: bool) -> Iterator[FieldError]:
+    on = on and getattr(block, "enabled", True)
+    for member in members(type(block)):
+        value, where = getattr(block, member.attribute), join(path, member.reported_as)
+        if value is None:
+            continue
+        for rule in member.setting.checks:
+            if on or rule.even_if_disabled:
+                yield from rule.errors(where, value)
+        if is_block(type(value)):
+            yield from _block_errors(value, where, on=on)
+        elif isinstance(value, tuple):
+            for index, each in enumerate(value):
+                if is_block(type(each)):
+                    yield from _block_errors(each, f"{where}[{index}]", on=on)
+    if on and hasattr(block, "errors"):
+        yield from block.errors(path)

@@ -1,0 +1,46 @@
+"""Tasks that an annotation of a Shoot asks for, and others who write to the Shoot at the same time."""
+
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.shoot.main.operation import forget_task
+from gardener import keys
+from gardener.api.garden import SHOOTS
+from kit.garden import Garden
+from kit.garden_shoots import ShootPlace
+from kit.world import connected
+from kube.errors import Conflict
+from kube.objects import Key, Object, annotations
+from kube.resources import Resource
+from kube.runtime.client import Client
+
+
+class Raced(Client):
+    """Somebody else writes the status after each of the first reads. Attributes: left: how often."""
+
+    left: int
+
+    async def get(self, resource: Resource, name: Key | str, **options: Any) -> Object:
+        found = await super().get(resource, name, **options)
+        if self.left:
+            self.left -= 1
+            body: Object = {"status": {"hibernated": bool(self.left % 2)}}
+            await self.patch(resource, name, body, subresource="status", **options)
+        return found
+
+
+@pytest.mark.parametrize(("writes", "left"), [(4, "b"), (5, "a,b")])
+async def test_other_writers_do_not_make_an_operation_fail(garden: Garden, writes: int, left: str) -> None:
+    place = ShootPlace(garden)
+    place.shoot()
+    place.patch(SHOOTS, "s", {"metadata": {"annotations": {keys.TASKS: "a,b"}}})
+    shoot = place.get(SHOOTS, "s")
+    async with connected(garden.cluster) as client:
+        raced = Raced(client.transport, user_agent="test")
+        raced.left = writes
+        try:
+            await forget_task(raced, shoot, "a")
+        except Conflict:
+            assert writes == 5
+    assert annotations(place.get(SHOOTS, "s"))[keys.TASKS] == left

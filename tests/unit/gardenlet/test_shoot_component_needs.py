@@ -1,0 +1,48 @@
+"""What is derived from the objects of a component of a Shoot."""
+
+from typing import Any
+
+import pytest
+
+from agent.gardenlet.components.component import Component
+from agent.gardenlet.components.control_plane import Running
+from agent.gardenlet.components.registry import COMPONENTS, images_of_workers
+from agent.gardenlet.components.sample import needs
+from kit.shoot_inputs import inputs, shoot_with
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"shoot": shoot_with(tolerance="zone")},
+    {"running": Running.ASLEEP},
+    {"is_local": True},
+    {"autoscaled": False},
+    {"shoot": shoot_with(verticalPodAutoscaler={"enabled": True})},
+]
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)
+def test_a_component_is_removed_with_all_kinds_that_it_ever_has(component: Component) -> None:
+    kinds = [(each["apiVersion"], each["kind"]) for each in needs(component).kinds]
+    assert kinds
+    for known in VARIANTS:
+        found = component.made(inputs(**known, live=dict.fromkeys(component.reads, ())))
+        assert {(each["apiVersion"], each["kind"]) for each in found} <= set(kinds)
+
+
+def test_names_and_tasks_of_components_are_their_own() -> None:
+    for names in ([each.name for each in COMPONENTS], [each.id for each in COMPONENTS]):
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("component", [each for each in COMPONENTS if each.is_of_workers], ids=lambda each: each.name)
+def test_a_component_with_a_bundle_of_an_authority_says_so(component: Component) -> None:
+    """What all Shoots have is deployed again by the completion of a rotation itself."""
+    assert component.has_bundles == needs(component).has_bundles
+
+
+def test_images_are_those_that_containers_have() -> None:
+    assert images_of_workers() == (
+        *("apiserver-proxy", "cluster-autoscaler", "coredns", "envoy", "gardener-node-agent", "hyperkube"),
+        *("machine-controller-manager", "metrics-server", "node-problem-detector", "pause", "vpn-seed-server"),
+        "vpn-shoot-client",
+    )
