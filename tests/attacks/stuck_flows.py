@@ -30,6 +30,7 @@ from kit.garden import Garden, installed
 from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
 from kit.gardenlet_shoots import SHAPE, ShootsPlace, hurry, played_provider
 from kit.world import connected
+from kube.runtime.client import Client
 from kube.runtime.loop import ControlLoop
 
 _STUCK = {"extensions": [{"type": "local", "providerConfig": {"simulate": {"stuck": True}}}]}
@@ -88,8 +89,8 @@ async def _measure(garden: Garden, seed: Cluster, directory: Path) -> None:
     )
     async with (
         played_provider(places, directory, token=seed.token),
-        connected(garden.gardenlet_kubeconfig(name), "gardenlet/garden") as to_garden,
-        connected(seed, "gardenlet/seed") as to_seed,
+        connected(garden.gardenlet_kubeconfig(name), "gardenlet/garden", client=Client) as to_garden,
+        connected(seed, "gardenlet/seed", client=Client) as to_seed,
     ):
         context = await gardenlet_context(garden=to_garden, seed=to_seed, config=config)
         async with gardenlet_at_work(context, shoots, backup_entries, care) as (loop, *_):

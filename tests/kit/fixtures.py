@@ -30,7 +30,7 @@ async def admin(cluster: Cluster) -> AsyncIterator[Client]:
 @pytest.fixture
 async def client(cluster: Cluster, user_agent: str) -> AsyncIterator[Client]:
     """What the test is about uses it."""
-    async with connected(cluster, user_agent) as client:
+    async with connected(cluster, user_agent, client=Client) as client:
         yield client
 
 
@@ -49,7 +49,7 @@ async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
 async def proxied_client(proxy: FaultProxy, cluster: Cluster, user_agent: str, tmp_path: Path) -> AsyncIterator[Client]:
     """Goes through the proxy."""
     proxy.write_kubeconfig(tmp_path / "through-proxy", token=cluster.token)
-    async with connected(tmp_path / "through-proxy", user_agent) as client:
+    async with connected(tmp_path / "through-proxy", user_agent, client=Client) as client:
         yield client
 
 

@@ -17,6 +17,8 @@ from devcluster.garden.box import GardenBox
 from devcluster.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
+from kit.objects import user as user_subject
+from kit.rbac import grant, until_granted
 from kube.objects import Object
 from kube.resources import CLUSTER_ROLES, Resource
 
@@ -78,15 +80,10 @@ class Garden:
         return name
 
     def allow(self, user: str, verb: str, resource: Resource) -> None:
-        """Everywhere, also for a verb or a resource that no server serves."""
-        name = f"test-{uuid.uuid4().hex[:8]}"
-        rbac, group = "/apis/rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io"
+        """Everywhere, also for a verb or a resource that no server serves; from when this returns."""
         rule = {"apiGroups": [resource.group], "resources": [resource.plural], "verbs": [verb]}
-        self._request("POST", f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": [rule]})
-        role = {"apiGroup": group, "kind": "ClusterRole", "name": name}
-        subject = {"apiGroup": group, "kind": "User", "name": user}
-        bound = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
-        self._request("POST", f"{rbac}/clusterrolebindings", bound)
+        grant(self.cluster, f"test-{uuid.uuid4().hex[:8]}", rule, subject=user_subject(user))
+        until_granted(self.cluster, user, verb, resource.plural, group=resource.group)
 
     def _request(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Object:
         headers = {"Impersonate-User": self.user, "Impersonate-Group": self.group} if self.user else {}

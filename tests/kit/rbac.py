@@ -1,5 +1,7 @@
 """Rights that tests give."""
 
+from functools import partial
+
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
 from kit.objects import role, role_binding, user
@@ -9,7 +11,8 @@ from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, 
 
 def may(cluster: Cluster, name: str, verb: str, resource: str, *, namespace: str = "", group: str = "") -> bool:
     """Whether a user may, by what the API server knows by now; it learns of changes a moment later."""
-    attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": resource}
+    plural, _, subresource = resource.partition("/")
+    attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": plural, "subresource": subresource}
     review = {"spec": {"user": name, "resourceAttributes": attributes}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     return bool(cluster.api.create(path, review)["status"]["allowed"])
@@ -26,8 +29,11 @@ def grant(cluster: Cluster, name: str, *rules: Object, namespace: str = "", subj
     cluster.api.create(binding.path(namespace=namespace), bound)
 
 
-def until_granted(cluster: Cluster, name: str, verb: str, resource: str, *, namespace: str = "") -> None:
-    eventually(lambda: may(cluster, name, verb, resource, namespace=namespace), f"{name} to be allowed to {verb}")
+def until_granted(
+    cluster: Cluster, name: str, verb: str, resource: str, *, namespace: str = "", group: str = ""
+) -> None:
+    allowed = partial(may, cluster, name, verb, resource, namespace=namespace, group=group)
+    eventually(allowed, f"{name} to be allowed to {verb}")
 
 
 def revoke(cluster: Cluster, name: str) -> None:

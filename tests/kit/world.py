@@ -24,11 +24,20 @@ WRITES = ("create", "update", "patch", "delete")
 
 
 @contextlib.asynccontextmanager
-async def connected(to: Cluster | Path, user_agent: str = "test") -> AsyncIterator[Client]:
-    """A client of a cluster, as its administrator, or by a kubeconfig."""
+async def connected(
+    to: Cluster | Path, user_agent: str = "test", *, client: type[Client] | None = None
+) -> AsyncIterator[Client]:
+    """A client of a cluster, as its administrator, or by a kubeconfig. It is patient unless another type is given."""
     path = to.kubeconfig if isinstance(to, Cluster) else to
     async with Transport(load_kubeconfig(path)) as transport:
-        yield Client(transport, user_agent=user_agent)
+        yield (client or PatientClient)(transport, user_agent=user_agent)
+
+
+class PatientClient(Client):
+    """Waits for each answer, however busy the machine is, where `kind_shares` would give requests up."""
+
+    def _share(self, kind: Resource | None, namespace: str) -> contextlib.AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext()
 
 
 class CountingClient(Client):
