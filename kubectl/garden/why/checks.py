@@ -1,11 +1,12 @@
 """What to do about conditions and constraints that are not good.
 
-Each type has a remedy. Many checks name an object in their message: then the command follows that shows it, in the
-seed or in the Shoot, or that corrects it.
+Each type of a condition has a remedy. Its reason adds the command that shows the object in question, in the seed or in
+the Shoot, or that corrects it; the message is only searched for the name of this object.
 """
 
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from gardener import conditions as types
@@ -42,60 +43,53 @@ _OF_SEEDS = {
 GARDENLET = _OF_SEEDS[types.GARDENLET_READY]
 
 
-class _Check(NamedTuple):
+class _Look(NamedTuple):
     """Attributes:
-    said: what its reason and message look like.
-    see: a command, with what is found there, the Shoot (`shoot`), and its namespace in the seed (`seed`).
+    reasons: patterns of reasons.
+    command: with the fields of `_OBJECT`, the Shoot (`shoot`), and its namespace in the seed (`seed`).
     replaces: whether that is all there is to do.
     """
 
-    said: re.Pattern[str]
-    see: str
+    reasons: tuple[str, ...]
+    command: str
     replaces: bool = False
 
 
-def _check(said: str, see: str, *, replaces: bool = False) -> _Check:
-    return _Check(re.compile(said, re.DOTALL), see, replaces)
-
-
+_OBJECT = re.compile(
+    r"""(?=(?P<kind>\w+)).*?(?:ManagedResource\ |["'(])(?:(?P<namespace>[a-z0-9-]+)/)?(?P<name>[a-z0-9.:-]+)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""The object that a message names. Nothing else of a message gets into a command."""
 _DESCRIBE = "in the seed: kubectl describe {kind} {name} -n {seed}"
-_NAME = r"(?P<name>[a-z0-9.:-]+)"
-"""Of what else a message has, nothing gets into a command."""
-_NAMED = f'"{_NAME}"'
-_CHECKS = (
-    _check(rf"HibernatedControlPlaneScaled: (?P<kind>\w+) {_NAMED}", _DESCRIBE),
-    _check(rf"(?P<kind>Deployment|StatefulSet|Etcd)Unhealthy: [^\"]*{_NAMED}", _DESCRIBE),
-    _check(
-        rf"\w+UnhealthyReport: (?P<kind>\w+) extension \(((?P<namespace>[a-z0-9-]+)/)?{_NAME}\)",
-        "in the seed: kubectl describe {kind} {name}{of}",
-    ),
-    _check(
-        r"\w+OutdatedHealthCheckReport: ",
+_MANAGED = "in the seed: kubectl mr describe {name} -n {seed}"
+_LOOKS = (
+    _Look(("HibernatedControlPlaneScaled", "DeploymentUnhealthy", "StatefulSetUnhealthy", "EtcdUnhealthy"), _DESCRIBE),
+    _Look(("*UnhealthyReport",), "in the seed: kubectl describe {kind} {name}{of}"),
+    _Look(
+        ("*OutdatedHealthCheckReport",),
         "see whether the extension runs: kubectl get controllerinstallations",
         replaces=True,
     ),
-    _check(r"(APIServerDown|HealthzRequest\w+): ", "in the seed: kubectl describe deployment kube-apiserver -n {seed}"),
-    _check(r"\w+Missing: Missing required ", "to have it made again: {reconcile}"),
-    _check(
-        r"ConditionCheckError: .*(ClientSet|Shoot client)",
+    _Look(("APIServerDown", "HealthzRequest*"), "in the seed: kubectl describe deployment kube-apiserver -n {seed}"),
+    _Look(("*Missing",), "to have it made again: {reconcile}"),
+    _Look(
+        ("ConditionCheckError",),
         "in the seed, see whether its resource manager runs, which renews the token in Secret gardener: "
         "kubectl describe deployment gardener-resource-manager -n {seed}",
         replaces=True,
     ),
-    _check(rf"\w+: Node {_NAMED}", "in the Shoot: kubectl describe node {name}", replaces=True),
-    _check(r"MissingNodes: ", "in the seed: kubectl get machines -n {seed}", replaces=True),
-    _check(rf"(Problematic|Remediated)Webhooks: (?P<kind>\w+) {_NAMED}", "kubectl edit {kind} {name}"),
-    _check(r"ExpiringCACertificates: ", "rotate them: {rotate}", replaces=True),
-    _check(
-        r"UsersOfOldCACertificate: ",
+    _Look(("Node*", "OperatingSystemConfigOutdated"), "in the Shoot: kubectl describe node {name}", replaces=True),
+    _Look(("MissingNodes",), "in the seed: kubectl get machines -n {seed}", replaces=True),
+    _Look(("ProblematicWebhooks", "RemediatedWebhooks"), "kubectl edit {kind} {name}"),
+    _Look(("ExpiringCACertificates",), "rotate them: {rotate}", replaces=True),
+    _Look(
+        ("UsersOfOldCACertificate",),
         "have each of them trust what is in ConfigMap {shoot}.ca-cluster now, then: {complete}",
         replaces=True,
     ),
-    _check(rf"OutdatedStatus: .*'[^'/]*/{_NAME}'", "in the seed: kubectl mr describe {name} -n {seed}"),
-    _check(rf"\w+: ManagedResource {_NAME}", "in the seed: kubectl mr describe {name} -n {seed}"),
-    _check(
-        r"(ApplyFailed|ApplyProgressing|DecodingFailed|Deletion\w+|\w+(Unhealthy|Progressing)): ",
-        "in the seed: kubectl mr get -n {seed}",
+    _Look(("OutdatedStatus", "ProgressingRolloutStuck", "MissingManagedResourceCondition"), _MANAGED),
+    _Look(
+        ("Apply*", "DecodingFailed", "Deletion*", "*Unhealthy", "*Progressing"), "in the seed: kubectl mr get -n {seed}"
     ),
 )
 """The first one that fits counts."""
@@ -120,26 +114,26 @@ def of_seed(condition: Object) -> str:
 
 
 def _seen(condition: Object, own: Key, seed: str) -> tuple[str, bool] | None:
-    said = f"{one_line(condition.get('reason'))}: {one_line(condition.get('message'))}"
-    for each in _CHECKS:
-        if (found := each.said.match(said)) is None:
-            continue
-        if "{seed}" in each.see and not seed:
-            return None
-        names = {name: value or "" for name, value in found.groupdict().items()}
-        kind, namespace = names.pop("kind", "").lower(), names.pop("namespace", "")
-        see = each.see.format(
-            kind=kind,
-            seed=seed,
-            of=f" -n {namespace}" if namespace else "",
-            reconcile=_annotated(own, keys.OPERATION_RECONCILE),
-            rotate=_annotated(own, "rotate-ca-start"),
-            complete=_annotated(own, "rotate-ca-complete"),
-            shoot=own.name,
-            **{"name": "", **names},
-        )
-        return see, each.replaces
-    return None
+    reason = one_line(condition.get("reason"))
+    look = next((each for each in _LOOKS if any(fnmatchcase(reason, pattern) for pattern in each.reasons)), None)
+    if look is None:
+        return None
+    found = _OBJECT.match(one_line(condition.get("message")))
+    kind, namespace, name = found.groups("") if found else ("", "", "")
+    needed = {"kind": kind, "name": name, "seed": seed}
+    if any(f"{{{field}}}" in look.command and not value for field, value in needed.items()):
+        return None
+    command = look.command.format(
+        kind=kind.lower(),
+        name=name,
+        seed=seed,
+        of=f" -n {namespace}" if namespace else "",
+        reconcile=_annotated(own, keys.OPERATION_RECONCILE),
+        rotate=_annotated(own, "rotate-ca-start"),
+        complete=_annotated(own, "rotate-ca-complete"),
+        shoot=own.name,
+    )
+    return command, look.replaces
 
 
 def _annotated(own: Key, operation: str) -> str:

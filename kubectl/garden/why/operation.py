@@ -20,9 +20,6 @@ _MOST_ERRORS = 5
 _STUCK = timedelta(minutes=30)
 """Longer than a task waits for most objects."""
 _TRIES = "12h (unless its configuration says otherwise)"
-_GIVEN_UP = "(retry duration of "
-"""As the gardenlet writes it into the description."""
-_SEED_NOT_READY = "Shoot cannot be synced with Seed"
 
 
 def commanded(shoot: Object, operation: str) -> str:
@@ -33,7 +30,7 @@ def seed_name(shoot: Object) -> str:
     return text(at(shoot, "status", "seedName")) or text(spec(shoot).get("seedName"))
 
 
-def findings(shoot: Object, now: datetime) -> Iterator[Finding]:
+def findings(shoot: Object, seed: Object | None, now: datetime) -> Iterator[Finding]:
     last = last_operation(shoot)
     state, kind = text(last.get("state")), text(last.get("type"))
     if not last or state == SUCCEEDED:
@@ -41,7 +38,7 @@ def findings(shoot: Object, now: datetime) -> Iterator[Finding]:
     changed = time_or_none(last.get("lastUpdateTime"))
     moment = "" if changed is None else f" at {when(changed, now)}"
     if state not in {FAILED, _ERROR}:
-        yield _under_way(shoot, changed, now)
+        yield _under_way(shoot, seed, changed, now)
         return
     comes, remedy = _retry(shoot)
     message = f"{kind} failed{moment}; {comes}"
@@ -52,12 +49,12 @@ def findings(shoot: Object, now: datetime) -> Iterator[Finding]:
         yield Finding(level=Level.PROBLEM, about="error", text=f"... and {more} more")
 
 
-def _under_way(shoot: Object, changed: datetime | None, now: datetime) -> Finding:
+def _under_way(shoot: Object, seed: Object | None, changed: datetime | None, now: datetime) -> Finding:
     last = last_operation(shoot)
-    said = one_line(last.get("description"))
-    message = f"{last.get('type')} is {text(last.get('state')).lower()}, {integer(last.get('progress'))} %: {said}"
+    task = one_line(last.get("description"))
+    message = f"{last.get('type')} is {text(last.get('state')).lower()}, {integer(last.get('progress'))} %: {task}"
     level, remedy = Level.NEXT, ""
-    if said.startswith(_SEED_NOT_READY):
+    if seed is not None and not seeds.takes_operations(seed):
         level, remedy = Level.BLOCKED, about_it(SEEDS, Key("", seed_name(shoot)))
     elif changed is not None and now - changed > _STUCK:
         level, remedy = Level.PROBLEM, f"for who may read the seed: {_of_flow(shoot)}"
@@ -85,9 +82,7 @@ def _retry(shoot: Object) -> tuple[str, str]:
     remedy = f"remove the cause, then: {asking}"
     if codes := sorted(error_codes(shoot) & NOT_RETRIED):
         return f"it is not tried again by itself, since {', '.join(codes)} needs somebody to act", remedy
-    if _GIVEN_UP in text(last_operation(shoot).get("description")):
-        return "it was given up after all attempts, and is not tried again by itself", remedy
-    return "it is not tried again by itself", remedy
+    return "it was given up after all attempts, and is not tried again by itself", remedy
 
 
 def _error(error: Object, *, is_retried: bool) -> Finding:

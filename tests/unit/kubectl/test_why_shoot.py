@@ -116,7 +116,6 @@ RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
 @pytest.mark.parametrize(
     ("operation", "meta", "errors", "comes", "remedy"),
     [
-        (FAILED, {}, [], "it is not tried again by itself", f"remove the cause, then: {RETRY}"),
         (
             {**FAILED, "state": "Error"},
             {},
@@ -132,7 +131,7 @@ RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
             f"remove the cause, then: {RETRY}",
         ),
         (
-            {**FAILED, "description": "it broke (retry duration of 24h0m0s exceeded)"},
+            FAILED,
             {},
             [],
             "it was given up after all attempts, and is not tried again by itself",
@@ -183,8 +182,8 @@ def test_an_operation_goes_on() -> None:
     assert found.level is Level.PROBLEM
     assert found.text.endswith("; nothing new was reported since 2026-01-10T11:00:00Z (60m ago)")
     assert found.remedy.endswith("kubectl gardener why shoot s -n n --seed-kubeconfig FILE")
-    said = "Shoot cannot be synced with Seed: seed is not yet ready: condition x"
-    found = only(on_far(status={"lastOperation": {**last, "description": said}}))
+    unready = {"status": {"conditions": [{"type": conditions.GARDENLET_READY, "status": "False"}]}}
+    found = only(on_far(status={"lastOperation": last}), seed=unready)
     assert (found.level, found.remedy) == (Level.BLOCKED, "kubectl gardener why seed far")
 
 
