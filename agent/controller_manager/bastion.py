@@ -19,7 +19,7 @@ from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import BASTIONS, SHOOTS
 from kube.clock import format_time, seconds_until, time_or_none
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, integer, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
 from kube.runtime.cache import Change, Store, View
@@ -169,9 +169,7 @@ class Reconciler:
 
     async def _delete(self, key: Key, bastion: Bastion, reason: str) -> Result:
         """As it was seen: one that has just got a heartbeat is looked at again."""
-        try:
-            await self.client.delete(BASTIONS, key, uid=bastion.uid, resource_version=bastion.version)
-        except NotFound:
+        if not await self.client.delete_if_exists(BASTIONS, key, uid=bastion.uid, resource_version=bastion.version):
             return Done()
         log.info("Deleted a Bastion", reason=reason)
         return Done()

@@ -33,7 +33,6 @@ from gardener.keys import (
     PROVIDER_LABEL_PREFIX,
     SECRET_BINDING_REFERENCE,
 )
-from kube.errors import NotFound
 from kube.objects import Key, Object, metadata
 from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client
@@ -132,11 +131,8 @@ class Reconciler:
 
     async def _change(self, key: Key, meta: dict[str, object]) -> None:
         resource = self._credentials.view.resource
-        try:
-            answer = await self._client.patch(resource, key, {"metadata": meta})
-        except NotFound:
-            return
-        self._credentials.observe({"metadata": metadata(answer)})
+        if (answer := await self._client.patch_if_exists(resource, key, {"metadata": meta})) is not None:
+            self._credentials.observe({"metadata": metadata(answer)})
 
 
 def needed_changes(credentials: Credentials, bound: Bound[Object]) -> Object:

@@ -12,7 +12,6 @@ from agent.controller_manager.context import Context
 from config.controller_manager.controllers import Event
 from gardener.api.garden import CORE_GROUP, SHOOTS
 from kube.clock import seconds_until, time_or_none
-from kube.errors import NotFound
 from kube.objects import Key, Object, group_of, mapping, metadata, text
 from kube.paths import at
 from kube.resources import EVENTS
@@ -48,12 +47,9 @@ class Reconciler:
         left = seconds_until(seen + self.lifetime, self.clock(), longest=self.lifetime.total_seconds())
         if left > 0:
             return RequeueAfter(left)
-        try:
-            # One that is repeated at this moment stays.
-            version = str(self.events.version(key))
-            await self.client.delete(EVENTS, key, resource_version=version)
-        except NotFound:
-            pass
+        # One that is repeated at this moment stays.
+        version = str(self.events.version(key))
+        await self.client.delete_if_exists(EVENTS, key, resource_version=version)
         return Done()
 
 

@@ -31,7 +31,7 @@ from gardener.extension_contract import (
     timestamp,
 )
 from kube.clock import seconds_until, time_or_none
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.cache import Change, Store
@@ -265,13 +265,9 @@ class ExtensionMirror:
     async def delete(self, live: Object) -> None:
         """Raises KubeError."""
         where = key(live)
-        try:
-            await self.client.delete(self.resource, where, uid=uid(live))
-        except NotFound:
+        if not await self.client.delete_if_exists(self.resource, where, uid=uid(live)):
             return
 
     async def delete_secret(self, name: str) -> None:
-        try:
-            await self.client.delete(SECRETS, Key(NAMESPACE, name))
-        except NotFound:
+        if not await self.client.delete_if_exists(SECRETS, Key(NAMESPACE, name)):
             return

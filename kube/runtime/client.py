@@ -455,6 +455,17 @@ class Client:
             resource, "PATCH", path, body=body, content_type=content_type, timeout=timeout, namespace=namespace
         )
 
+    async def patch_if_exists(self, resource: Resource, name: Key | str, body: Any) -> Object | None:
+        """Apply a merge patch. None if there is no such object."""
+        try:
+            return await self.patch(resource, name, body)
+        except errors.NotFound:
+            return None
+
+    async def annotate(self, resource: Resource, name: Key | str, notes: Mapping[str, str | None]) -> Object:
+        """Set annotations; None removes one."""
+        return await self.patch(resource, name, {"metadata": {"annotations": dict(notes)}})
+
     async def delete(
         self,
         resource: Resource,
@@ -484,11 +495,20 @@ class Client:
         await answers.check_deletion(resource, body)
 
     async def delete_if_exists(
-        self, resource: Resource, name: Key | str, *, uid: str = "", grace_seconds: int | None = None
-    ) -> None:
-        """The same for an object that may be missing."""
-        with contextlib.suppress(errors.NotFound):
-            await self.delete(resource, name, uid=uid, grace_seconds=grace_seconds)
+        self,
+        resource: Resource,
+        name: Key | str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_seconds: int | None = None,
+    ) -> bool:
+        """Delete an object that may be missing. Return whether it existed."""
+        try:
+            await self.delete(resource, name, uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
+        except errors.NotFound:
+            return False
+        return True
 
     # --- many objects
 

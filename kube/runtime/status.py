@@ -143,6 +143,13 @@ class StatusWriter:
         self._store.observe(written)
         return written
 
+    async def update_if_exists(self, obj: Object, compute: Compute) -> Object | None:
+        """`update` of an object that may be missing: None if it is."""
+        try:
+            return await self.update(obj, compute)
+        except NotFound:
+            return None
+
     async def update(self, obj: Object, compute: Compute) -> Object:
         """The object with the status that `compute` makes of the present one, written if it differs.
 

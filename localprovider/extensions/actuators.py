@@ -151,10 +151,7 @@ async def _make_record(world: World, obj: Object) -> Object:
 
 async def _remove_record(world: World, obj: Object) -> None:
     body = {"data": {record_key(text(spec(obj).get("name"))): None}}
-    try:
-        await world.client.patch(CONFIG_MAPS, Key(GARDEN, DNS), body)
-    except NotFound:
-        return
+    await world.client.patch_if_exists(CONFIG_MAPS, Key(GARDEN, DNS), body)
 
 
 # --- what the cluster of the Shoot gets

@@ -80,8 +80,7 @@ class DeploymentReconciler:
 
     async def _simulate(self, deployment: Object) -> Result:
         if integer(spec(deployment).get("replicas")) and SIMULATED not in annotations(deployment):
-            name, body = key(deployment), {"metadata": {"annotations": {SIMULATED: "true"}}}
-            await self.client.patch(DEPLOYMENTS, name, body)
+            await self.client.annotate(DEPLOYMENTS, key(deployment), {SIMULATED: "true"})
         await self._report(deployment, Standing("", 0.0))
         return Done()
 

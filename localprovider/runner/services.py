@@ -35,8 +35,7 @@ class ServiceReconciler:
             return Done()
         port = str(self.places.port(name.namespace, name.name))
         if annotations(service).get(PORT) != port:
-            body: Object = {"metadata": {"annotations": {PORT: port}}}
-            service = await self.client.patch(SERVICES, name, body)
+            service = await self.client.annotate(SERVICES, name, {PORT: port})
             self.services.observe(service)
         if spec(service).get("type") == "LoadBalancer" and not at(service, "status", "loadBalancer", "ingress"):
             await self.statuses.write(service, {"loadBalancer": {"ingress": [{"ip": HOST}]}})

@@ -13,7 +13,7 @@ from agent.controller_manager.managed_seed_set.rules.history import (
     outlived,
 )
 from gardener.garden import managed_seed_sets
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists
 from kube.objects import Object, integer, key, mapping, metadata, spec, text, uid
 from kube.paths import mapping_at
 from kube.resources import CONTROLLER_REVISIONS
@@ -55,9 +55,9 @@ class Keeper:
         limit = integer(spec(seed_set).get("revisionHistoryLimit"))
         for each in outlived(history.revisions, live, limit=limit):
             own, version = key(each), text(metadata(each).get("resourceVersion"))
-            try:
-                await self.client.delete(CONTROLLER_REVISIONS, own, uid=uid(each), resource_version=version)
-            except NotFound:
+            if not await self.client.delete_if_exists(
+                CONTROLLER_REVISIONS, own, uid=uid(each), resource_version=version
+            ):
                 continue
 
     async def _all(self, seed_set: Object) -> list[Object]:

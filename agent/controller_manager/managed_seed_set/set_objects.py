@@ -16,7 +16,7 @@ from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.managed_seed_sets import REVISION_LABEL, Membership, Replica, ShootHealth, health_of, membership_of
-from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.errors import AlreadyExists, Conflict
 from kube.objects import (
     Key,
     Object,
@@ -137,16 +137,13 @@ class SetObjects:
 
     async def _annotate_seed(self, seed: Object, changed: Mapping[str, str | None]) -> None:
         meta: Object = {"resourceVersion": metadata(seed)["resourceVersion"], "uid": uid(seed), "annotations": changed}
-        try:
-            self.seeds.observe(await self.client.patch(SEEDS, key(seed).name, {"metadata": meta}))
-        except NotFound:
+        if (written := await self.client.patch_if_exists(SEEDS, key(seed).name, {"metadata": meta})) is None:
             return
+        self.seeds.observe(written)
 
     async def delete_managed_seed(self, managed_seed: Object) -> None:
         own, version = key(managed_seed), metadata(managed_seed)["resourceVersion"]
-        try:
-            await self.client.delete(MANAGED_SEEDS, own, uid=uid(managed_seed), resource_version=version)
-        except NotFound:
+        if not await self.client.delete_if_exists(MANAGED_SEEDS, own, uid=uid(managed_seed), resource_version=version):
             return
 
     async def delete_shoot(self, shoot: Object) -> None:
@@ -169,10 +166,10 @@ class SetObjects:
 
         Raises: SetIsGone: there is no such set any more.
         """
-        try:
-            return await self.status.update(seed_set, lambda status: {**status, **wanted})
-        except NotFound:
-            raise SetIsGone from None
+        updated = await self.status.update_if_exists(seed_set, lambda status: {**status, **wanted})
+        if updated is None:
+            raise SetIsGone
+        return updated
 
     async def replace(self, resource: Resource, obj: Object) -> None:
         """A Shoot, or a ManagedSeed."""

@@ -11,7 +11,6 @@ noticed afterwards, as far as objects have come.
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
@@ -32,7 +31,6 @@ from agent.controller_manager.context import Context
 from gardener.api.garden import PROJECTS
 from gardener.garden import users
 from kube.clock import format_time, parse_time
-from kube.errors import NotFound
 from kube.objects import Key, Object, is_deleting, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Change, Store
@@ -138,8 +136,7 @@ class Reconciler:
 
     async def _record(self, project: Object, moment: datetime) -> None:
         if not is_deleting(project) and is_news(text(at(project, "status", _FIELD)), moment):
-            with suppress(NotFound):
-                await self._status.update(project, lambda status: {**status, _FIELD: format_time(moment)})
+            await self._status.update_if_exists(project, lambda status: {**status, _FIELD: format_time(moment)})
 
 
 def of_objects(old: Object | None, new: Object | None, *, now: datetime, initial: bool) -> datetime | None:

@@ -46,7 +46,6 @@ from gardener import keys
 from gardener.api.garden import PROJECTS
 from gardener.garden import users
 from kube.clock import format_time, parse_time
-from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, mapping, metadata, spec, text
 from kube.paths import at
 from kube.resources import NAMESPACES
@@ -254,10 +253,10 @@ class Reconciler:
         decision = self._decide(project, namespace, self._usage)
         _log(project, decision, dry_run=self._dry_run)
         if not self._dry_run:
-            try:
-                project = await self._status.update(project, decision.apply)
-            except NotFound:
+            updated = await self._status.update_if_exists(project, decision.apply)
+            if updated is None:
                 return Done()
+            project = updated
             if decision.deletes:
                 await self._delete(project)
         return RequeueAfter(self._seconds_until(decision))

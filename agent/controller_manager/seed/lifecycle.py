@@ -33,7 +33,7 @@ from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
 from gardener.garden.shoots import responsible_seed, workers
 from kube.clock import FirstSeen, parse_time, seconds_until
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, condition, key, mapping, resource_version, spec, text
 from kube.paths import at, mappings_at
 from kube.resources import LEASES
@@ -318,9 +318,7 @@ class Reconciler:
                 if not self._is_lost(seed):
                     return None
                 try:
-                    await self._statuses.update(shoot, partial(abandoned, shoot, now=now))
-                except NotFound:
-                    pass
+                    await self._statuses.update_if_exists(shoot, partial(abandoned, shoot, now=now))
                 except KubeError as error:
                     return error
                 return None

@@ -28,7 +28,7 @@ from gardener.api.garden import MANAGED_SEED_SETS
 from gardener.garden.users import listed
 from kube.clock import time_or_none
 from kube.conditions import Condition
-from kube.errors import Conflict, KubeError, NotFound, refusal_of
+from kube.errors import Conflict, KubeError, refusal_of
 from kube.objects import Key, Object, annotations, condition, is_deleting, is_truthy, key, metadata
 from kube.paths import at
 from kube.runtime.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
@@ -127,10 +127,7 @@ class Reconciler:
         def compute(status: Object) -> Object:
             return {**status, **status_after({**autoscaler, "status": status}, decision, seen, now=now)}
 
-        try:
-            await self.statuses.update(autoscaler, compute)
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(autoscaler, compute)
 
     def _report(self, autoscaler: Object, decision: Decision) -> None:
         reason = "ScaleInCancelled" if decision.is_cancelled else "SuccessfulRescale"

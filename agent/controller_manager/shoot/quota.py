@@ -31,7 +31,6 @@ from gardener import keys
 from gardener.api.garden import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from gardener.garden import dual_approval, lifetimes, users
 from kube.clock import format_time, parse_time
-from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata
 from kube.repeats import Repeats
 from kube.resources import Resource
@@ -166,9 +165,8 @@ class Reconciler:
                 "annotations": {keys.SHOOT_EXPIRATION: until},
             }
         }
-        try:
-            written = await self.client.patch(SHOOTS, Key(meta["namespace"], meta["name"]), body)
-        except NotFound:
+        written = await self.client.patch_if_exists(SHOOTS, Key(meta["namespace"], meta["name"]), body)
+        if written is None:
             return shoot
         self.shoots.observe(written)
         return written

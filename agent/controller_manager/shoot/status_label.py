@@ -12,7 +12,6 @@ from agent.controller_manager.context import Context
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import SUCCEEDED, last_errors, last_operation
-from kube.errors import NotFound
 from kube.names import label_name_problems
 from kube.objects import Key, Object, labels, mappings, spec, text, uid
 from kube.paths import at
@@ -48,11 +47,8 @@ class Reconciler:
         # Not of this version alone: while a Shoot is created, its status changes many times a second. These labels are
         # no one else's, and a status that has changed since brings another pass.
         meta = {"uid": uid(shoot), "labels": changes}
-        try:
-            written = await self.client.patch(SHOOTS, key, {"metadata": meta})
-        except NotFound:
-            return Done()
-        self.shoots.observe(written)
+        if (written := await self.client.patch_if_exists(SHOOTS, key, {"metadata": meta})) is not None:
+            self.shoots.observe(written)
         return Done()
 
 

@@ -47,13 +47,9 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
     # The garden removes requests after an hour. The API server has said who made it when it was made, too.
     user = await _requester(garden, left.request) or left.user
     for resource, namespace, name in credentials_of(user):
-        try:
-            await garden.delete(resource, Key(namespace, name))
-            log.info(
-                "Removed bootstrap credentials", kind=resource.kind, name=f"{namespace}/{name}" if namespace else name
-            )
-        except NotFound:
-            pass
+        own = Key(namespace, name)
+        if await garden.delete_if_exists(resource, own):
+            log.info("Removed bootstrap credentials", kind=resource.kind, name=own)
 
 
 async def _requester(garden: Client, request: str) -> str:

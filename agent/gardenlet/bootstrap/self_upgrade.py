@@ -7,7 +7,7 @@ import structlog
 
 from agent.gardenlet.bootstrap.pace import Pace
 from gardener.api.garden import GARDENLETS
-from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.errors import AlreadyExists, ApiError, Conflict
 from kube.objects import Key, Object, mapping, metadata, string_map, text, uid
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
@@ -66,8 +66,6 @@ async def _make(garden: Client, gardenlet: Object) -> None:
 async def _remove(seed: Client, found: Object) -> None:
     version = metadata(found)["resourceVersion"]
     try:
-        await seed.delete(CONFIG_MAPS, Key(NAMESPACE, NAME), uid=uid(found), resource_version=version)
-    except NotFound:
-        pass
+        await seed.delete_if_exists(CONFIG_MAPS, Key(NAMESPACE, NAME), uid=uid(found), resource_version=version)
     except Conflict:
         log.warning(f"The {_WHERE} was changed meanwhile; it is looked at again at the next start")

@@ -18,7 +18,6 @@ from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import CONTROLLER_INSTALLATION_NAME
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import NotFound
 from kube.objects import Key, Object, condition, integer, is_deleting, key, labels, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Change, Store, View, without_managed_fields
@@ -149,7 +148,4 @@ class Reconciler:
             having = conditions_of({"status": status})
             return {**status, "conditions": with_conditions(having, found, now=now)}
 
-        try:
-            await self.statuses.update(installation, compute)
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(installation, compute)

@@ -8,7 +8,6 @@ served. The controller runs whatever becomes of the Seed, since the Seed goes on
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -19,7 +18,6 @@ from gardener.api.extensions import ALL_EXTENSIONS, SELF_HOSTED_SHOOT_EXPOSURES
 from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from gardener.conditions import REQUIRED
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import NotFound
 from kube.objects import Key, Object, condition, key, spec, text
 from kube.paths import at, mappings_at
 from kube.resources import Resource
@@ -161,8 +159,7 @@ class Reconciler:
             having = conditions_of({"status": status})
             return {**status, "conditions": with_conditions(having, [found], now=now)}
 
-        with suppress(NotFound):
-            await self.statuses.update(installation, compute)
+        await self.statuses.update_if_exists(installation, compute)
 
     def _has(self, kind: str, type_: str) -> bool:
         store = self.types.get(kind)

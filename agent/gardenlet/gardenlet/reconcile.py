@@ -21,7 +21,7 @@ from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Target, is_rolled
 from gardener import conditions, keys, operations
 from gardener.api.garden import GARDENLETS, SEEDS
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
 from kube.paths import mapping_at
 from kube.resources import PODS
@@ -165,10 +165,7 @@ class Reconciler:
             written = with_conditions(conditions_of({"status": present}), [reported], now=now)
             return {**present, "observedGeneration": generation, "conditions": written}
 
-        try:
-            self.gardenlets.observe(await self.statuses.update(gardenlet, compute))
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(gardenlet, compute)
 
 
 def _is_renewing(gardenlet: Object) -> bool:

@@ -22,7 +22,7 @@ from gardener import conditions, keys, operations
 from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import responsible_seed
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Store
@@ -176,7 +176,4 @@ class Reconciler:
             written = with_conditions(conditions_of({"status": status}), reported, now=now)
             return {**status, "observedGeneration": generation, "conditions": written}
 
-        try:
-            self.managed_seeds.observe(await self.statuses.update(managed_seed, compute))
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(managed_seed, compute)

@@ -12,7 +12,7 @@ from agent.gardenlet.network_policy.rules.policies import Policy, PolicyError, S
 from agent.gardenlet.network_policy.stores import Stores
 from gardener import keys
 from gardener.network_policies import NAMES, Selector, is_selected, names_of
-from kube.errors import AlreadyExists, KubeError, NamespaceTerminating, NotFound
+from kube.errors import AlreadyExists, KubeError, NamespaceTerminating
 from kube.objects import Key, Object
 from kube.paths import pointer_step
 from kube.repeats import Repeats
@@ -137,14 +137,12 @@ class Reconciler:
 
     async def _delete(self, name: Key, present: ExistingPolicy) -> None:
         """As it was seen, since it must still be marked."""
-        try:
-            await self.client.delete(
-                NETWORK_POLICIES,
-                name,
-                uid=present.uid,
-                resource_version=present.version,
-            )
-        except NotFound:
+        if not await self.client.delete_if_exists(
+            NETWORK_POLICIES,
+            name,
+            uid=present.uid,
+            resource_version=present.version,
+        ):
             return
         log.info("Deleted a NetworkPolicy", networkPolicy=str(name))
 

@@ -26,7 +26,7 @@ from gardener.conditions import GARDENLET_READY
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.clock import format_micro_time
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, key, uid
 from kube.repeats import Reminders
 from kube.resources import LEASES
@@ -151,16 +151,11 @@ class Reconciler:
             await self._write(name, body)
 
     async def _write(self, name: Key, body: Object) -> None:
-        try:
-            await self.garden.patch(LEASES, Key(LEASE_NAMESPACE, name.name), body)
-        except NotFound:
+        if await self.garden.patch_if_exists(LEASES, Key(LEASE_NAMESPACE, name.name), body) is None:
             meta = body["metadata"] | {"name": name.name, "namespace": LEASE_NAMESPACE}
             await self.garden.create(LEASES, {**LEASES.type_meta, **body, "metadata": meta})
 
     async def _report(self, seed: Object) -> None:
         compute = partial(with_ready, now=self.clock())
         if compute(seed.get("status") or {}) != (seed.get("status") or {}):
-            try:
-                await self.statuses.update(seed, compute)
-            except NotFound:
-                return
+            await self.statuses.update_if_exists(seed, compute)

@@ -9,7 +9,6 @@ import structlog
 from agent.gardenlet.vpa_eviction_requirements.autoscaler import Autoscaler
 from agent.gardenlet.vpa_eviction_requirements.rules.requirements import RestrictionError, required
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
-from kube.errors import NotFound
 from kube.objects import Key, Object
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
@@ -45,10 +44,8 @@ class Reconciler:
             "metadata": {"resourceVersion": autoscaler.version},
             "spec": {"updatePolicy": {"evictionRequirements": requirements or None}},
         }
-        try:
-            written = await self.client.patch(VERTICAL_POD_AUTOSCALERS, key, body)
-        except NotFound:
-            return  # it has been deleted meanwhile
+        if (written := await self.client.patch_if_exists(VERTICAL_POD_AUTOSCALERS, key, body)) is None:
+            return
         log.info("Changed the eviction requirements", may_get_less=not requirements)
         if self.autoscalers is not None:
             self.autoscalers.observe(written)

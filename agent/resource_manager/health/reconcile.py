@@ -22,7 +22,7 @@ from agent.resource_manager.health.predicates import Eligibility, eligibility
 from gardener.health.findings import Finding, Reference, references
 from kube.clock import utc_now
 from kube.conditions import Condition
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Key, Object, key
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
@@ -197,9 +197,7 @@ class Reconciler:
             return status if conditions is None else {**status, "conditions": conditions}
 
         try:
-            await self.status.update(managed_resource, compute)
-        except NotFound:
-            return  # gone meanwhile
+            await self.status.update_if_exists(managed_resource, compute)
         except KubeError as error:
             raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
 

@@ -18,7 +18,7 @@ from agent.resource_manager.istio_cluster_configuration.rules import (
     envoy_filter,
 )
 from gardener.api import kinds
-from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.errors import AlreadyExists, KubeError
 from kube.objects import Key, Object
 from kube.repeats import Repeats
 from kube.runtime.cache import Store
@@ -120,8 +120,6 @@ class Reconciler:
 
     async def _delete(self, name: Key, present: Existing) -> None:
         try:
-            await self._client.delete(kinds.ENVOY_FILTERS, name, uid=present.uid)
-        except NotFound:
-            pass
+            await self._client.delete_if_exists(kinds.ENVOY_FILTERS, name, uid=present.uid)
         except KubeError as error:
             raise ReconcileError(f"deleting EnvoyFilter {name} failed: {error}") from error

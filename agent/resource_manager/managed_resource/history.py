@@ -210,14 +210,12 @@ class History:
     async def _prune(self, revision: Revision) -> None:
         """Raises KubeError."""
         try:
-            await self.source.client.delete(
+            await self.source.client.delete_if_exists(
                 SECRETS,
                 revision.secret,
                 uid=revision.uid,
                 resource_version=str(revision.resource_version),
             )
-        except NotFound:
-            return
         except Conflict:
             return  # somebody has labelled it: the watch brings its version, and the next pass prunes it
 

@@ -74,9 +74,8 @@ class Record:
             StatusTooLargeError, ReconcileError
         """
         try:
-            return await self.status.update(managed_resource, self._compute(conditions, fields))
-        except NotFound:
-            return managed_resource
+            computed = self._compute(conditions, fields)
+            return await self.status.update_if_exists(managed_resource, computed) or managed_resource
         except TooLarge as error:
             raise StatusTooLargeError(_too_large(managed_resource, fields, error)) from error
         except KubeError as error:

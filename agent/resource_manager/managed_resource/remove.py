@@ -273,9 +273,7 @@ async def release(reference: Object, options: DeleteOptions, *, stamps: Abstract
         return
     patch = {"metadata": {"annotations": dict.fromkeys(sorted(present))}}
     try:
-        await options.client.patch(resource, key, patch)
-    except NotFound:
-        return
+        await options.client.patch_if_exists(resource, key, patch)
     except KubeError as error:
         raise ReleaseError("patching", reference, options.owner.identity.error_text(error)) from error
     options.live.forget(key_of_reference(reference))

@@ -18,7 +18,6 @@ import structlog
 from agent.resource_manager.common.views import ALL_NODES, NODES_VIEW, NodeMetadata
 from agent.resource_manager.context import Context
 from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
-from kube.errors import NotFound
 from kube.objects import Key, key, labels
 from kube.resources import DEPLOYMENTS, NAMESPACES, STATEFUL_SETS, Resource
 from kube.runtime.cache import Caches, Change, Store
@@ -70,9 +69,7 @@ class Reconciler:
             if not is_outdated(workload, several_nodes=self._has_several()):
                 continue
             name = key(workload).name
-            try:
-                await self._client.patch(kind, Key(namespace, name), {})
-            except NotFound:
+            if await self._client.patch_if_exists(kind, Key(namespace, name), {}) is None:
                 continue
             log.info("A workload was written again for another number of Nodes", kind=kind.kind, workload=name)
 

@@ -295,9 +295,7 @@ class Reconciler:
         if self._stores.deleted.get(name) == policy.uid or (namespace is not None and namespace.is_terminating):
             return
         try:
-            await self._client.delete(NETWORK_POLICIES, name, uid=policy.uid)
-        except NotFound:
-            pass
+            await self._client.delete_if_exists(NETWORK_POLICIES, name, uid=policy.uid)
         except KubeError as error:
             raise _failed("deleting", name, error) from error
         if self._stores.policies.get(name) == policy:

@@ -41,8 +41,7 @@ async def command(
         else:
             chosen.append(key(found))
     for name in chosen:
-        patch = {"metadata": {"annotations": {OPERATION: OPERATION_RECONCILE}}}
-        await session.source.client.patch(MANAGED_RESOURCES, name, patch)
+        await session.source.client.annotate(MANAGED_RESOURCES, name, {OPERATION: OPERATION_RECONCILE})
         output.begin(f"ManagedResource {name}: asked for a pass")
     return await wait_for(session, chosen, Goal.READY, timeout=patience) if wait else 0
 

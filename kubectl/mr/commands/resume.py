@@ -33,8 +33,7 @@ async def command(
     for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):
         name = key(found)
         if state_of(found) is ResourceState.SUSPENDED:
-            patch = {"metadata": {"annotations": _NOTES}}
-            await session.source.client.patch(MANAGED_RESOURCES, name, patch)
+            await session.source.client.annotate(MANAGED_RESOURCES, name, _NOTES)
             output.begin(f"ManagedResource {name} was suspended {suspension(found)}")
         elif names:
             output.waiting(f"ManagedResource {name} was not suspended")

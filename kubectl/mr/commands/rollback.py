@@ -7,7 +7,7 @@ once: so that nothing in between is applied, the ManagedResource is suspended me
 import asyncio
 import base64
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -197,7 +197,7 @@ async def _write(session: Session, managed_resource: Object, plan: Plan) -> None
     if suspends:
         await _suspend(session, own, cause)
     try:
-        await _annotate(session, own, {CHANGE_CAUSE: cause})
+        await session.source.client.annotate(MANAGED_RESOURCES, own, {CHANGE_CAUSE: cause})
         for live, wanted in plan.differing:
             await _restore(session, live, wanted)
             output.done(f"Secret {key(wanted)} holds what it held in revision {plan.number}")
@@ -211,7 +211,7 @@ async def _write(session: Session, managed_resource: Object, plan: Plan) -> None
         output.warn(f"it is suspended: nothing is applied until kubectl mr resume {own.name}")
         return
     asked: dict[str, str | None] = {} if notes.get(keys.OPERATION) else {keys.OPERATION: keys.OPERATION_RECONCILE}
-    await _annotate(session, own, asked | (_RESUMED if resumes else {}))
+    await session.source.client.annotate(MANAGED_RESOURCES, own, asked | (_RESUMED if resumes else {}))
 
 
 async def _restore(session: Session, live: Object | None, wanted: Object) -> None:
@@ -227,23 +227,18 @@ async def _restore(session: Session, live: Object | None, wanted: Object) -> Non
 
 async def _suspend(session: Session, own: Key, reason: str) -> None:
     """Return when the agent leaves it alone. Raises UserError: none does."""
-    await _annotate(session, own, {keys.IGNORE: "true", keys.IGNORE_REASON: reason})
+    await session.source.client.annotate(MANAGED_RESOURCES, own, {keys.IGNORE: "true", keys.IGNORE_REASON: reason})
     deadline = time.monotonic() + _SUSPENDED_SECONDS
     while time.monotonic() < deadline:
         found = await managed_resources.demand(session, own)
         if (condition(found, RESOURCES_APPLIED) or {}).get("reason") == IGNORED:
             return
         await asyncio.sleep(_LOOK_SECONDS)
-    await _annotate(session, own, _RESUMED)
+    await session.source.client.annotate(MANAGED_RESOURCES, own, _RESUMED)
     raise UserError(
         f"nothing was written: no agent has left ManagedResource {own} alone within {_SUSPENDED_SECONDS:.0f} s",
         hint="kubectl mr check shows which agent is missing",
     )
-
-
-async def _annotate(session: Session, own: Key, notes: Mapping[str, str | None]) -> None:
-    patch = {"metadata": {"annotations": notes}}
-    await session.source.client.patch(MANAGED_RESOURCES, own, patch)
 
 
 # --- who writes an object again and again, so that what somebody else writes into it does not last

@@ -40,8 +40,7 @@ async def command(session: Session, *, names: Sequence[str], all_here: bool, eve
         if not names and is_ignored(managed_resource):
             output.waiting(f"ManagedResource {name} is suspended already, {suspension(managed_resource)}")
             continue
-        patch = {"metadata": {"annotations": notes}}
-        await session.source.client.patch(MANAGED_RESOURCES, name, patch)
+        await session.source.client.annotate(MANAGED_RESOURCES, name, notes)
         output.done(f"ManagedResource {name} is suspended; when you are done: kubectl mr resume {name.name}")
 
 

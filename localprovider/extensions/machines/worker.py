@@ -75,7 +75,7 @@ async def _noted(seed: Client, worker: Object) -> Object:
 
 async def _note(seed: Client, worker: Object, sizes: dict[str, int] | None) -> None:
     note = None if sizes is None else orjson.dumps(sizes).decode()
-    await seed.patch(WORKERS, key(worker), {"metadata": {"annotations": {rules.SIZES: note}}})
+    await seed.annotate(WORKERS, key(worker), {rules.SIZES: note})
 
 
 async def _have(shoot: Client, worker: Object, pool: Object, nodes: list[Object], *, size: int | None) -> bool:

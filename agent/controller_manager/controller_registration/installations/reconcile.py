@@ -40,7 +40,7 @@ from gardener.api.garden import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, CONTRO
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.shoots import seeds_of
-from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.errors import AlreadyExists, KubeError
 from kube.objects import Key, Object, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store, listed
@@ -248,14 +248,12 @@ class Reconciler:
             try:
                 if name not in registrations and await self._client.find(CONTROLLER_REGISTRATIONS, name) is not None:
                     continue
-                await self._client.delete(
+                await self._client.delete_if_exists(
                     CONTROLLER_INSTALLATIONS,
                     meta["name"],
                     uid=uid(installation),
                     resource_version=meta["resourceVersion"],
                 )
-            except NotFound:
-                pass
             except KubeError as error:
                 errors.append(error)
         return errors

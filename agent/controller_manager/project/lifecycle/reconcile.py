@@ -244,10 +244,8 @@ class Reconciler:
         def observed(status: Object) -> Object:
             return {**status, "phase": phase, "observedGeneration": generation}
 
-        try:
-            return await self._status.update(project, observed)
-        except NotFound:  # somebody has taken the finalizer off
-            return project
+        # Another client may have removed the finalizer.
+        return await self._status.update_if_exists(project, observed) or project
 
     async def _fail(self, project: Object, reason: str, errors: Sequence[Exception]) -> NoReturn:
         serious = [error for error in errors if not is_conflict(error)]

@@ -31,7 +31,7 @@ from gardener import conditions, keys
 from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.garden.extensions import namespace_of_installation
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KindNotServed, KubeError, NotFound
+from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, text, texts
 from kube.packing import digest
 from kube.paths import at
@@ -275,7 +275,4 @@ class Reconciler:
                 found.append(Condition(conditions.INSTALLED, "False", "InstallationPending", message))
             return {**status, "conditions": with_conditions(conditions_of({"status": status}), found, now=now)}
 
-        try:
-            self.installations.observe(await self.statuses.update(installation, compute))
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(installation, compute)

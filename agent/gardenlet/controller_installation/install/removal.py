@@ -6,7 +6,7 @@ from agent.gardenlet.controller_installation.install.rules.manifests import NAME
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.extensions import namespace_of_installation
 from gardener.garden.seeds import namespace_of
-from kube.errors import KindNotServed, KubeError, NotFound
+from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, is_deleting, uid
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS, Resource
 from kube.runtime.client import Client
@@ -44,9 +44,6 @@ async def _is_left(client: Client, resource: Resource, name: str, namespace: str
     live = await client.find(resource, Key(namespace, name))
     if live is None:
         return False
-    if not is_deleting(live):
-        try:
-            await client.delete(resource, Key(namespace, name), uid=uid(live))
-        except NotFound:
-            return False
+    if not is_deleting(live) and not await client.delete_if_exists(resource, Key(namespace, name), uid=uid(live)):
+        return False
     return await client.find(resource, Key(namespace, name)) is not None

@@ -10,7 +10,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import SEED_SYSTEM_COMPONENTS_HEALTHY, not_checked
 from gardener.network_policies import GARDEN_NAMESPACE
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KindNotServed, NotFound
+from kube.errors import KindNotServed
 from kube.objects import Key, Object, condition
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, RequeueAfter, Result
@@ -71,7 +71,4 @@ class Reconciler:
                 return status
             return {**status, "conditions": updated}
 
-        try:
-            await self.statuses.update(seed, compute)
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(seed, compute)

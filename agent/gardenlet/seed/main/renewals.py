@@ -39,8 +39,8 @@ async def renew_kubeconfig(operation: SeedOperation) -> None:
             f"the kubeconfig for the garden can't be renewed, since gardenClientConnection.kubeconfigSecret is not set "
             f"in the configuration of the gardenlet: remove the annotation {asked} from Seed {operation.name}"
         )
-    body = {"metadata": {"annotations": {keys.OPERATION: keys.OPERATION_RENEW}}}
-    await operation.cluster.client.patch(SECRETS, Key(secret.namespace, secret.name), body)
+    own = Key(secret.namespace, secret.name)
+    await operation.cluster.client.annotate(SECRETS, own, {keys.OPERATION: keys.OPERATION_RENEW})
     await _done(operation, keys.OPERATION_RENEW_KUBECONFIG)
 
 
@@ -51,10 +51,7 @@ async def _expire(operation: SeedOperation, label_selector: str, annotation: str
     async def expire(secret: Object) -> None:
         name = key(secret)
         body = {"metadata": {"uid": uid(secret), "annotations": {annotation: None}}}
-        try:
-            await client.patch(SECRETS, name, body)
-        except NotFound:
-            return
+        await client.patch_if_exists(SECRETS, name, body)
 
     listed = await client.list(SECRETS, Selection(label_selector=label_selector), form=Form.METADATA)
     await for_each(expire, [each for each in listed if annotation in annotations(each)])

@@ -19,7 +19,6 @@ from config.gardenlet.controllers import ShootCare
 from gardener.garden.shoots import last_operation, responsible_seed
 from gardener.operations import PENDING, PROCESSING
 from kube.conditions import Condition
-from kube.errors import NotFound
 from kube.objects import Key, Object, is_deleting, key, text
 from kube.paths import at
 from kube.resources import DEPLOYMENTS, PODS
@@ -105,10 +104,7 @@ class Reconciler:
                 present, found, found_constraints, shoot=shoot, thresholds=thresholds, now=self.clock()
             )
 
-        try:
-            await self.statuses.update(shoot, compute)
-        except NotFound:
-            return
+        await self.statuses.update_if_exists(shoot, compute)
 
     async def _found(
         self, namespace: str, shoot: Object, rolled_out: Object | None

@@ -38,7 +38,6 @@ async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bo
     is_held = False
     for each in found:
         if not is_truthy(annotations(each).get(keys.CONFIRM_FORCE_DELETION)):
-            name, body = key(each), {"metadata": {"annotations": {keys.CONFIRM_FORCE_DELETION: "true"}}}
-            await garden.patch(BASTIONS, name, body)
+            await garden.annotate(BASTIONS, key(each), {keys.CONFIRM_FORCE_DELETION: "true"})
         is_held = is_held or not is_overdue(each, _PATIENCE, now=now)
     return is_held

@@ -56,7 +56,5 @@ async def show(seed: Client, name: str, shoot: Object) -> None:
 
 async def delete(seed: Client, name: str) -> None:
     """Raises KubeError."""
-    try:
-        await seed.delete(CLUSTERS, name)
-    except NotFound:
+    if not await seed.delete_if_exists(CLUSTERS, name):
         return

@@ -24,7 +24,7 @@ from agent.resource_manager.node.critical_components.rules import (
 )
 from gardener import keys
 from kube.clock import format_duration
-from kube.errors import Conflict, NotFound
+from kube.errors import Conflict
 from kube.objects import Key
 from kube.resources import CSI_NODES, DAEMON_SETS, NODES, PODS
 from kube.runtime.cache import Store, View
@@ -124,11 +124,11 @@ class Reconciler:
     async def _remove_taint(self, key: Key, node: NodeState) -> Result:
         wait = self.waits.get(key.name)
         try:
-            written = await self.client.patch(NODES, key.name, without_taint(node))
-        except NotFound:
-            return Done()
+            written = await self.client.patch_if_exists(NODES, key.name, without_taint(node))
         except Conflict:
             return Requeue()  # kubelets write their Nodes all the time; the watch brings the new state
+        if written is None:
+            return Done()
         self.stores.nodes.observe(written)
         message = "All node-critical components got ready, removing taint"
         if wait is not None:

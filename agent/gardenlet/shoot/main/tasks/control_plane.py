@@ -53,8 +53,8 @@ async def api_server(operation: ShootOperation) -> None:
 
 async def mark_api_server(operation: ShootOperation, marks: Mapping[str, str | None]) -> None:
     """With annotations; None: without. Raises KubeError."""
-    body: Object = {"metadata": {"annotations": dict(marks)}}
-    await operation.seed.client.patch(DEPLOYMENTS, Key(operation.technical_id, kube_apiserver.NAME), body)
+    name = Key(operation.technical_id, kube_apiserver.NAME)
+    await operation.seed.client.annotate(DEPLOYMENTS, name, marks)
 
 
 async def api_server_is_rolled_out(operation: ShootOperation) -> None:

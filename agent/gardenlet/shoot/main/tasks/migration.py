@@ -271,8 +271,7 @@ async def forget(operation: ShootOperation) -> None:
     """What shows the Shoot to extensions, and what it asked to be done here. Raises KubeError."""
     await cluster_objects.delete(operation.seed.client, operation.technical_id)
     if keys.TASKS in annotations(operation.shoot):
-        body: Object = {"metadata": {"annotations": {keys.TASKS: None}}}
-        await operation.garden.client.patch(SHOOTS, operation.name, body)
+        await operation.garden.client.annotate(SHOOTS, operation.name, {keys.TASKS: None})
 
 
 async def let_go(garden: Client, shoot: Object, *, seed: str) -> None:

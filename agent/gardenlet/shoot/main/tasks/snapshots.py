@@ -40,10 +40,8 @@ async def take(operation: ShootOperation) -> None:
 
 
 async def _by_annotation(operation: ShootOperation) -> None:
-    notes = {_ASKED: format_time(operation.seed.clock())}
-    body: Object = {"metadata": {"annotations": notes}}
     name = Key(operation.technical_id, _NAME)
-    await operation.seed.client.patch(ETCDS, name, body)
+    await operation.seed.client.annotate(ETCDS, name, {_ASKED: format_time(operation.seed.clock())})
     await operation.waiting.until_ready(ETCDS, name, _no_snapshot, seconds=_SECONDS, report=waits_for)
 
 
