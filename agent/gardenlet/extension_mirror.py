@@ -13,7 +13,6 @@ Nothing is waited for. `answers` lets only those changes of extension objects th
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,7 +30,6 @@ from gardener.extension_contract import (
     timestamp,
 )
 from kube.clock import seconds_until, time_or_none
-from kube.errors import AlreadyExists
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.cache import Change, Store
@@ -242,8 +240,7 @@ class ExtensionMirror:
         """
         if annotations(live).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE:
             for each in left.objects:
-                with suppress(AlreadyExists):
-                    await self.client.create(_REFERRED[text(each.get("kind"))], _placed(each, namespace))
+                await self.client.create_if_missing(_REFERRED[text(each.get("kind"))], _placed(each, namespace))
             if left.status:
                 await self.write_status(live, left.status)
         asked = await self.kick(keys.OPERATION_RESTORE, live)

@@ -25,7 +25,7 @@ from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import is_current
 from kube.clock import format_micro_time, format_time
-from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.errors import Conflict, NotFound
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, labels, mapping, metadata, spec, uid
 from kube.paths import at, mapping_at
 from kube.resources import LEASES, Resource
@@ -151,10 +151,7 @@ class Gardenlets:
             "metadata": {**mapping(template.get("metadata")), "name": key(managed_seed).name},
             "spec": template["spec"],
         }
-        try:
-            await self._client.create(SEEDS, seed)
-        except AlreadyExists:
-            return
+        await self._client.create_if_missing(SEEDS, seed)
 
     # --- writing: whoever comes in between, the next round does it
 

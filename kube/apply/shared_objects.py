@@ -4,7 +4,6 @@ Of such an object only the labels and annotations of the manifest are set. It is
 removed.
 """
 
-from kube.errors import AlreadyExists
 from kube.objects import Object, annotations, key, labels, metadata
 from kube.resources import Resource
 from kube.runtime.client import Client
@@ -38,10 +37,9 @@ async def share(
     if live is None and not is_absent:
         live = await client.find(resource, name)
     if live is None:
-        try:
-            return await client.create(resource, manifest)
-        except AlreadyExists:
-            live = await client.get(resource, name)
+        if created := await client.create_if_missing(resource, manifest):
+            return created
+        live = await client.get(resource, name)
     patch = missing_metadata(manifest, live)
     if patch is None:
         return live

@@ -416,6 +416,15 @@ class Client:
             namespace=namespace,
         )
 
+    async def create_if_missing(
+        self, resource: Resource, obj: Object, *, mode: WriteMode = CARRIED_OUT, timeout: float | None = None
+    ) -> Object | None:
+        """Create an object. None if there is one of this name already."""
+        try:
+            return await self.create(resource, obj, mode=mode, timeout=timeout)
+        except errors.AlreadyExists:
+            return None
+
     async def replace(
         self,
         resource: Resource,

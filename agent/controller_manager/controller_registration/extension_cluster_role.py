@@ -13,7 +13,6 @@ import orjson
 
 from agent.controller_manager.context import Context
 from gardener.garden.seeds import seed_of
-from kube.errors import AlreadyExists
 from kube.objects import (
     Key,
     Object,
@@ -189,11 +188,10 @@ class Reconciler:
         wanted = binding_of(role, selected)
         present = self._bindings.get(key)
         if present is None:
-            try:
-                self._bindings.observe(await self._client.create(CLUSTER_ROLE_BINDINGS, wanted))
+            if created := await self._client.create_if_missing(CLUSTER_ROLE_BINDINGS, wanted):
+                self._bindings.observe(created)
                 return Done()
-            except AlreadyExists:
-                present = await self._client.get(CLUSTER_ROLE_BINDINGS, role.name)
+            present = await self._client.get(CLUSTER_ROLE_BINDINGS, role.name)
         if has_other_role(present, wanted):
             raise ReconcileError(
                 f"ClusterRoleBinding {role.name} refers to another role, which can't be changed; delete it"

@@ -16,7 +16,7 @@ from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.managed_seed_sets import REVISION_LABEL, Membership, Replica, ShootHealth, health_of, membership_of
-from kube.errors import AlreadyExists, Conflict
+from kube.errors import Conflict
 from kube.objects import (
     Key,
     Object,
@@ -116,10 +116,9 @@ class SetObjects:
         self.shoots.observe(await self.client.create(SHOOTS, shoot))
 
     async def create_managed_seed(self, managed_seed: Object) -> None:
-        try:
-            self.managed_seeds.observe(await self.client.create(MANAGED_SEEDS, managed_seed))
-        except AlreadyExists:
-            return  # by an earlier pass, of which the cache has not heard
+        # An earlier pass may have created it, unobserved by the cache.
+        if created := await self.client.create_if_missing(MANAGED_SEEDS, managed_seed):
+            self.managed_seeds.observe(created)
 
     async def cordon(self, seed_set: Object, name: str) -> bool:
         """No Shoot is put on the Seed from now on. Whether that is news: not if somebody has cordoned it already."""

@@ -17,7 +17,7 @@ from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seeds import namespace_of, seed_of
-from kube.errors import AlreadyExists, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, Object, controller_of, is_deleting, key, labels, metadata, uid
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.cache import Change, Store
@@ -105,11 +105,10 @@ class Reconciler:
         name = namespace_of(key(seed).name)
         present = self._namespaces.get(Key("", name))
         if present is None:
-            try:
-                self._namespaces.observe(await self._client.create(NAMESPACES, _namespace(name, seed)))
+            if created := await self._client.create_if_missing(NAMESPACES, _namespace(name, seed)):
+                self._namespaces.observe(created)
                 return True
-            except AlreadyExists:
-                present = await self._client.get(NAMESPACES, name)
+            present = await self._client.get(NAMESPACES, name)
         controller = controller_of(present)
         if controller is None or controller.get("uid") != uid(seed):
             raise ReconcileError(f'namespace "{name}" is not controlled by seed "{key(seed).name}"')
@@ -129,11 +128,10 @@ class Reconciler:
 
     async def _write(self, source: GardenSecret, namespace: str) -> None:
         wanted = copy_of(source, namespace)
-        try:
-            self._secrets.observe(await self._client.create(SECRETS, wanted))
+        if created := await self._client.create_if_missing(SECRETS, wanted):
+            self._secrets.observe(created)
             return
-        except AlreadyExists:
-            present = await self._client.get(SECRETS, Key(namespace, source.name))
+        present = await self._client.get(SECRETS, Key(namespace, source.name))
         if has_to_be_made_anew(present, wanted):
             await self._client.delete(
                 SECRETS,

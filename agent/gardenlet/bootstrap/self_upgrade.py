@@ -7,7 +7,7 @@ import structlog
 
 from agent.gardenlet.bootstrap.pace import Pace
 from gardener.api.garden import GARDENLETS
-from kube.errors import AlreadyExists, ApiError, Conflict
+from kube.errors import ApiError, Conflict
 from kube.objects import Key, Object, mapping, metadata, string_map, text, uid
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
@@ -56,11 +56,8 @@ async def _make(garden: Client, gardenlet: Object) -> None:
     meta = metadata(gardenlet)
     if await garden.find(GARDENLETS, Key(meta["namespace"], meta["name"])) is not None:
         return
-    try:
-        await garden.create(GARDENLETS, gardenlet)
-    except AlreadyExists:
-        return
-    log.info("Made the Gardenlet that upgrades this process", name=f"{meta['namespace']}/{meta['name']}")
+    if await garden.create_if_missing(GARDENLETS, gardenlet):
+        log.info("Made the Gardenlet that upgrades this process", name=f"{meta['namespace']}/{meta['name']}")
 
 
 async def _remove(seed: Client, found: Object) -> None:

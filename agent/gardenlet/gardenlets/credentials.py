@@ -3,7 +3,6 @@
 import secrets
 import string
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +12,6 @@ from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
 from agent.gardenlet.context import Context
 from agent.gardenlet.gardenlets.rules import bootstrap
 from gardener.garden.seeds import BootstrapToken, bootstrap_account
-from kube.errors import AlreadyExists
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Key, Object, mapping, metadata, text, uid
 from kube.paths import mapping_at
@@ -94,8 +92,7 @@ class Credentials:
             (SERVICE_ACCOUNTS, bootstrap.account(owner)),
             (CLUSTER_ROLE_BINDINGS, bootstrap.binding(owner)),
         ):
-            with suppress(AlreadyExists):
-                await client.create(resource, obj)
+            await client.create_if_missing(resource, obj)
         path = SERVICE_ACCOUNTS.path(namespace=where.namespace, name=where.name, subresource="token")
         body = {
             "apiVersion": "authentication.k8s.io/v1",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gardener.keys import REFERENCE_PREFIX
 from kube.differences import content_hash
-from kube.errors import AlreadyExists, KindNotServed
+from kube.errors import KindNotServed
 from kube.merge import MergeOptions, with_kept_fields
 from kube.objects import Key, Object, annotations, integer, key, labels, mapping, metadata, text, uid
 from kube.packing import digest
@@ -146,13 +146,10 @@ class Target:
         name, content = key(manifest), digest(manifest)
         live = await self.client.find(resource, name)
         if live is None:
-            try:
-                live = await self.client.create(resource, manifest, mode=_MODE)
-            except AlreadyExists:
-                live = await self.client.get(resource, name)
-            else:
-                self.remembered.note(self.cluster, resource, live, content)
+            if created := await self.client.create_if_missing(resource, manifest, mode=_MODE):
+                self.remembered.note(self.cluster, resource, created, content)
                 return
+            live = await self.client.get(resource, name)
         if resource in _NEVER_CHANGED or self.remembered.is_same(self.cluster, resource, live, content):
             return
         merged = _merged(manifest, live)

@@ -16,7 +16,7 @@ from agent.gardenlet.managed_seed.rules.timing import is_renewing
 from agent.gardenlet.shoot_clusters import NoConnectionError
 from config.gardenlet import COMPONENT
 from gardener.api.garden import CREDENTIALS_BINDINGS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import NotFound
 from kube.objects import Key, Object, controller_of, key, mapping, metadata, text, uid
 from kube.paths import at
 from kube.resources import DEPLOYMENTS, NAMESPACES, SECRETS, Resource
@@ -187,9 +187,6 @@ async def ensure_namespace(client: Client) -> None:
     """Raises ReconcileError: a former one is being deleted."""
     live = await client.find(NAMESPACES, NAMESPACE)
     if live is None:
-        try:
-            await client.create(NAMESPACES, {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}})
-        except AlreadyExists:
-            return
+        await client.create_if_missing(NAMESPACES, {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}})
     elif metadata(live).get("deletionTimestamp"):
         raise ReconcileError(f"the namespace {NAMESPACE} of a former seed is still being deleted in the target cluster")

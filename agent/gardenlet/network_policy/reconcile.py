@@ -12,7 +12,7 @@ from agent.gardenlet.network_policy.rules.policies import Policy, PolicyError, S
 from agent.gardenlet.network_policy.stores import Stores
 from gardener import keys
 from gardener.network_policies import NAMES, Selector, is_selected, names_of
-from kube.errors import AlreadyExists, KubeError, NamespaceTerminating
+from kube.errors import KubeError, NamespaceTerminating
 from kube.objects import Key, Object
 from kube.paths import pointer_step
 from kube.repeats import Repeats
@@ -107,13 +107,11 @@ class Reconciler:
             await self._update(name, policy, present)
 
     async def _create(self, name: Key, policy: Policy) -> None:
-        try:
-            created = await self.client.create(NETWORK_POLICIES, _body(name, policy))
-        except AlreadyExists:
-            await self._take_over(name, policy)
-        else:
+        if created := await self.client.create_if_missing(NETWORK_POLICIES, _body(name, policy)):
             self.stores.policies.observe(created)
             log.info("Created a NetworkPolicy", networkPolicy=str(name))
+        else:
+            await self._take_over(name, policy)
 
     async def _take_over(self, name: Key, policy: Policy) -> None:
         """There is a policy of this name that is not watched, or is too new to be known."""

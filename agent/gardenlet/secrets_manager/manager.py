@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -65,8 +64,7 @@ async def restore(client: Client, namespace: str, secrets: Iterable[Object]) -> 
     there = {metadata(each)["name"] for each in await client.list(SECRETS, selection, form=Form.METADATA)}
     for each in secrets:
         if metadata(each)["name"] not in there:
-            with suppress(AlreadyExists):
-                await client.create(SECRETS, each)
+            await client.create_if_missing(SECRETS, each)
 
 
 async def _read(client: Client, namespace: str, identity: str) -> list[Stored]:

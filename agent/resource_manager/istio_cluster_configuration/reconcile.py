@@ -18,7 +18,7 @@ from agent.resource_manager.istio_cluster_configuration.rules import (
     envoy_filter,
 )
 from gardener.api import kinds
-from kube.errors import AlreadyExists, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, Object
 from kube.repeats import Repeats
 from kube.runtime.cache import Store
@@ -102,11 +102,11 @@ class Reconciler:
         self.stores.filters.observe(written)
 
     async def _create(self, name: Key, body: Object) -> Object:
-        try:
-            return await self._client.create(kinds.ENVOY_FILTERS, body)
-        except AlreadyExists:  # without our label
-            live = await self._client.get(kinds.ENVOY_FILTERS, name)
-            return await self._update(name, body, Existing.of(live))
+        if created := await self._client.create_if_missing(kinds.ENVOY_FILTERS, body):
+            return created
+        # One without our label exists.
+        live = await self._client.get(kinds.ENVOY_FILTERS, name)
+        return await self._update(name, body, Existing.of(live))
 
     async def _update(self, name: Key, body: Object, present: Existing) -> Object:
         meta = body["metadata"]

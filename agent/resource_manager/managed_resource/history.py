@@ -31,7 +31,7 @@ from gardener.managed_resource.history import (
 )
 from gardener.managed_resource.history_limit import limit_of
 from gardener.managed_resource.plan import Plan, data_of
-from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from kube.errors import Conflict, KubeError, NotFound
 from kube.objects import Key, Object, annotations, key, labels, resource_version, uid
 from kube.repeats import Repeats
 from kube.resources import SECRETS
@@ -188,11 +188,10 @@ class History:
     async def _create(self, secret: Object) -> Object | None:
         """None: somebody else has a Secret of this name. Raises KubeError."""
         client, name = self.source.client, key(secret)
-        try:
-            return await client.create(SECRETS, secret)
-        except AlreadyExists:
-            found = await client.find(SECRETS, name)
-            return found if found is not None and is_same(found, secret) else None
+        if created := await client.create_if_missing(SECRETS, secret):
+            return created
+        found = await client.find(SECRETS, name)
+        return found if found is not None and is_same(found, secret) else None
 
     async def _contents(self, namespace: str, plan: Plan) -> Contents | None:
         """What the plan was made of; None if that has been replaced meanwhile. Raises KubeError."""

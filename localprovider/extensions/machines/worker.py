@@ -1,13 +1,11 @@
 """What is done for a Worker: its pools get their Nodes, one step after the other, until all are there and ready."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import orjson
 
 from gardener.api.extensions import WORKERS
 from kube.clock import format_micro_time, utc_now
-from kube.errors import AlreadyExists
 from kube.objects import Key, Object, annotations, key, labels, mapping, mappings, spec, text
 from kube.resources import LEASES, NODES, PODS, SECRETS
 from kube.runtime.client import Client, Form, Selection
@@ -110,10 +108,8 @@ async def _checksum(shoot: Client, pool: Object) -> str:
 
 
 async def _create(shoot: Client, node: Object) -> None:
-    with suppress(AlreadyExists):
-        await shoot.create(NODES, node)
-    with suppress(AlreadyExists):
-        await shoot.create(LEASES, rules.lease(key(node).name, now=text(format_micro_time(utc_now()))))
+    await shoot.create_if_missing(NODES, node)
+    await shoot.create_if_missing(LEASES, rules.lease(key(node).name, now=text(format_micro_time(utc_now()))))
 
 
 async def _configure(shoot: Client, pool: Object, nodes: Sequence[Object], checksum: str) -> None:

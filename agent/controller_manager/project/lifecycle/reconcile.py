@@ -30,7 +30,7 @@ from config.controller_manager.controllers import QuotaConfiguration
 from gardener.api.garden import PROJECTS, SHOOTS
 from gardener.garden import users
 from gardener.keys import GARDENER_FINALIZER
-from kube.errors import AlreadyExists, Conflict, KubeError, NotFound, refusal_of
+from kube.errors import Conflict, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
 from kube.repeats import Repeats
@@ -145,11 +145,10 @@ class Reconciler:
         name = namespace_of(project)
         namespace = self._stores.namespaces.get(Key("", name))
         if namespace is None:
-            try:
-                self._stores.namespaces.observe(await self._client.create(NAMESPACES, new_namespace(project)))
+            if created := await self._client.create_if_missing(NAMESPACES, new_namespace(project)):
+                self._stores.namespaces.observe(created)
                 return True
-            except AlreadyExists:  # too new to be known
-                namespace = await self._client.get(NAMESPACES, name)
+            namespace = await self._client.get(NAMESPACES, name)
         if why := problem(namespace, project):
             raise TerminalError(why)  # namespaces are watched
         return await self._change_namespace(namespace, taking(namespace, project))
@@ -177,12 +176,11 @@ class Reconciler:
         own, store = Key(namespace, quota.NAME), self._stores.quotas
         present = store.get(own)
         if present is None:
-            try:
-                new = quota.new_quota(config, project, namespace)
-                store.observe(await self._client.create(RESOURCE_QUOTAS, new))
+            new = quota.new_quota(config, project, namespace)
+            if created := await self._client.create_if_missing(RESOURCE_QUOTAS, new):
+                store.observe(created)
                 return
-            except AlreadyExists:  # too new to be known
-                present = await self._client.get(RESOURCE_QUOTAS, own)
+            present = await self._client.get(RESOURCE_QUOTAS, own)
         if change := quota.change_of(present, config, project):
             version = metadata(present).get("resourceVersion") or str(store.version(own))
             body = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": version}}

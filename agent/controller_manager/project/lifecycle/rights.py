@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from agent.controller_manager.project.lifecycle.rbac import DesiredRight, PresentRight, wanted_bindings, wanted_roles
-from kube.errors import AlreadyExists
 from kube.objects import Key, Object, key
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, Resource
 from kube.runtime.cache import Store
@@ -50,23 +49,19 @@ class Rights:
     async def _write(self, wanted: DesiredRight) -> None:
         present = self._stores[wanted.resource].get(wanted.key)
         if present is None:
-            try:
-                await self._create(wanted)
+            if created := await self._client.create_if_missing(wanted.resource, wanted.body()):
+                self._stores[wanted.resource].observe(created)
                 return
-            except AlreadyExists:  # what no Project controls yet, or what is too new to be known
-                live = await self._client.get(wanted.resource, wanted.key)
-                present = PresentRight.of(live)
+            # No Project controls it yet, or the cache has not observed it.
+            present = PresentRight.of(await self._client.get(wanted.resource, wanted.key))
         if wanted.is_rebound(present):
             await self._delete(wanted.resource, wanted.key, present)
-            await self._create(wanted)
+            self._stores[wanted.resource].observe(await self._client.create(wanted.resource, wanted.body()))
         elif change := wanted.change_of(present):
             meta = {**change.get("metadata", {}), "resourceVersion": present.version}
             body = {**change, "metadata": meta}
             written = await self._client.patch(wanted.resource, wanted.key, body)
             self._stores[wanted.resource].observe(written)
-
-    async def _create(self, wanted: DesiredRight) -> None:
-        self._stores[wanted.resource].observe(await self._client.create(wanted.resource, wanted.body()))
 
     async def _delete(self, resource: Resource, own: Key, present: PresentRight) -> None:
         await self._client.delete_if_exists(resource, own, uid=present.uid)

@@ -7,7 +7,6 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import REFERENCE_PREFIX
 from kube.apply.shared_objects import share
 from kube.differences import merge_patch
-from kube.errors import AlreadyExists
 from kube.objects import Object, annotations, is_deleting, key, labels, mapping, uid
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client
@@ -33,12 +32,8 @@ async def write_access(client: Client, secret: Object) -> None:
 
 async def write_immutable(client: Client, secret: Object) -> None:
     """One that is named after its content. Raises KubeError."""
-    name = key(secret)
-    if await client.find(SECRETS, name) is None:
-        try:
-            await client.create(SECRETS, secret)
-        except AlreadyExists:
-            return
+    if await client.find(SECRETS, key(secret)) is None:
+        await client.create_if_missing(SECRETS, secret)
 
 
 async def write_managed_resource(client: Client, wanted: Object) -> Object | None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from agent.gardenlet.shoot.main.rules import cluster
 from gardener import keys
 from gardener.api.extensions import CLUSTERS
-from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.errors import Conflict, NotFound
 from kube.objects import Object, annotations, key, spec, uid
 from kube.runtime.client import Client
 
@@ -27,10 +27,9 @@ async def write(seed: Client, wanted: Object, *, known: Object | None = None, is
     name = key(wanted).name
     live = None if is_absent else await seed.find(CLUSTERS, name)
     if live is None:
-        try:
-            return await seed.create(CLUSTERS, wanted)
-        except AlreadyExists:
-            live = await seed.get(CLUSTERS, name)
+        if created := await seed.create_if_missing(CLUSTERS, wanted):
+            return created
+        live = await seed.get(CLUSTERS, name)
     return await _update(seed, live, wanted)
 
 

@@ -20,7 +20,7 @@ from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from gardener import keys
 from gardener.garden.rotations import COMPLETING, PREPARES, SERVICE_ACCOUNT_KEY, phase
 from kube.clock import time_or_none
-from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.errors import Conflict, NotFound
 from kube.objects import Key, Object, annotations, key, mappings, metadata, text, uid
 from kube.paths import at
 from kube.resources import SECRETS, SERVICE_ACCOUNTS
@@ -76,8 +76,7 @@ async def add_secrets(operation: ShootOperation) -> None:
             if not mappings(account.get("secrets")):
                 continue
             secret = _token_secret(account, _name_of_new(operation, account))
-            with suppress(AlreadyExists):
-                await cluster.client.create(SECRETS, secret)
+            await cluster.client.create_if_missing(SECRETS, secret)
             others = [each for each in mappings(account.get("secrets")) if each.get("name") != key(secret).name]
             listed = [{"name": key(secret).name}, *others]
             await _write(cluster.client, account, {"labels": {KEY_NAME: key_name}}, listed)
