@@ -1,1 +1,1 @@
-"""Shoots: their clusters, and what is known of them."""
+"""Shoots: their clusters, and their state in garden and seed."""

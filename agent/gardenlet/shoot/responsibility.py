@@ -1,8 +1,8 @@
-"""One Seed acts and reports for a Shoot: what its gardenlet does ends as soon as that is another one, or a new one that
-takes its place.
+"""Responsibility for a Shoot: only one Seed acts and reports. Its gardenlet stops as soon as another Seed, or a
+replacement of this one, takes over.
 
-Nothing begins without a write of the status, which the API server refuses if the Shoot has changed since it was read.
-What has begun ends with the event that says so.
+Each operation starts with a write of the status, which the API server refuses if the Shoot has changed since it was
+read. A running operation is cancelled by the event that reports the change.
 """
 
 import asyncio
@@ -16,13 +16,16 @@ from kube.runtime.status import Overtaken
 
 
 def is_to_be_restored(shoot: Object) -> bool:
-    """Also on the Seed that it was on, if its cluster was lost."""
+    """Whether the Shoot has to be restored, possibly on the same Seed after a loss of its cluster."""
     return operation_of(shoot) == operations.RESTORE
 
 
 async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:
-    """Raises Overtaken: another Seed is responsible now, or this one has to restore it, and `run` was cancelled;
-    whatever `run` raises.
+    """Run until done, or until this Seed loses responsibility.
+
+    Raises:
+        Overtaken: another Seed is responsible now, or this one has to restore the Shoot; `run` was cancelled.
+        Exception: whatever `run` raises.
     """
     left, is_here = asyncio.Event(), is_on(seed)
 

@@ -1,1 +1,1 @@
-"""How Shoots are: their conditions and constraints, and what is removed from them."""
+"""Care: conditions and constraints of Shoots, and garbage collection in their clusters."""

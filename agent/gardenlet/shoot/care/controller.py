@@ -1,10 +1,10 @@
 """The controller `shoot-care`: conditions and constraints of the Shoots of this seed.
 
-Shoots         that come, at a time that spreads them; when an operation has succeeded, or a control plane was placed
-the seed       when something changes of what is checked: see `stores`
-a timer        of `syncPeriod`
+Shoots new ones, spread over time; when an operation has succeeded, or a control plane was placed
+the seed changes of checked objects: see `stores`
+a timer every `syncPeriod`
 
-A check costs one request to the Shoot's API server, and now and then a few lists. All else comes from caches.
+A check costs one request to the Shoot's API server, and now and then a few lists. The rest comes from caches.
 """
 
 import random
@@ -55,7 +55,7 @@ def declare(context: Context) -> ControlLoop:
                 clock=context.clock,
                 has_tunnels=context.config.local_profile is None,
             ),
-            # Nothing on this computer watches control planes.
+            # Control planes of the local profile are not monitored.
             is_monitored=context.config.monitoring.shoot.enabled and context.config.local_profile is None,
             has_autoscaler=context.config.local_profile is None,
             names=names,
@@ -65,7 +65,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _counted(loop: ControlLoop, context: Context, shoots: Store[Object]) -> Callable[[], Awaitable[None]]:
-    """While the loop runs, Shoots are counted that are this seed's to report."""
+    """Count the Shoots that this seed reports while the loop runs."""
 
     async def follow() -> None:
         own = context.seed_name
@@ -82,7 +82,7 @@ def _counted(loop: ControlLoop, context: Context, shoots: Store[Object]) -> Call
 
 
 def _spread(period: float) -> EventHandler[Object]:
-    """First checks are spread; an operation that has just succeeded, or a new place, leads to one at once."""
+    """Spread first checks; check at once after an operation has succeeded, or the Shoot was placed or replaced."""
     is_new: Predicate[Object] = changed("metadata.uid", "status.technicalID", "status.seedName", "spec.seedName")
     has_succeeded: Predicate[Object] = all_of(
         now(lambda shoot: last_operation(shoot).get("state") == "Succeeded"), changed("status.lastOperation")

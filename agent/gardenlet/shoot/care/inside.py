@@ -1,7 +1,7 @@
-"""What is asked of a Shoot's own cluster: whether its API server is healthy, in each check; the rest only now and then.
+"""Checks inside a Shoot's cluster: the health of its API server in each check; lists only now and then.
 
-Nothing is watched there and nothing kept but what the check came to: lists are read page by page. What is of no use is
-removed afterwards, so that conditions do not wait for it.
+Nothing is watched there, and only results are kept: lists are read page by page. Obsolete objects are removed
+afterwards, so that conditions do not wait for it.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ from process.clusters import Cluster
 
 _PROBE_SECONDS, _TUNNEL_SECONDS = 10.0, 5.0
 _INSPECTION_SECONDS = 30.0
-"""So that what was found is written before the next check."""
+"""Short enough that the result is written before the next check."""
 KUBECONFIG_SECONDS = 3600.0
-"""For which a kubeconfig that works is not read again."""
+"""Seconds for which a working kubeconfig is not read again."""
 _CONFIGURATIONS = f"{keys.ROLE}=operating-system-config"
 _KUBE_SYSTEM, _NODE_LEASES = "kube-system", "kube-node-lease"
 
@@ -50,7 +50,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 async def probe(clusters: ShootClusters, namespace: str, shoot: Key) -> Probe:
-    """Whether an API server is healthy. Args: namespace: of its control plane."""
+    """Probe the health of an API server. Args: namespace: of its control plane."""
     try:
         async with clusters.use(namespace, checked_within=KUBECONFIG_SECONDS) as cluster:
             await cluster.client.request("GET", "/healthz", timeout=_PROBE_SECONDS)
@@ -67,8 +67,8 @@ async def probe(clusters: ShootClusters, namespace: str, shoot: Key) -> Probe:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Inspection:
     """Args:
-    seed: its client.
-    has_tunnels: whether API servers reach Nodes through pods, as they do but on this computer.
+        seed: client of the seed.
+        has_tunnels: whether API servers reach Nodes through pods, as everywhere but in the local profile.
     """
 
     clusters: ShootClusters
@@ -78,7 +78,11 @@ class Inspection:
     has_tunnels: bool = True
 
     async def inspect(self, namespace: str, rolled_out: Object, shoot: Object) -> Inside:
-        """What can't be listed in the Shoot is said in the result. Raises KubeError: of the seed."""
+        """List and check the objects in a Shoot; the result reports a failure in the Shoot as its problem.
+
+        Raises:
+            KubeError: the seed failed.
+        """
         old, users = await old_authority.in_seed(self.seed, namespace) if is_checked(shoot) else (None, [])
         try:
             async with (
@@ -98,7 +102,7 @@ class Inspection:
             return Inside(problem=f"its objects were not listed within {_INSPECTION_SECONDS:g} s")
 
     async def _with_nodes(self, client: Client, rolled_out: Object, inside: Inside) -> Inside:
-        """What is said of time counts when it is listed."""
+        """Add Nodes and problems of Nodes, Leases and tunnel; Leases are judged by the time when they were listed."""
         nodes = await _nodes(client)
         tunnel_problem = await _tunnel_problem(client) if self.has_tunnels else None
         if not nodes:
@@ -120,10 +124,10 @@ class Inspection:
             tunnel_problem=tunnel_problem,
         )
 
-    # --- what is of no use
+    # --- garbage collection
 
     async def collect(self, namespace: str, shoot: Object, inside: Inside) -> None:
-        """Remove what is of no use; a failure is only logged. Args: inside: what was listed just now."""
+        """Remove obsolete pods and Leases; a failure is only logged. Args: inside: the preceding inspection."""
         if inside.problem:
             return
         try:
@@ -160,7 +164,7 @@ async def _collect_leases(client: Client, nodes: Collection[str]) -> None:
 async def remove(
     client: Client, resource: Resource, name: Key, its_uid: str, *, grace_seconds: int | None = None
 ) -> None:
-    """Delete an object of no use, if it still is this one; a failure is only logged."""
+    """Delete an obsolete object if its uid is unchanged; a failure is only logged."""
     try:
         await client.delete(resource, name, uid=its_uid, grace_seconds=grace_seconds)
     except (Conflict, NotFound):
@@ -176,7 +180,7 @@ async def _listed(client: Client, kind: Resource, namespace: str = "") -> AsyncI
 
 
 async def _converted(client: Client) -> AsyncIterator[str]:
-    """Names of definitions whose objects are stored in several versions, and converted by a webhook."""
+    """Names of CustomResourceDefinitions with several stored versions and a conversion webhook."""
     async for each in _listed(client, CUSTOM_RESOURCE_DEFINITIONS):
         by_webhook = at(each, "spec", "conversion", "strategy") == "Webhook"
         if by_webhook and len(at(each, "status", "storedVersions") or ()) > 1:
@@ -188,9 +192,10 @@ async def _nodes(client: Client) -> list[Object]:
 
 
 async def _tunnel_problem(client: Client) -> NodeProblem | None:
-    """Whether the API server reaches kubelets through the pods that connect its network with that of the Nodes.
+    """Problem of the API server reaching kubelets through tunnel pods, which connect its network with that of the
+    Nodes.
 
-    It asks the kubelet of such a pod for the end of its log.
+    The API server requests the end of such a pod's log from its kubelet.
     """
     found = await client.list(PODS, Selection(namespace=_KUBE_SYSTEM, label_selector="type=tunnel"))
     if not found:

@@ -1,6 +1,6 @@
-"""While clients are to exchange an old certificate authority, who is seen to trust it alone; see `rules.old_authority`.
+"""Clients that trust only the old certificate authority during a rotation; see `rules.old_authority`.
 
-Lists are read only then, and only now and then, together with what else is listed in a Shoot.
+Lists are read only during this phase, together with the other lists of an inspection.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,15 @@ _LISTED: Sequence[tuple[Resource, str]] = (
     (API_SERVICES, ""),
     (CUSTOM_RESOURCE_DEFINITIONS, ""),
 )
-"""What has bundles, and by which fields it is selected."""
+"""Kinds with CA bundles, and their field selectors."""
 
 
 async def in_seed(seed: Client, namespace: str) -> tuple[Authorities | None, list[str]]:
-    """The authorities, None if there is no old one, and users. Raises KubeError."""
+    """Return the authorities, None if there is no old one, and its users.
+
+    Raises:
+        KubeError: the seed failed.
+    """
     secrets = await seed.list(SECRETS, Selection(namespace=namespace))
     found = authorities([stored(each) for each in secrets if _is_of_manager(each)])
     if found is None:
@@ -52,7 +56,11 @@ def _is_of_manager(secret: Object) -> bool:
 
 
 async def in_shoot(shoot: Client, found: Authorities) -> list[str]:
-    """Raises KubeError."""
+    """Return the objects in the Shoot that trust only the old authority.
+
+    Raises:
+        KubeError: the Shoot's API server failed.
+    """
     users = []
     for kind, fields in _LISTED:
         async for page in shoot.pages(kind, Selection(field_selector=fields), limit=_PAGE):

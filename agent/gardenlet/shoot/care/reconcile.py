@@ -1,7 +1,7 @@
-"""One check of a Shoot: what is watched of the seed, one question to the Shoot's API server, and a status.
+"""One check of a Shoot: watched objects of the seed, a probe of the Shoot's API server, and a status update.
 
-What is seen is taken once, in the first part of the pass, and handed to pure rules. In the Shoot is listed only now and
-then, and when an operation has just succeeded. A failure on this side leaves conditions as they are.
+Observations are taken once, at the start of the check, and handed to pure rules. Objects in the Shoot are listed only
+now and then, and right after an operation has succeeded. A failure on this side leaves conditions unchanged.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
 
 _SOON = 0.5
-"""Seconds until lists that have begun are complete."""
+"""Seconds until the first lists are likely complete."""
 _INSPECTED = 5
-"""Checks from one look into a Shoot to the next one."""
+"""Checks between two inspections of a Shoot."""
 
 
 @dataclass(slots=True)
@@ -38,21 +38,21 @@ class _Inspected:
     inside: Inside
     when: datetime
     operation: str
-    """When the last operation before it ended."""
+    """End of the last successful operation before the inspection; empty if there is none."""
     is_collected: bool = False
-    """Whether what was of no use then is removed."""
+    """Whether the garbage of this inspection was collected."""
 
     def counts(self, ended: str, *, within: timedelta, now: datetime) -> bool:
-        """Args: ended: when the last operation did; empty: it has not."""
+        """Whether this inspection is still valid. Args: ended: end of the last successful operation; empty if none."""
         return not self.inside.is_due and now - self.when < within and ended in {"", self.operation}
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Reconciler:
     """Args:
-    is_monitored: whether Shoots are, by the configuration.
-    has_autoscaler: see `Observed`.
-    names: the Shoots that were checked, by namespace in the seed.
+        is_monitored: whether the configuration enables monitoring of Shoots.
+        has_autoscaler: see `Observed`.
+        names: the Shoots that were checked, by namespace in the seed.
     """
 
     settings: ShootCare
@@ -76,7 +76,7 @@ class Reconciler:
             return Done()
         namespace = text(at(shoot, "status", "technicalID"))
         if not namespace:
-            return Done()  # nothing was made of it yet; it comes again when that is so
+            return Done()  # no namespace yet; its assignment triggers the next check
         is_new = self.names.get(namespace) != name
         self.names[namespace] = name
         rolled_out = self.stores.rolled_out(namespace)
@@ -120,14 +120,14 @@ class Reconciler:
         return found, constraints(observed)
 
     async def _asked(self, namespace: str, observed: Observed) -> Observed:
-        """With what the Shoot's API server says."""
+        """Add the results of probing and inspecting the Shoot."""
         if not _runs(observed.parts):
             self._inspected.pop(namespace, None)
             return observed
         found = await probe(self.clusters, namespace, key(observed.shoot))
         if found.api_server is ApiServer.HEALTHY:
             inside: Inside | None = await self._inside(namespace, observed.shoot, observed.rolled_out)
-        else:  # what was there before is still there
+        else:  # keep the last inspection
             known = self._inspected.get(namespace)
             inside = None if known is None else known.inside
         return replace(observed, probe=found, inside=inside, now=self.clock())
@@ -144,7 +144,7 @@ class Reconciler:
         return inside
 
     def _seen(self, namespace: str, shoot: Object, rolled_out: Object) -> Observed:
-        """In the seed; nothing of it is looked up later in the check."""
+        """Snapshot of the seed; the rest of the check reads no store again."""
         reports = self.stores.reports_in(namespace)
         if not conditions.has_workers(rolled_out):
             reports = [each for each in reports if each.kind in _WITHOUT_WORKERS]
@@ -163,7 +163,7 @@ class Reconciler:
             has_autoscaler=self.has_autoscaler,
         )
 
-    # --- what is of no use
+    # --- garbage collection
 
     async def _collect(self, namespace: str, shoot: Object) -> None:
         inspected, now = self._inspected.get(namespace), self.clock()
@@ -181,7 +181,7 @@ _WITHOUT_WORKERS = frozenset({"Extension"})
 
 
 def _is_coming_or_going(shoot: Object) -> bool:
-    """Whether what extensions see of it is about to be written, or goes with it."""
+    """Whether the Cluster object is about to be written, or deleted with the Shoot."""
     return is_deleting(shoot) or last_operation(shoot).get("state", PENDING) in {PENDING, PROCESSING}
 
 
@@ -194,7 +194,7 @@ def _asleep(observed: Observed) -> tuple[list[Condition], list[Condition]]:
 
 
 def _runs(parts: Sequence[Part]) -> bool:
-    """Whether the API server does, as far as the seed knows."""
+    """Whether the API server is deployed with replicas."""
     found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, conditions.API_SERVER))
     api_server = next(found, None)
     return api_server is not None and not api_server.is_deleting and api_server.replicas > 0

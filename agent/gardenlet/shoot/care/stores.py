@@ -1,7 +1,7 @@
-"""What is watched of the seed for all Shoots: parts of control planes, ManagedResources, what extensions report.
+"""Watched objects of the seed for all Shoots: parts of control planes, ManagedResources, reports of extensions.
 
-Of each object only what is checked is kept. A change leads to a check of the Shoot whose namespace it is in; that of a
-heartbeat does not, since the next check is soon enough.
+Only the checked fields of each object are kept. A change triggers a check of the Shoot of its namespace, except for
+heartbeats, for which the next check is soon enough.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +44,7 @@ from kube.runtime.priorities import CHANGE
 
 _BY_NAMESPACE = "namespace"
 _TOGETHER_SECONDS = 1.0
-"""What changes together is looked at together."""
+"""Delay that combines simultaneous changes in one check."""
 _HEARTBEAT = "gardener-extension-heartbeat"
 _REPORTING = (
     extensions.BACKUP_ENTRIES,
@@ -61,9 +61,9 @@ _ROLES = f"{keys.ROLE} in ({CONTROL_PLANE},{MONITORING})"
 
 _NAMED = ("namespace", "name", "uid")
 _DIGITS = 11
-"""Of the seconds since 1970: what a date can be."""
+"""Digits of seconds since 1970 that a date can have."""
 
-# --- what is kept
+# --- projections
 
 
 def _namespace_of_part(part: Part) -> tuple[str]:
@@ -93,12 +93,12 @@ def _report(obj: Object) -> Report:
 
 
 def _namespace_of_report(report: Report) -> tuple[str]:
-    """Those of the whole seed are called as the namespace, and the uid of the Shoot."""
+    """Namespace of a report; names of cluster-scoped objects consist of the namespace and the uid of the Shoot."""
     return (report.name.namespace or report.name.name.rpartition("--")[0],)
 
 
 def _rolled_out(cluster: Object) -> Object:
-    """What is checked of a Shoot as extensions see it."""
+    """Reduce the Shoot of a Cluster object to the checked fields."""
     shoot = mapping_at(cluster, "spec", "shoot")
     wanted, reported = spec(shoot), mapping(shoot.get("status"))
     return {
@@ -113,7 +113,7 @@ def _namespace_of_rolled_out(shoot: Object) -> tuple[str]:
 
 
 def _machine(machine: Object) -> Object:
-    """Of a machine, or of what makes machines."""
+    """Reduce a Machine or MachineDeployment to the checked fields."""
     meta = metadata(machine)
     kept = {name: meta[name] for name in (*_NAMED, "deletionTimestamp") if name in meta}
     phase = at(machine, "status", "currentStatus", "phase")
@@ -130,7 +130,7 @@ def _renewed(lease: Object) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class _Authority:
-    """A Secret with the certificate of an authority. Attributes: until: None: it is not known."""
+    """Secret with the certificate of an authority. Attributes: until: end of its validity; None if unknown."""
 
     namespace: str
     name: str
@@ -152,7 +152,7 @@ def _namespace_of_authority(authority: _Authority | None) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class StalePod:
-    """A pod that may be of no use. Attributes: leaving_since: when its deletion began; None: it has failed."""
+    """A pod that may be obsolete. Attributes: leaving_since: start of its deletion; None if it has failed."""
 
     name: Key
     uid: str
@@ -202,7 +202,7 @@ REPORTS_VIEWS = {each: View(each, _report, indexes=_index(_namespace_of_report))
 
 
 class Stores:
-    """Args: shoot_of: the Shoot of a namespace; None: none that was checked yet."""
+    """Args: shoot_of: returns the Shoot of a namespace; None if none was checked yet."""
 
     def __init__(self, loop: ControlLoop, context: Context, *, shoot_of: Callable[[str], Key | None]) -> None:
         self._loop, self._caches, self._shoot_of = loop, context.seed.caches, shoot_of
@@ -243,13 +243,13 @@ class Stores:
 
     @property
     def are_listed(self) -> bool:
-        """Whether the first lists are complete, of what is served."""
+        """Whether the first lists of all served kinds are complete."""
         of_machines = [each for stores in self._machines.values() for each in stores]
         late: list[Store[Any]] = [*self._parts, *self._managed, *self._reports, *self._clusters, *of_machines]
         return all(each.synced.is_set() for each in late)
 
     def rolled_out(self, namespace: str) -> Object | None:
-        """The Shoot of a namespace as extensions see it."""
+        """The Shoot of a namespace, from its Cluster object."""
         found = (store.get(Key("", namespace)) for store in self._clusters)
         return next((each for each in found if each is not None), None)
 
@@ -278,7 +278,8 @@ class Stores:
         return [each for each in found if each is not None]
 
     def heartbeats_of(self, reports: Iterable[Report]) -> dict[tuple[str, str], Heartbeat]:
-        """Of the extensions of these, by kind and type; those whose installation is not known are left out."""
+        """Heartbeats of the extensions of reports, by kind and type; those without a known installation are left out.
+        """
         wanted = {(each.kind, each.type) for each in reports}
         registered = {
             (each.kind, each.type): key(registration).name
@@ -298,7 +299,7 @@ class Stores:
 
 
 def _leading(shoot_of: Callable[[str], Key | None], namespace_of: Callable[[Any], Iterable[str]]) -> EventHandler[Any]:
-    """A change of what is checked leads to a check; what comes with the first list does not."""
+    """Check the Shoot of a changed object; objects of the first list trigger no check."""
     is_changed: Predicate[Any] = changed()
 
     def handle(queue: Queue, change: Change[Any]) -> None:

@@ -1,7 +1,7 @@
-"""The webhook configurations of a Shoot: listed page by page, and corrected if the configuration says so.
+"""The webhook configurations of a Shoot: listed page by page, and corrected if the remediator is enabled.
 
-Before a configuration is corrected for the first time, an Event says what is to be changed, if the API server would
-accept that; the correction is made when it is listed again.
+Before the first correction of a configuration, an Event announces the changes, if the API server accepts them in a dry
+run; the next listing makes the correction.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -35,10 +35,15 @@ class Webhooks:
     recorder: EventRecorder
     clock: Callable[[], datetime]
     _reversals: dict[str, dict[tuple[str, str], Reversals]] = field(default_factory=dict)
-    """By namespace, and by kind and name of the configuration."""
+    """Keys: namespace; then kind and name of the configuration."""
 
     async def findings(self, client: Client, namespace: str, shoot: Object) -> AsyncIterator[WebhookFinding]:
-        """Raises KubeError. Args: namespace: of the Shoot in the seed."""
+        """Check all webhook configurations of a Shoot, and correct them if enabled. Args: namespace: of the Shoot in
+        the seed.
+
+        Raises:
+            KubeError: the Shoot's API server failed.
+        """
         known = self._reversals.setdefault(namespace, {})
         seen = set()
         for kind in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
@@ -92,7 +97,7 @@ def _finding(kind: Resource, found: Object, *, note: str = "", is_announced: boo
 async def _written(
     client: Client, kind: Resource, wanted: Object, shoot: Object, *, mode: WriteMode = CARRIED_OUT
 ) -> Object | None:
-    """None: it has changed meanwhile, or the API server refuses it."""
+    """Return the written object; None if it was changed meanwhile, or the API server refuses it."""
     try:
         return await client.replace(kind, wanted, mode=mode)
     except (Conflict, NotFound):
@@ -103,5 +108,5 @@ async def _written(
 
 
 def _manager(client: Client) -> str:
-    """As which the API server records what this process writes."""
+    """Field manager under which the API server records writes of this process."""
     return client.identity["User-Agent"].partition("/")[0]

@@ -1,1 +1,1 @@
-"""What a Shoot needs elsewhere, should its seed be lost: saved in the garden now and then."""
+"""ShootStates: the data that restores a Shoot elsewhere if its seed is lost, regularly saved in the garden."""

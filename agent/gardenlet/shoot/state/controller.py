@@ -1,8 +1,9 @@
 """The controller `shoot-state`: saves the state of each Shoot in the garden, every few hours.
 
-Shoots    of the own Seed that come, or are given to it, or have arrived; then a timer
+Shoots new, placed or restored ones of the own Seed; then a timer
 
-Of a Seed that is itself a Shoot nothing is saved: it is not lost alone. The state holds keys, so it is never logged.
+Shoots on a Seed that is itself a Shoot are not saved: it is not lost alone. The state holds keys, so it is never
+logged.
 """
 
 import random
@@ -29,7 +30,7 @@ from kube.runtime.predicates import any_of, changed, listed
 NAME = "shoot-state"
 _NOT_YET_SECONDS = 600.0
 _EARLIER, _SPREAD = 900.0, 1800.0
-"""Seconds by which the next time is earlier than the period says, and over which it is spread from there."""
+"""Seconds by which a save precedes the end of the period, and over which it is spread from there."""
 
 
 def declare(context: Context) -> ControlLoop:
@@ -84,6 +85,6 @@ class Reconciler:
         return RequeueAfter(max(self.period - _EARLIER + random.uniform(0, _SPREAD), 1.0))  # noqa: S311 - only spreads
 
     async def _is_still_here(self, name: Key) -> bool:
-        """As the API server has it: a cache that is behind would have what the Shoot took along overwritten."""
+        """Whether the live Shoot is still on this Seed: a stale cache would overwrite the state of a moved Shoot."""
         shoot = await self.garden.find(SHOOTS, name)
         return shoot is not None and responsible_seed(shoot) == self.seed_name and rules.is_savable(shoot)

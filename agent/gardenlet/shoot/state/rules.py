@@ -1,4 +1,4 @@
-"""When the state of a Shoot is saved: pure."""
+"""Schedule of saving the state of a Shoot: pure."""
 
 from datetime import datetime, timedelta
 
@@ -9,14 +9,14 @@ from kube.objects import Object, is_deleting
 
 
 def is_savable(shoot: Object) -> bool:
-    """Not before it was created; and not while it moves, since then its state is saved with care for what was."""
+    """Whether the Shoot is created and stays; a migration saves the state itself, after checking the previous one."""
     last = last_operation(shoot)
     is_created = bool(last) and (last.get("type") != CREATE or last.get("state") == "Succeeded")
     return is_created and not is_deleting(shoot) and operation_of(shoot) not in {MIGRATE, RESTORE}
 
 
 def due_in(time: str, period: float, *, now: datetime) -> float:
-    """Seconds until it is to be saved again; 0: now. Args: time: when it was saved last."""
+    """Seconds until the next save; 0: now. Args: time: of the last save."""
     saved = time_or_none(time)
     if saved is None or saved > now:
         return 0.0

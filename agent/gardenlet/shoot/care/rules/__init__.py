@@ -1,1 +1,1 @@
-"""Pure: from what was found in seed and Shoot to conditions, constraints and corrections."""
+"""Pure rules: from observations in seed and Shoot to conditions, constraints and corrections."""

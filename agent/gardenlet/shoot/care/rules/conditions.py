@@ -1,7 +1,7 @@
-"""The conditions of a Shoot: one function each, from what was observed to what the check says.
+"""The conditions of a Shoot: one function each, from observations to the condition.
 
-Of several problems the first is named. The best informed come first: what an extension says about the condition; then
-what is missing, then what is not healthy, by name; then ManagedResources.
+Only the first of several problems is reported, the most specific source first: reports of extensions, then missing
+objects, then unhealthy ones by name, then ManagedResources.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ def has_workers(shoot: Object) -> bool:
 
 
 def not_running(observed: Observed) -> str:
-    """Why there is no API server that could be asked."""
+    """Reason why no API server is running."""
     operation = last_operation(observed.rolled_out)
     if operation.get("type") == "Create":
         return "Shoot control plane has not been fully created yet."
@@ -86,7 +86,7 @@ def control_plane_healthy(observed: Observed, settings: ShootCare) -> Condition:
 
 
 def observability_components_healthy(observed: Observed, settings: ShootCare, *, is_monitored: bool) -> Condition:
-    """Args: is_monitored: whether Shoots are, by the configuration."""
+    """Args: is_monitored: whether the configuration enables monitoring of Shoots."""
     of_type = OBSERVABILITY_COMPONENTS_HEALTHY
     found = _by_extensions(observed, of_type, settings)
     if found is None and is_monitored and spec(observed.rolled_out).get("purpose") != "testing":
@@ -132,7 +132,7 @@ def every_node_ready(observed: Observed, settings: ShootCare) -> Condition:
 
 
 def conditions(observed: Observed, settings: ShootCare, *, is_monitored: bool) -> list[Condition]:
-    """All that a Shoot of this kind has, in the order in which they are shown."""
+    """All conditions that apply to the Shoot, in display order."""
     found = [
         api_server_available(observed),
         control_plane_healthy(observed, settings),
@@ -144,7 +144,7 @@ def conditions(observed: Observed, settings: ShootCare, *, is_monitored: bool) -
 
 
 def scaled_while_asleep(observed: Observed) -> Condition | None:
-    """What runs, or is to run, of a control plane that sleeps, while nothing is done to it."""
+    """Condition for a component of a hibernated control plane that has replicas; None during an operation."""
     if last_operation(observed.shoot).get("state") == "Processing":
         return None
     for each in _sorted(observed.parts):
@@ -155,7 +155,7 @@ def scaled_while_asleep(observed: Observed) -> Condition | None:
     return None
 
 
-# --- what they are made of
+# --- building blocks
 
 
 def _required(observed: Observed) -> list[str]:
@@ -181,7 +181,7 @@ def _not_reached(observed: Observed, of_type: str) -> Condition | None:
 
 
 def _by_parts(observed: Observed, of_type: str, role: str, required: dict[str, Sequence[str]]) -> Condition | None:
-    """Args: required: names by kind; all others with the role count, too, if they are there."""
+    """Args: required: names by kind; other objects with the role are checked too, if present."""
     having = [each for each in _sorted(observed.parts) if each.role == role]
     for kind, names in required.items():
         present = {each.name.name for each in having if each.kind == kind}
@@ -212,7 +212,7 @@ def _by_managed_resources(observed: Observed, of_type: str, settings: ShootCare)
 
 
 def _counted_in(managed_resource: Object) -> set[str]:
-    """The conditions in which a ManagedResource counts: without a class it is for the Shoot's own cluster."""
+    """Types of the conditions in which a ManagedResource counts: without a class it is for the Shoot's own cluster."""
     labelled = labels(managed_resource).get(keys.CARE_CONDITION, "")
     if not spec(managed_resource).get("class"):
         return {SYSTEM_COMPONENTS_HEALTHY} | ({labelled} & {OBSERVABILITY_COMPONENTS_HEALTHY})
@@ -251,7 +251,7 @@ def _named(report: Report) -> str:
 
 
 def _outdated(observed: Observed, report: Report, threshold: float) -> str:
-    """When an extension was seen last, if that is too long ago; empty: it is not, or that is not known."""
+    """Time of an extension's last heartbeat if it is too old; empty if it is recent or unknown."""
     heartbeat = observed.heartbeats.get((report.kind, report.type))
     if heartbeat is None:
         return ""

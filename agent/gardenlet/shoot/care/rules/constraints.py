@@ -1,4 +1,4 @@
-"""The constraints of a Shoot: what may stand in the way of its next operation."""
+"""The constraints of a Shoot: possible obstacles to its next operation."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -23,7 +23,7 @@ NOT_CHECKED = "ConstraintNotChecked"
 
 
 def constraints(observed: Observed) -> list[Condition]:
-    """All of them; those that are shown only if there is something to say are among them."""
+    """All constraints that can be checked, including those that are only shown if they report a problem."""
     authorities, inside = _authorities(observed), observed.inside
     if observed.probe.api_server is ApiServer.NOT_RUNNING:
         return [authorities, *(Condition(each, "False", NOT_CHECKED, _NOT_RUNNING) for each in _OF_WEBHOOKS)]

@@ -1,4 +1,4 @@
-"""Pods and Leases of no use any more."""
+"""Obsolete pods and Leases."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -10,18 +10,18 @@ _PATIENCE = timedelta(minutes=5)
 
 
 def is_stale(pod: Object) -> bool:
-    """Whether a pod that has failed is of no use: it was evicted, or never fit on its Node."""
+    """Whether a failed pod is obsolete: it was evicted, or did not fit on its Node."""
     reason = text(mapping(pod.get("status")).get("reason"))
     return "Evicted" in reason or reason.startswith("OutOf") or "NodeAffinity" in reason
 
 
 def leaving_since(pod: Object) -> datetime | None:
-    """When its deletion began; None: it has not."""
+    """Start of a pod's deletion; None if it is not being deleted."""
     return time_or_none(metadata(pod).get("deletionTimestamp"))
 
 
 def is_overdue(since: datetime | None, *, now: datetime) -> bool:
-    """Whether a deletion takes too long: the Node of the pod is gone, perhaps."""
+    """Whether a deletion takes too long, perhaps because the Node of the pod is gone."""
     return since is not None and now - since > _PATIENCE
 
 

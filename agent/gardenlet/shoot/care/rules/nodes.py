@@ -1,7 +1,7 @@
-"""What may be wrong with the Nodes of a Shoot's worker pools: each rule gives the first problem, by pool and name.
+"""Problems of the Nodes of a Shoot's worker pools: each rule returns the first one, by pool and name.
 
-A Node may be not ready, or too old, or missing. Its agent may not have applied the configuration of its pool, or be
-silent. Machines may come, or go. Many kubelets that are silent at once may be a problem of the network.
+A Node may be unready, outdated or missing. Its agent may be silent, or not have applied the configuration of its pool.
+Machines may be joining or leaving. Many silent kubelets at once may indicate a network problem.
 """
 
 from collections import Counter
@@ -18,11 +18,11 @@ from kube.paths import at
 
 POOL = "worker.gardener.cloud/pool"
 CHECKSUM, _APPLIED = "checksum/data-script", "checksum/cloud-config-data"
-"""Annotations: of the Secret with the configuration of a pool, and what the agent of a Node has applied of it."""
+"""Annotations: checksum of a pool's configuration on its Secret, and of the applied configuration on a Node."""
 OF_AGENTS = "gardener-node-agent-"
-"""Before the name of the Node in the name of its agent's Lease."""
+"""Prefix of the name of an agent's Lease; the Node's name follows."""
 _MOST_EXPIRED = 0.2
-"""Of all Leases of Nodes."""
+"""Fraction of all Leases of Nodes."""
 _DEFAULT_LEASE_SECONDS = 40
 _BROKEN = frozenset({"Failed", "Unknown", "CrashLoopBackOff"})
 _COMING = frozenset({"", "Pending", "Creating", "InPlaceUpdating"})
@@ -38,7 +38,7 @@ class NodeProblem(NamedTuple):
 
 
 def kept_of(node: Object) -> Object:
-    """What is kept of a Node while it is checked."""
+    """Reduce a Node to the fields that are checked."""
     status = mapping(node.get("status"))
     return {
         "metadata": {
@@ -87,7 +87,7 @@ def _wrong(node: Object) -> str:
 
 
 def _other_version(node: Object, pool: Object, shoot: Object) -> NodeProblem | None:
-    """Another minor version is what a roll-out replaces."""
+    """Problem if the kubelet has the wrong patch level; other minor versions are in the middle of a roll-out."""
     wanted = text(at(pool, "kubernetes", "version")) or text(at(shoot, "spec", "kubernetes", "version"))
     having = text(at(node, "status", "nodeInfo", "kubeletVersion")).removeprefix("v")
     if having == wanted or having.split(".")[:2] != wanted.split(".")[:2]:
@@ -100,7 +100,7 @@ def _other_version(node: Object, pool: Object, shoot: Object) -> NodeProblem | N
 
 
 Configurations = Mapping[str, Mapping[str, str]]
-"""Of each pool: checksums by name of the Secret in the Shoot; nodes that are replaced have another one for a while."""
+"""Checksums by pool and name of the Secret in the Shoot; a pool whose nodes are being replaced has several."""
 
 
 def configurations_in(secrets: Iterable[Object]) -> Configurations:
@@ -111,7 +111,7 @@ def configurations_in(secrets: Iterable[Object]) -> Configurations:
 
 
 def configuration_problem(shoot: Object, nodes: Sequence[Object], configurations: Configurations) -> NodeProblem | None:
-    """Nodes that have a Secret which is not there any more are replaced."""
+    """First Node whose configuration is outdated; Nodes whose Secret no longer exists are being replaced."""
     reason = "OperatingSystemConfigOutdated"
     for name in (text(pool.get("name")) for pool in workers(spec(shoot))):
         own = sorted((each for each in nodes if labels(each).get(POOL) == name), key=key)
@@ -133,13 +133,13 @@ def configuration_problem(shoot: Object, nodes: Sequence[Object], configurations
 
 
 def _wanted(node: Object, checksums: Mapping[str, str]) -> str | None:
-    """None: it is not known."""
+    """Expected checksum; None if it is unknown."""
     name = labels(node).get(NODE_AGENT_SECRET_NAME)
     return checksums.get(name) if name else next(iter(checksums.values()), None) if len(checksums) == 1 else None
 
 
 def lease_end(lease: Object) -> datetime | None:
-    """Until when it counts; None: it was never renewed."""
+    """End of a Lease's validity; None if it was never renewed."""
     renewed = time_or_none(at(lease, "spec", "renewTime"))
     seconds = integer(at(lease, "spec", "leaseDurationSeconds")) or _DEFAULT_LEASE_SECONDS
     return None if renewed is None else renewed + timedelta(seconds=seconds)
@@ -148,7 +148,7 @@ def lease_end(lease: Object) -> datetime | None:
 def agent_problem(
     nodes: Sequence[Object], leases: Mapping[str, datetime | None], *, now: datetime
 ) -> NodeProblem | None:
-    """Args: leases: until when those of agents count, by Node."""
+    """Args: leases: ends of the agents' Leases, by Node."""
     for name in sorted(key(each).name for each in nodes):
         if name not in leases:
             return NodeProblem("NodeAgentUnhealthy", f'No agent runs on node "{name}".')
@@ -159,7 +159,7 @@ def agent_problem(
 
 
 def expiry_problem(leases: Sequence[datetime | None], *, now: datetime) -> NodeProblem | None:
-    """Args: leases: until when those of Nodes count."""
+    """Args: leases: ends of the Nodes' Leases."""
     expired = sum(end is None or end < now for end in leases)
     if not leases or expired / len(leases) < _MOST_EXPIRED:
         return None
@@ -174,9 +174,9 @@ def expiry_problem(leases: Sequence[datetime | None], *, now: datetime) -> NodeP
 
 class Machines(NamedTuple):
     """Attributes:
-    wanted: by all MachineDeployments; None: there is none.
-    phases: of each machine, by name.
-    leaving: machines that are being deleted.
+        wanted: replicas of all MachineDeployments; None if there are none.
+        phases: phase of each machine, by name.
+        leaving: machines that are being deleted.
     """
 
     wanted: int | None = None
@@ -197,7 +197,7 @@ def machines(deployments: Iterable[Object], found: Sequence[Object]) -> Machines
 
 
 def scaling_problem(nodes: Sequence[Object], found: Machines) -> NodeProblem | None:
-    """Whether there are as many Nodes as there are to be."""
+    """Problem if the node count differs from the desired one."""
     if found.wanted is None:
         return None
     usable = sum(_is_usable(each) for each in nodes)

@@ -1,4 +1,4 @@
-"""What one check of a Shoot has found out, once, for all conditions."""
+"""Observations of one check of a Shoot, shared by all conditions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from kube.resources import DEPLOYMENTS, STATEFUL_SETS
 CONTROL_PLANE, MONITORING = "controlplane", "monitoring"
 """Values of the label `gardener.cloud/role`."""
 _LONGEST_PROBLEM = 1000
-"""Characters."""
+"""Maximum length in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +26,10 @@ class Part:
     """A Deployment, StatefulSet or Etcd of a control plane.
 
     Attributes:
-        role: by its label.
-        replicas, running: to run, and as its status says.
-        problem: why it is not healthy; empty: it is.
-        codes: of what went wrong.
+        role: value of its role label.
+        replicas, running: desired replicas, and those in its status.
+        problem: why it is unhealthy; empty if it is healthy.
+        codes: error codes.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Part:
 
 
 def _projection(kind: str, problem_of: Callable[[Object], str | None]) -> Callable[[Object], Part]:
-    """What is kept of the objects of a kind."""
+    """Return a projection that reduces objects of a kind to a `Part`."""
 
     def project(obj: Object) -> Part:
         status = mapping(obj.get("status"))
@@ -89,10 +89,10 @@ of_etcd = _projection(ETCDS.kind, _of_etcd)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an extension says about a Shoot.
+    """Report of an extension about a Shoot.
 
     Attributes:
-        conditions: as they are in its status.
+        conditions: as in the status of the extension object.
     """
 
     kind: str
@@ -106,7 +106,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Of an extension. Attributes: renewed: when it was seen last; None: never."""
+    """Heartbeat of an extension. Attributes: renewed: time of the last one; None if there was none."""
 
     renewed: datetime | None
 
@@ -114,7 +114,7 @@ class Heartbeat:
 class ApiServer(Enum):
     NOT_RUNNING = "not running"
     UNREACHABLE = "unreachable"
-    """There is no way to connect."""
+    """A connection could not be configured."""
     NO_ANSWER = "no answer"
     UNHEALTHY = "unhealthy"
     HEALTHY = "healthy"
@@ -122,7 +122,7 @@ class ApiServer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Of the Shoot's API server. Attributes: message: what went wrong."""
+    """Result of probing the Shoot's API server. Attributes: message: the failure."""
 
     api_server: ApiServer
     message: str = ""
@@ -137,23 +137,23 @@ class WebhookFinding:
     problem: str
     is_remediated: bool
     note: str = ""
-    """Why it is not corrected."""
+    """Reason why it is not corrected."""
     is_announced: bool = False
-    """It is to be corrected, and users were informed."""
+    """Whether a correction is due and users were informed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """What was listed in the Shoot, which may be some periods old.
+    """Objects listed in the Shoot, possibly some periods ago.
 
     Attributes:
-        problem: why it could not be listed; empty: it was.
-        users_of_old: of the certificate authority of before a rotation; None: they do not have to exchange it now.
-        converted: definitions with several stored versions and a webhook that converts.
-        nodes: reduced to what is checked; None: it is rolled out without workers.
-        nodes_problem: what is wrong with their configurations and agents, when they were listed.
-        leases_problem: what is wrong with their own Leases, then.
-        tunnel_problem: why the API server of a Shoot with workers does not reach them; None: it does.
+        problem: why they could not be listed; empty if they were.
+        users_of_old: users of the old certificate authority; None unless users have to exchange it now.
+        converted: CustomResourceDefinitions with several stored versions and a conversion webhook.
+        nodes: reduced to the checked fields; None for a Shoot without workers.
+        nodes_problem: problem of their configurations and agents, as of the listing.
+        leases_problem: problem of their own Leases, as of the listing.
+        tunnel_problem: why the API server does not reach the Nodes; None if it does.
     """
 
     problem: str = ""
@@ -167,20 +167,21 @@ class Inside:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is to be listed with the next check: it could not be, or something is to be corrected then."""
+        """Whether the next check lists again: the last attempt failed, or a correction is due."""
         return bool(self.problem) or any(each.is_announced for each in self.webhooks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Attributes:
-    shoot: as the garden has it.
-    rolled_out: as it is in the seed: what extensions see, and what is rolled out.
-    heartbeats: of the extension of an object, by kind and type; without an entry it is not known.
-    authorities: when the certificate of each authority ends, None if that can't be read, by name.
-    inside: None: not listed yet.
-    machines: of its worker pools.
-    has_autoscaler: whether the vertical Pod autoscaler runs where a Shoot asks for it, as it does but on this computer.
+        shoot: as in the garden.
+        rolled_out: as in the Cluster object in the seed, which extensions read.
+        heartbeats: of the extension of an object, by kind and type; no entry if unknown.
+        authorities: end of validity by name of the authority; None if it is unreadable.
+        inside: None if nothing was listed yet.
+        machines: of its worker pools.
+        has_autoscaler: whether the vertical Pod autoscaler runs for Shoots that enable it, as outside the local
+            profile.
     """
 
     shoot: Object

@@ -1,7 +1,7 @@
-"""Who trusts the certificate authority of before a rotation, and not the current one, as far as that can be seen: pure.
+"""Visible clients that trust only the certificate authority from before a rotation: pure.
 
-A client keeps what it trusts to itself. What can be seen is where bundles are kept from which clients read: ConfigMaps,
-Secrets and fields of objects. Whoever reads one that has the old authority alone fails when the rotation is completed.
+The trust of a client itself is invisible; visible are the bundles that clients read: ConfigMaps, Secrets and fields of
+objects. A client of a bundle with only the old authority fails when the rotation is completed.
 """
 
 import base64
@@ -29,19 +29,19 @@ _SPACE = re.compile(rb"\s+")
 
 
 def is_checked(shoot: Object) -> bool:
-    """Whether users are to exchange what they have."""
+    """Whether the rotation is in the phase in which users exchange the authority."""
     return phase(shoot, AUTHORITIES) == PREPARED
 
 
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """Certificates, PEM without space."""
+    """Certificates in PEM, without whitespace."""
 
     old: bytes
     current: bytes
 
     def is_old_alone(self, content: bytes) -> bool:
-        """Of a bundle, or a kubeconfig."""
+        """Whether a bundle or kubeconfig contains the old certificate and not the current one."""
         found = [_SPACE.sub(b"", each) for each in (content, *_embedded(content))]
         return any(self.old in each for each in found) and not any(self.current in each for each in found)
 
@@ -59,7 +59,7 @@ def _decoded(encoded: str | bytes) -> bytes:
 
 
 def authorities(secrets: Sequence[Stored]) -> Authorities | None:
-    """Args: secrets: of the secrets manager. None: there is no old one."""
+    """Return the authorities; None if there is no old one. Args: secrets: of the secrets manager."""
     current = newest(each for each in secrets if each.config_name == _AUTHORITY)
     old = old_one(secrets, current) if current else None
     if current is None or old is None:
@@ -72,7 +72,7 @@ def authorities(secrets: Sequence[Stored]) -> Authorities | None:
 
 
 def users_in_seed(found: Authorities, secrets: Sequence[Object], workloads: Sequence[Object]) -> Iterator[str]:
-    """Args: secrets, workloads: of the Shoot's namespace; workloads: what makes pods."""
+    """Args: secrets, workloads: of the Shoot's namespace; workloads: objects with a pod template."""
     stale = {key(each).name: each for each in secrets if _is_stale(found, string_map(each.get("data")))}
     for name, each in sorted(stale.items()):
         if labels(each).get(names.MANAGED_BY) != names.SECRETS_MANAGER:
@@ -87,7 +87,7 @@ def _is_stale(found: Authorities, data: dict[str, str]) -> bool:
 
 
 def _mounted(workload: Object) -> set[str]:
-    """Names of Secrets."""
+    """Names of mounted Secrets."""
     volumes = mappings_at(workload, "spec", "template", "spec", "volumes")
     projected = (source for each in volumes for source in mappings_at(each, "projected", "sources"))
     whole = (text(at(each, "secret", "secretName")) for each in volumes)
@@ -98,7 +98,7 @@ def _mounted(workload: Object) -> set[str]:
 
 
 def is_user(found: Authorities, obj: Object) -> bool:
-    """Of a ConfigMap with bundles, or an object with `caBundle` somewhere."""
+    """Whether a ConfigMap with bundles, or an object with `caBundle` fields, trusts only the old authority."""
     bundles = [each.encode() for each in string_map(obj.get("data")).values()]
     return any(found.is_old_alone(each) for each in (*bundles, *map(_decoded, _ca_bundles(obj))))
 
@@ -117,7 +117,7 @@ def _ca_bundles(value: Any) -> Iterator[str]:
 _LEADS_TO_BUNDLES = {"webhooks", "clientConfig", "spec", "conversion", "webhook"}
 
 
-# --- what is said
+# --- condition
 
 
 def unused(users: Sequence[str], *, shoot: Object) -> Condition:

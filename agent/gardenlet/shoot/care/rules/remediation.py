@@ -1,10 +1,10 @@
-"""How webhooks that may keep a Shoot from working are corrected, so that they spare what it needs.
+"""Corrections of webhooks that may break a Shoot: they exclude what the Shoot needs.
 
-    timeoutSeconds                       not more than what the callers wait for
-    namespaceSelector, objectSelector    leave out what has labels by which it can be recognized
-    failurePolicy                        Ignore, where it can't
+    timeoutSeconds at most the time that callers wait
+    namespaceSelector, objectSelector exclude objects that are recognizable by labels
+    failurePolicy Ignore, where they are not
 
-The annotation lists what of this is in effect. A user's tool may set all back: see `Reversals`.
+An annotation lists the corrections in effect. If a user's tool reverts them repeatedly: see `Reversals`.
 """
 
 import re
@@ -44,7 +44,7 @@ def is_remediated(configuration: Object) -> bool:
 
 
 def corrected(configuration: Object) -> Object | None:
-    """A webhook configuration that spares what a Shoot needs; None: it is left as it is."""
+    """Return the configuration with webhooks that exclude what a Shoot needs; None if no correction is necessary."""
     if not is_checked(configuration) or labels(configuration).get(keys.REMEDIATION_EXCLUDE) == "true":
         return None
     changed = deepcopy(configuration)
@@ -59,7 +59,7 @@ def corrected(configuration: Object) -> Object | None:
 
 
 def _correct(webhook: Object) -> list[str]:
-    """Change it; what was changed."""
+    """Correct a webhook in place, and return the lines that describe the corrections."""
     lines = []
     longest = LONGEST_SECONDS_FOR_LEASES if is_slow_for_leases(webhook) else LONGEST_SECONDS
     if seconds(webhook) > longest:
@@ -103,7 +103,7 @@ def _set(webhook: Object, of: str, value: object) -> str:
 
 
 def lines_of(configuration: Object) -> list[str]:
-    """What the annotation lists."""
+    """Corrections listed in the annotation."""
     return [each for each in annotations(configuration).get(keys.WARNING, "").splitlines() if _LINE.match(each)]
 
 
@@ -125,11 +125,11 @@ def _is_in_effect(line: str, configuration: Object) -> bool:
     return str(webhook.get(of)) == said
 
 
-# --- others who set it back
+# --- reversals by other writers
 
 
 def last_manager(configuration: Object, *, own: str) -> str:
-    """Who has changed it last, beside this process; empty: that is not known."""
+    """Latest field manager other than this process; empty if unknown."""
     entries = [each for each in mappings(metadata(configuration).get("managedFields")) if each.get("manager") != own]
     newest = max(entries, key=lambda each: text(each.get("time")), default=None)
     return text(mapping(newest).get("manager"))
@@ -137,12 +137,12 @@ def last_manager(configuration: Object, *, own: str) -> str:
 
 @dataclass(slots=True)
 class Reversals:
-    """Of one webhook configuration: when it was corrected, and until when it is left to who sets it back."""
+    """Corrections of one webhook configuration, and the end of the pause after too many reversals."""
 
     corrections: list[datetime] = field(default_factory=list)
     paused_until: datetime | None = None
     reverted: Sequence[str] = ()
-    """The lines of what was set back."""
+    """The lines of the reverted corrections."""
     by: str = ""
     announced: Sequence[str] = ()
     """The lines of corrections that users were informed of."""
@@ -154,7 +154,7 @@ class Reversals:
         return self.paused_until is not None and now < self.paused_until
 
     def may_correct(self, configuration: Object, lines: Sequence[str], *, own: str, now: datetime) -> bool:
-        """Whether it is corrected once more; each time but the first somebody has set the last one back."""
+        """Whether to correct once more; every correction after the first means that the last one was reverted."""
         if self.is_paused(now):
             return False
         self.corrections = [each for each in self.corrections if now - each < _COUNTED]
@@ -166,7 +166,7 @@ class Reversals:
         return True
 
     def text(self) -> str:
-        """Why it is not corrected."""
+        """Reason why it is not corrected."""
         assert self.paused_until is not None
         who = f'"{self.by}"' if self.by else "somebody"
         until = format_time(self.paused_until)

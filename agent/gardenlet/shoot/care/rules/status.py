@@ -1,4 +1,4 @@
-"""From what a check says to the status of a Shoot: patience, pardon, and what is shown of it."""
+"""From check results to the status of a Shoot: thresholds, pardons, and visibility of constraints."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -22,18 +22,18 @@ NOT_INITIALIZED = "Precondition failed: operation could not be initialized"
 
 
 def is_asleep(shoot: Object) -> bool:
-    """Or about to be."""
+    """Whether the Shoot is hibernated or about to be."""
     return at(shoot, "spec", "hibernation", "enabled") is True or at(shoot, "status", "hibernated") is True
 
 
 def types(shoot: Object) -> list[str]:
-    """Of the conditions of a Shoot of this kind."""
+    """Types of the conditions that apply to a Shoot."""
     of_nodes = conditions.EVERY_NODE_READY
     return [each for each in conditions.SHOOT_CONDITIONS if each != of_nodes or has_workers(shoot)]
 
 
 def asleep(shoot: Object) -> tuple[list[Condition], list[Condition]]:
-    """Conditions and constraints."""
+    """Conditions and constraints of a hibernated Shoot."""
     return (
         [Condition(each, "True", "ConditionNotChecked", _ASLEEP) for each in types(shoot)],
         [Condition(each, "True", NOT_CHECKED, _ASLEEP) for each in _CONSTRAINTS],
@@ -41,7 +41,7 @@ def asleep(shoot: Object) -> tuple[list[Condition], list[Condition]]:
 
 
 def not_initialized(shoot: Object) -> tuple[list[Condition], list[Condition]]:
-    """Nothing was begun for it, as far as the seed knows."""
+    """Conditions and constraints of a Shoot for which the seed has no operation yet."""
     return (
         [conditions.not_checked(each, NOT_INITIALIZED) for each in types(shoot)],
         [conditions.not_checked(each, NOT_INITIALIZED) for each in _CONSTRAINTS],
@@ -57,9 +57,10 @@ def with_checks(
     thresholds: Mapping[str, float],
     now: datetime,
 ) -> Object:
-    """The status of a Shoot that says what a check has found; what others say in it stays.
+    """Return the status with the results of a check; conditions of other writers stay.
 
-    Args: thresholds: seconds, by type.
+    Args:
+        thresholds: seconds, by type.
     """
     checked = {each.type for each in found_constraints}
 
@@ -70,7 +71,7 @@ def with_checks(
             if each.status == "False":
                 patience = thresholds.get(each.type)
                 operation = last_operation({"status": status})
-                each = pardoned(  # noqa: PLW2901 - the same, as it is said
+                each = pardoned(  # noqa: PLW2901 - the same condition, as reported
                     failed(by_type.get(each.type), each, threshold=patience, last_operation=operation, now=now), status
                 )
             wanted.append(each)
@@ -83,7 +84,7 @@ def with_checks(
 
 
 def _is_hidden(constraint: Object, checked: Collection[str], *, is_awake: bool) -> bool:
-    """Optional constraints are shown if there is something to say now."""
+    """Whether an optional constraint has nothing to report now."""
     of_type = constraint.get("type")
     if of_type == conditions.OLD_CA_CERTIFICATE_UNUSED:
         return of_type not in checked

@@ -1,7 +1,7 @@
-"""Which webhooks of a Shoot may keep it from working: those before what its control plane and its nodes write.
+"""Webhooks that may keep a Shoot from working: those that intercept writes of its control plane and nodes.
 
-A webhook whose backend runs in the cluster can't answer while no node is ready. If it stands before what makes a node
-ready, that lasts.
+A webhook whose backend runs in the cluster can't respond while no node is ready. If it intercepts writes that make a
+node ready, that lasts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _WRITING = frozenset({"*", "CREATE", "UPDATE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitive:
-    """Objects that have to be written whatever webhooks say.
+    """Objects that have to be writable regardless of webhooks.
 
     Attributes:
         resource: with its subresource.
@@ -96,7 +96,7 @@ SENSITIVE = (
     *_of_cluster("scheduling.k8s.io", "v1 v1beta1", "priorityclasses"),
     Sensitive(group="coordination.k8s.io", versions=("v1", "v1beta1"), resource="leases"),
 )
-"""What the API server, the controllers and the kubelets need, and the system components that make nodes ready."""
+"""Writes of the API server, the controllers, the kubelets, and the system components that make nodes ready."""
 LEASES = tuple(
     Sensitive(
         group="coordination.k8s.io",
@@ -107,11 +107,11 @@ LEASES = tuple(
     )
     for each in (KUBE_SYSTEM, NODE_LEASES)
 )
-"""Those of leader elections and of nodes: who renews them gives up after a few seconds."""
+"""Leases of leader elections and of nodes, whose holders give up after a few seconds."""
 
 
 def seconds(webhook: Object) -> int:
-    """For which a call may take."""
+    """Timeout of a call, in seconds."""
     return integer(webhook.get("timeoutSeconds", _DEFAULT_SECONDS))
 
 
@@ -120,7 +120,7 @@ def failure_policy(webhook: Object) -> str:
 
 
 def met(webhook: Object, sensitive: Iterable[Sensitive]) -> list[Sensitive]:
-    """Which of these a webhook is called for."""
+    """Sensitive objects that a webhook is called for."""
     of_objects, of_namespaces = webhook.get("objectSelector"), webhook.get("namespaceSelector")
     rules = mappings(webhook.get("rules"))
     return [
@@ -144,13 +144,13 @@ def is_problematic(webhook: Object) -> bool:
 
 
 def is_checked(configuration: Object) -> bool:
-    """Not those that come with the control plane."""
+    """Whether it is a user's: not part of the control plane."""
     having = labels(configuration)
     return having.get("app") != "gardener-resource-manager" and having.get(keys.MANAGED_BY) != "gardener"
 
 
 def problem_of(configuration: Object) -> str:
-    """What is wrong with one of its webhooks; empty: nothing."""
+    """Problem of its first problematic webhook; empty if there is none."""
     for webhook in mappings(configuration.get("webhooks")):
         if is_problematic(webhook):
             return (
@@ -182,6 +182,6 @@ def _has(rule: Object, field: str, value: str) -> bool:
 
 
 def _names(written: str, resource: str) -> bool:
-    """Whether an entry of a rule means a resource, or a subresource: `*` all resources, `*/*` all subresources too."""
+    """Whether an entry of a rule matches a resource or subresource: `*` all resources, `*/*` all subresources too."""
     pairs = zip((*written.partition("/")[::2],), (*resource.partition("/")[::2],), strict=True)
     return all(of_rule in {"*", wanted} for of_rule, wanted in pairs)
