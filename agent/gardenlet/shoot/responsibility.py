@@ -25,7 +25,7 @@ async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callabl
 
     Raises:
         Overtaken: another Seed is responsible now, or this one has to restore the Shoot; `run` was cancelled.
-        Exception: whatever `run` raises.
+        Exception: raised by `run`.
     """
     left, is_here = asyncio.Event(), is_on(seed)
 

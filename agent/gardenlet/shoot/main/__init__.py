@@ -1,1 +1,1 @@
-"""The controller `shoot`: makes, changes and removes the clusters of Shoots."""
+"""The controller `shoot`: creates, changes and deletes the clusters of Shoots."""

@@ -1,4 +1,5 @@
-"""The Bastions of a Shoot, in the garden: it neither goes nor moves while there are any, and without SSH they go."""
+"""The Bastions of a Shoot, in the garden: they block its deletion and migration, and are deleted when SSH is disabled.
+"""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,26 +14,33 @@ from kube.runtime.client import Client, Form, Selection
 
 STILL_THERE = "shoot has still Bastions"
 _PATIENCE = timedelta(minutes=5)
-"""With an extension that does not answer, once a Bastion is to go by force."""
+"""Time that an extension has for a Bastion after its force deletion is confirmed."""
 
 
 async def of(garden: Client, shoot: Object) -> list[Object]:
-    """Raises KubeError."""
+    """Return the Bastions of a Shoot, without spec and status.
+
+    Raises:
+        KubeError: a request failed.
+    """
     selection = Selection(namespace=key(shoot).namespace, field_selector=f"spec.shootRef.name={key(shoot).name}")
     return await garden.list(BASTIONS, selection, form=Form.METADATA)
 
 
 async def delete(garden: Client, found: Iterable[Object]) -> None:
-    """Raises KubeError."""
+    """Delete Bastions without waiting.
+
+    Raises:
+        KubeError: a request failed.
+    """
     for each in found:
         if not is_deleting(each):
-            with suppress(NotFound, Conflict):  # it is gone, or another one
+            with suppress(NotFound, Conflict):  # deleted, or recreated
                 await garden.delete(BASTIONS, key(each), uid=uid(each))
 
 
 async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bool:
-    """Have them go by force. Returns whether to wait for that: what has had its time goes with the rest.
-
+    """Confirm the force deletion of Bastions, and return whether to wait for it; overdue ones are not waited for.
     Raises KubeError.
     """
     is_held = False

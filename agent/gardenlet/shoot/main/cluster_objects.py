@@ -1,4 +1,4 @@
-"""Cluster objects in the seed: written if they would say something new."""
+"""Cluster objects in the seed: written only if their content changes."""
 
 from contextlib import suppress
 
@@ -11,13 +11,13 @@ from kube.runtime.client import Client
 
 
 async def write(seed: Client, wanted: Object, *, known: Object | None = None, is_absent: bool = False) -> Object:
-    """The object as it is then.
+    """Write a Cluster object, and return it.
 
     Args:
-        seed: its client.
+        seed: client of the seed.
         wanted: see `rules.cluster`.
-        known: what this function returned in the same operation; it is not read again unless others have changed it.
-        is_absent: there is none, most probably.
+        known: the object that this function returned earlier in the operation; it is read again only after a conflict.
+        is_absent: whether the object most probably does not exist.
 
     Raises: KubeError.
     """
@@ -38,7 +38,7 @@ async def _update(seed: Client, live: Object, wanted: Object) -> Object:
 
 
 async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object:
-    """The object as it is then. Args: name: of the Secret that extensions mount. Raises KubeError."""
+    """Annotate and return the object. Args: name: of the Secret that extensions mount. Raises KubeError."""
     if annotations(live).get(keys.GENERIC_TOKEN_KUBECONFIG) == name:
         return live
     meta = {"uid": uid(live), "annotations": {keys.GENERIC_TOKEN_KUBECONFIG: name}}
@@ -46,7 +46,7 @@ async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object
 
 
 async def show(seed: Client, name: str, shoot: Object) -> None:
-    """Have an object that is there show the Shoot as it is, and all else as before. Raises KubeError."""
+    """Update only the Shoot in an existing Cluster object. Raises KubeError."""
     live = await seed.find(CLUSTERS, name)
     if live is not None:
         whole = {**spec(live), "shoot": cluster.shown(shoot)}
@@ -54,6 +54,10 @@ async def show(seed: Client, name: str, shoot: Object) -> None:
 
 
 async def delete(seed: Client, name: str) -> None:
-    """Raises KubeError."""
+    """Delete a Cluster object if it exists.
+
+    Raises:
+        KubeError: a request failed.
+    """
     if not await seed.delete_if_exists(CLUSTERS, name):
         return

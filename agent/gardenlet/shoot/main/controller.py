@@ -1,11 +1,11 @@
 """The controller `shoot`.
 
-Shoots  of the own Seed: that come, at a time that spreads them; that are asked for something (their generation), or are
-        to be deleted: at once; that are given to it: in a moment
-Seeds   the own one, once it is ready: Shoots whose operations wait for that
+Shoots of the own Seed: new ones, spread over time; a new generation or a deletion: at once; a change of the Seed, or a
+        restore: shortly after
+Seeds the own one, once it is ready: Shoots whose operations wait for that
 
-When a gardenlet starts, all its Shoots may be due. As many as there are workers are worked on at a time, of which some
-are kept for what is asked for meanwhile. Those that sleep, and those that have failed, come when no other waits.
+When a gardenlet starts, all its Shoots may be due. At most as many as there are workers are reconciled at a time; some
+workers are reserved for user requests. Hibernated and failed Shoots come when no other waits.
 """
 
 from collections.abc import Callable
@@ -48,16 +48,16 @@ FLOWS = {
 }
 
 _TOGETHER = (DEPLOYMENTS, DNS_RECORDS, ETCDS)
-"""Of these there are several in the namespace of a Shoot, waited for at the same time."""
+"""Kinds with several objects in the namespace of a Shoot that are awaited at the same time."""
 _ASKED_SECONDS = 2.0
 _LONGEST_SECONDS = 7200.0
-"""Of one operation: each of its waits has a limit of its own."""
+"""Time limit of one operation, in seconds; each of its waits has its own limit."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
-    """Args: patience: with what holds a Shoot that is removed by force."""
+    """Args: patience: time limits of a force deletion."""
     settings, seed, garden = context.config.controllers.shoot, context.seed, context.garden
     loop = ControlLoop("shoot", kind=SHOOTS, workers=settings.concurrent_syncs, time_limit=_LONGEST_SECONDS)
     timing = Timing(
@@ -112,7 +112,7 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
 
 
 def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object]:
-    """What is found at the start comes at its time, what is asked for comes at once, however often it has failed."""
+    """Spread the first reconciliations; user requests are reconciled at once, regardless of previous failures."""
     asks: Predicate[Object] = changed("metadata.uid", "metadata.generation", "metadata.deletionTimestamp")
     given: Predicate[Object] = any_of(
         changed(responsible_seed), all_of(changed(is_to_be_restored), now(is_to_be_restored))
@@ -130,35 +130,35 @@ def spread(timing: Timing, clock: Callable[[], datetime]) -> EventHandler[Object
             queue.forget(change.key)
             queue.add(change.key, CHANGE)
         elif given(change):
-            # The Seed that it comes from is about to ask for it, unless that has ended before, or was lost.
+            # The previous Seed is about to request it, unless it has done so before, or was lost.
             queue.forget(change.key)
             queue.add_after(change.key, _ASKED_SECONDS, CHANGE)
         elif has_namespace(change) and timing.due(change.new, clock()) is Due.CLUSTER_ONLY:
-            queue.add(change.key, CHANGE)  # extensions have not seen it yet
+            queue.add(change.key, CHANGE)  # extensions have not seen the namespace yet
 
     return handle
 
 
 def _in_bulk(timing: Timing, shoot: Object) -> Priority:
-    """Of a Shoot that is due with many others."""
+    """Priority of a Shoot that is due with many others."""
     return LAST if timing.can_wait(shoot) else RESYNC
 
 
 def _after_waiting(timing: Timing, shoot: Object | None) -> Priority:
-    """Of a Shoot that has waited for the Seed: what is asked for comes before what is only done once more."""
+    """Priority of a Shoot that waited for the Seed: user requests precede repetitions."""
     return _in_bulk(timing, shoot) if shoot is not None and timing.is_repetition(shoot) else CHANGE
 
 
 def released(
     held: set[Key], seed_name: str, gardener: Object, priority: Callable[[Key], Priority]
 ) -> EventHandler[Object]:
-    """What waits for the Seed comes as soon as that is ready: each of its reconciliations takes a moment.
+    """Enqueue the waiting Shoots as soon as the Seed is ready.
 
     Args:
-        held: Shoots that wait; none does afterwards.
+        held: Shoots that wait; emptied afterwards.
         seed_name: of the own Seed.
         gardener: id, name and version of this gardenlet.
-        priority: with which one comes.
+        priority: returns the priority of a Shoot.
     """
 
     def handle(queue: Queue, change: Change[Object]) -> None:

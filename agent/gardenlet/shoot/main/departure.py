@@ -1,4 +1,4 @@
-"""Whether a Shoot may leave its seed, asked in each pass before anything of it is touched, and what it leaves there."""
+"""Departure of a Shoot from its seed: checks in each pass before anything is changed, and its completion."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,9 +22,9 @@ from kube.runtime.presence import present
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departures:
     """Attributes:
-    seed_name: of the own Seed.
-    version: of this gardenlet.
-    saves_states: whether states of Shoots of this Seed are saved now and then.
+        seed_name: of the own Seed.
+        version: of this gardenlet.
+        saves_states: whether the controller `shoot-state` regularly saves Shoots of this Seed.
     """
 
     seed_name: str
@@ -37,7 +37,7 @@ class Departures:
     clock: Callable[[], datetime]
 
     async def problem(self, shoot: Object) -> str:
-        """Why it can't leave now; empty: it can. Raises KubeError."""
+        """Obstacle to leaving now; empty if there is none. Raises KubeError."""
         if await bastions.of(self.garden, shoot):
             return bastions.STILL_THERE
         for name in (moving.destination(shoot), self.seed_name):
@@ -47,13 +47,14 @@ class Departures:
         return await migration.problem_of_state(self.seed, self.garden, shoot, now=self.clock())
 
     async def left(self, shoot: Object) -> None:
-        """From now on the other Seed is responsible: the garden may refuse what this one writes. Raises KubeError."""
+        """Mark the Shoot as handed over to the destination Seed; the garden may refuse later writes. Raises KubeError.
+        """
         await migration.let_go(self.garden, shoot, seed=self.seed_name)
         with suppress(Forbidden, NotFound):
             await self.api.migrated(shoot)
 
     async def arrived(self, shoot: Object) -> None:
-        """What it has brought along is not needed any more, unless it is saved anew now and then. Raises KubeError."""
+        """Delete the state that the Shoot has brought along, unless it is saved regularly anyway. Raises KubeError."""
         managed = await self.garden.find(MANAGED_SEEDS, Key(GARDEN_NAMESPACE, self.seed_name))
         if not self.saves_states or managed is not None:
             await forget(self.garden, key(shoot))

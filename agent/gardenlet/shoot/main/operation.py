@@ -1,7 +1,7 @@
-"""One operation on a Shoot: what its tasks read and use. It is decided before the first of them starts.
+"""One operation on a Shoot: inputs and clients of its tasks, fixed before the first task starts.
 
-What is to run follows from the Shoot's spec and the operation, never from what is there: an operation that is repeated
-ends where it would have ended the first time.
+The desired state follows from the Shoot's spec and the operation, never from live objects: a repeated operation ends in
+the same state as the first one.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ from process.configuration.fields import as_object
 
 _ATTEMPTS = 5
 _LOCAL_RESOURCE_MANAGER = "resource-manager:local"
-"""Its image, where it is run without one."""
+"""Placeholder image when the resource manager runs as a process."""
 
 
 def running_after(shoot: Object, kind: str) -> Running:
-    """What is to run when an operation has succeeded. Args: kind: of operation."""
+    """Desired running state after an operation. Args: kind: of operation."""
     if kind in {operations.DELETE, operations.MIGRATE}:
         return Running.LEAVING
     return Running.ASLEEP if is_hibernated(shoot) else Running.AWAKE
@@ -55,10 +55,7 @@ def _tasks(shoot: Object) -> list[str]:
 
 
 async def forget_task(garden: Client, shoot: Object, task: str) -> None:
-    """Remove a task from the annotation, unless the spec is newer; other writes meanwhile do not matter.
-
-    Raises KubeError.
-    """
+    """Remove a task from the annotation, unless the spec is newer; repeated after conflicts. Raises KubeError."""
     own = key(shoot)
     for attempt in range(1, _ATTEMPTS + 1):
         live = await garden.get(SHOOTS, own)
@@ -79,23 +76,23 @@ async def forget_task(garden: Client, shoot: Object, task: str) -> None:
 
 @dataclass(slots=True)
 class Found:
-    """What tasks have found out, for those after them.
+    """Results of tasks for later tasks.
 
     Attributes:
-        cluster: the Cluster object, as this operation has written it; None: it writes none.
+        cluster: the Cluster object, as written by this operation; None if it writes none.
         address: of the API server: an IP address, or a host name.
-        port: at which it is reached at that address.
+        port: of the API server at that address.
         cluster_ip: of its Service.
-        stale: Extensions that the Shoot does not ask for.
-        going: uids of Extensions whose deletion was asked for, by name.
+        stale: Extensions that the Shoot does not request.
+        going: uids of Extensions whose deletion was requested, by name.
         has_token: whether there is one for the Shoot's API server.
-        zones: in which the control plane runs.
-        namespace_uid: of the namespace, once it is there.
-        has_new_namespace: whether the operation has made it, so that nothing was in it before.
-        infrastructure: the object, once its extension has answered.
-        worker: the same.
-        systems: OperatingSystemConfigs that have been answered, by name.
-        stale_systems: those of pools that the Shoot does not have any more.
+        zones: of the control plane.
+        namespace_uid: of the namespace, once it exists.
+        has_new_namespace: whether the operation has created it, so that it was empty before.
+        infrastructure: the Infrastructure, once its extension has responded.
+        worker: the Worker, likewise.
+        systems: OperatingSystemConfigs whose extensions have responded, by name.
+        stale_systems: OperatingSystemConfigs of pools that no longer exist.
     """
 
     cluster: Object | None = None
@@ -116,13 +113,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """Those of the configuration."""
+    """Images from the configuration."""
 
     configured: Images
     is_local: bool
 
     def of(self, name: str, /) -> str:
-        """On this computer, nothing of it runs from an image. Raises TerminalError."""
+        """Return an image; in the local profile, nothing runs from it.
+
+        Raises:
+            TerminalError: the image of the resource manager is not configured.
+        """
         if name != RESOURCE_MANAGER:
             return self.configured.workers.get(name) or f"{name}:local"
         if not self.configured.resource_manager and not self.is_local:
@@ -137,20 +138,20 @@ class _Images:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootOperation:
     """Attributes:
-    kind: of operation, see `gardener.operations`.
-    seed_object: the Seed.
-    technical_id: name of the Shoot's namespace in the seed.
-    garden_identity: of the garden cluster.
-    external: None: the Shoot has no domain of its own that records are made in.
-    gateway: through which it is reached wherever it runs, but for a Shoot of this computer; None: it leaves, and that
-        is not known any more.
-    profile: its CloudProfile.
-    registrations: ControllerRegistrations by name.
-    autoscaled: whether there are VerticalPodAutoscalers in the seed.
-    namespace_lives: whether it exists, and does not go.
-    cleans_up: whether it is deleted, or moves away, and there is a cluster whose content has to go first.
-    copies_backups: whether they are in the bucket of another Seed.
-    state: what it has brought along from another Seed, the `spec` of a ShootState.
+        kind: of operation, see `gardener.operations`.
+        seed_object: the Seed.
+        technical_id: name of the Shoot's namespace in the seed.
+        garden_identity: of the garden cluster.
+        external: None if the gardenlet creates no records in the Shoot's own domain.
+        gateway: ingress gateway in front of the API server, in any zone, unused in the local profile; None if the Shoot
+            leaves and it is no longer known.
+        profile: its CloudProfile.
+        registrations: ControllerRegistrations by name.
+        autoscaled: whether there are VerticalPodAutoscalers in the seed.
+        namespace_lives: whether it exists, and is not being deleted.
+        cleans_up: whether the Shoot is deleted or leaves, and its cluster has to be cleaned first.
+        copies_backups: whether they are in the bucket of another Seed.
+        state: `spec` of the ShootState that the Shoot has brought from another Seed.
     """
 
     config: GardenletConfiguration
@@ -187,7 +188,7 @@ class ShootOperation:
 
     @property
     def name(self) -> Key:
-        """Of the Shoot."""
+        """Namespace and name of the Shoot."""
         return key(self.shoot)
 
     @property
@@ -196,7 +197,7 @@ class ShootOperation:
 
     @property
     def is_restored(self) -> bool:
-        """Whether it comes from another Seed."""
+        """Whether the Shoot comes from another Seed."""
         return self.kind == operations.RESTORE
 
     @property
@@ -205,23 +206,23 @@ class ShootOperation:
 
     @property
     def is_monitored(self) -> bool:
-        """Whether others may deploy what monitors it; on this computer, none is."""
+        """Whether Shoot monitoring may be deployed; never in the local profile."""
         is_tested = spec(self.shoot).get("purpose") == "testing"
         return self.config.monitoring.shoot.enabled and not self.is_local and not is_tested
 
     @property
     def is_local(self) -> bool:
-        """Whether the control plane is processes of this computer."""
+        """Whether the control plane consists of local processes."""
         return self.config.local_profile is not None
 
     @property
     def etcd_members(self) -> int:
-        """Of each etcd; on this computer, more would be lost with it as well."""
+        """Members of each etcd; one in the local profile, where all would be lost together."""
         return 1 if self.is_local else etcd_members(self.shoot)
 
     @property
     def nearest_gateway(self) -> Gateway | None:
-        """Through which it is reached where it runs, once that is found out."""
+        """Gateway in the zones of the control plane, once these are known."""
         if self.gateway is None:
             return None
         return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.found.zones)
@@ -232,15 +233,15 @@ class ShootOperation:
 
     @property
     def skips_waiting(self) -> bool:
-        """Whether the user has asked not to wait until what was deployed is ready; one that leaves needs that."""
+        """Whether the user requested to skip waiting for readiness; ignored while the Shoot is deleted or leaves."""
         return self.running is not Running.LEAVING and is_truthy(annotations(self.shoot).get(keys.SHOOT_SKIP_READINESS))
 
     def is_in(self, phase: str, what: str) -> bool:
-        """Whether a rotation is in this phase, see `gardener.garden.rotations`."""
+        """Whether a rotation is in a phase, see `gardener.garden.rotations`."""
         return phase_of(self.shoot, what) == phase
 
     def inputs(self, live: Mapping[str, Sequence[Object]] | None = None) -> Inputs:
-        """As components see it now. Args: live: what one of them has asked for."""
+        """Current inputs of components. Args: live: objects that a component reads, by name."""
         return Inputs(
             shoot=self.shoot,
             seed=self.seed_object,
@@ -265,20 +266,20 @@ class ShootOperation:
             live=live or {},
         )
 
-    # --- tasks that an annotation of the Shoot asks for
+    # --- tasks requested by an annotation of the Shoot
 
     def is_asked(self, task: str) -> bool:
         return task in _tasks(self.shoot)
 
     async def task_done(self, task: str) -> None:
-        """What has been done is not asked for any more, unless it was asked for a newer spec. Raises KubeError."""
+        """Remove a completed task from the annotation, unless the spec is newer. Raises KubeError."""
         if not self.is_asked(task):
             return
         async with self._editing:
             await forget_task(self.garden.client, self.shoot, task)
 
     async def waiting_skipped(self) -> None:
-        """It was asked for this operation alone. Raises KubeError."""
+        """Remove the annotation that skips waiting; it applies to one operation. Raises KubeError."""
         if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
             body = {"metadata": {"uid": uid(self.shoot), "annotations": {keys.SHOOT_SKIP_READINESS: None}}}
             await self.garden.client.patch(SHOOTS, self.name, body)
@@ -286,26 +287,26 @@ class ShootOperation:
     # --- components
 
     async def deploy(self, component: str, objects: list[Object]) -> None:
-        """Make these the objects of a component. Raises ComponentError, KubeError."""
+        """Replace the objects of a component. Raises ComponentError, KubeError."""
         for each in await self.objects.deploy(f"{self.technical_id}/{component}", objects):
             self._written[each["kind"], key(each).name] = resource_version(each)
 
     def written(self, resource: Resource, name: str) -> int:
-        """The resourceVersion of an object of a component as this operation has written it; 0: it has not."""
+        """The resourceVersion of a component's object as written by this operation; 0 if it was not."""
         return self._written.get((resource.kind, name), 0)
 
     async def destroy(self, component: str, objects: Collection[Object], *, seconds: float) -> None:
-        """Remove all objects of a component; these say of which kinds they are. Raises ComponentError, KubeError."""
+        """Remove all objects of a component. Args: objects: define the kinds. Raises ComponentError, KubeError."""
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
 
     async def find(self, resource: Resource, name: str) -> Object | None:
-        """An object of the namespace: in a new one, none that is looked for the first time. Raises KubeError."""
+        """Find an object in the namespace; the first search in a new namespace makes no request. Raises KubeError."""
         if self._can_be_new(resource, name):
             return None
         return await self.seed.client.find(resource, Key(self.technical_id, name))
 
     def _can_be_new(self, resource: Resource, name: str) -> bool:
-        """A task that failed may have made it."""
+        """Whether nothing can exist: in a new namespace, only a failed attempt may have created the object."""
         is_new = self.found.has_new_namespace and (resource, name) not in self._sought
         self._sought.add((resource, name))
         return is_new
@@ -313,11 +314,11 @@ class ShootOperation:
     # --- extension objects
 
     async def ask(self, kind: Kind, manifest: Object, *, is_demanded: bool = False, live: Object | None = None) -> None:
-        """Write the object, and ask its extension if anything is new, or if it is demanded.
+        """Write the object, and request its reconciliation if it has changed or `is_demanded` is set.
 
-        A Shoot that has moved has extensions go on with what those of the other Seed have left.
+        Extensions of a restored Shoot continue with the state from the previous Seed.
 
-        Args: live: as it has just been read; None: it is read. Raises: ReconcileError, ExtensionError, KubeError.
+        Args: live: the object as just read; None: it is read. Raises: ReconcileError, ExtensionError, KubeError.
         """
         if self.is_restored and kind.resource in ALL_EXTENSIONS:
             asked = await self.extensions.restore(kind, manifest, left_for(self.state, manifest), live=live)
@@ -329,7 +330,7 @@ class ShootOperation:
         self._asked[kind.resource, asked.name] = asked
 
     async def until_answered(self, kind: Kind, name: Key) -> Object:
-        """The object, once its extension has answered what was asked in this operation.
+        """Return the object once its extension has responded to the request of this operation.
 
         Raises: ExtensionError, KubeError.
         """
@@ -339,7 +340,12 @@ class ShootOperation:
 
     @asynccontextmanager
     async def cluster(self) -> AsyncIterator[Cluster]:
-        """Raises NoConnectionError, KubeError."""
+        """Connect to the Shoot's cluster.
+
+        Raises:
+            NoConnectionError: there is no connection to the Shoot.
+            KubeError: a request failed.
+        """
         version = text(at(spec(self.shoot), "kubernetes", "version"))
         async with self.shoots.use(self.technical_id, version=version) as cluster:
             yield cluster

@@ -1,6 +1,6 @@
-"""What the next reconciliation of a Shoot would change: its flow, run without carrying anything out.
+"""Preview of the next reconciliation of a Shoot: its flow without side effects.
 
-The operation is the one that a pass would make now, with all that writes replaced by what records (`dry_run`).
+The operation is the one that a pass would run now; recorders (`dry_run`) replace all clients that write.
 """
 
 from collections.abc import AsyncIterator
@@ -43,7 +43,12 @@ class ShootPreviews:
     reconciler: Reconciler
 
     async def make(self, name: Key) -> DifferenceReport:
-        """Raises NoPreviewError, KubeError."""
+        """Return the differences that the next reconciliation would make.
+
+        Raises:
+            NoPreviewError: no preview of the next operation is possible.
+            KubeError: a request failed.
+        """
         of = self.reconciler
         shoot = of.shoots.get(name)
         if shoot is None or responsible_seed(shoot) != of.seed_name:
@@ -85,7 +90,7 @@ class ShootPreviews:
         return DifferenceReport(sorted(differences, key=lambda each: (each.place, each.kind, each.name)), unknown)
 
     def _begun(self, shoot: Object, kind: str, project: str) -> Object:
-        """As it would be when the operation begins."""
+        """Return the Shoot as it would be at the start of the operation."""
         of = self.reconciler
         technical_id = technical_id_of(project, key(shoot).name)
         fields = status.begun(shoot, kind, gardener=of.gardener, technical_id=technical_id, now=of.clock())
@@ -120,13 +125,13 @@ async def _no_pause(_: float) -> None:
 
 
 class _ReadOnly(ShootClusters):
-    """Connections to Shoots by which nothing is written; nor is that recorded: there may be any number of objects."""
+    """Read-only connections to Shoots; writes are not recorded either, since there may be any number of objects."""
 
     def __init__(self, real: ShootClusters) -> None:
         self._real = real
 
     @asynccontextmanager
-    async def use(self, namespace: str, **options: Any) -> AsyncIterator[Cluster]:  # noqa: ARG002 - it may not run yet
+    async def use(self, namespace: str, **options: Any) -> AsyncIterator[Cluster]:  # noqa: ARG002 - may not run yet
         async with self._real.use(namespace) as cluster:
             yield replace(cluster, client=ReadingClient(cluster.client))
 
@@ -136,7 +141,7 @@ class _ReadOnly(ShootClusters):
     def expect(self, namespace: str) -> None:
         pass
 
-    async def drop(self, namespace: str) -> None:  # noqa: ARG002 - it goes on
+    async def drop(self, namespace: str) -> None:  # noqa: ARG002 - it stays
         return
 
     async def close(self) -> None:

@@ -1,14 +1,14 @@
 """One pass over a Shoot of the own Seed.
 
-    when         now, later, or only the Cluster object; see `rules.timing`
-    begun        the status says `Processing`, of which operation; whoever looks at the Shoot sees that
-    surroundings what the operation needs to know of the garden
-    Seed         has to be ready, then the Cluster object is written: extensions see the Shoot with this status
-    flow         RECONCILE, RESTORE, MIGRATE, DELETE, or FORCE
-    ended        one more write of the status, and of the Cluster
+    due now, later, or only the Cluster object; see `rules.timing`
+    begun the status reports `Processing` and the operation
+    surroundings inputs from the garden
+    Seed has to be ready, then the Cluster object is written: extensions see the Shoot with this status
+    flow RECONCILE, RESTORE, MIGRATE, DELETE, or FORCE
+    ended one more write of the status, and of the Cluster
 
-A conflict about the Shoot itself is another pass, without any report. A process that ends in between leaves
-`Processing`, which the next one marks as aborted, and does all of it once more.
+A conflict about the Shoot itself leads to another pass, without any report. A process that ends in between leaves
+`Processing`; the next one marks the operation as aborted, and repeats all of it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -61,7 +61,7 @@ from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
 
 SEED_SECONDS = 15.0
-"""Until a Seed that is not ready is looked at again, although it has not changed."""
+"""Seconds until an unready Seed is checked again without an event."""
 _BASTIONS_SECONDS = 15.0
 _EVENTS = {
     operations.DELETE: ("Deleting", "Deleted", "DeleteError"),
@@ -77,7 +77,7 @@ _LEAVES = {operations.DELETE, operations.MIGRATE}
 _SOON_SECONDS = 1.0
 
 Flows = Mapping[str, Graph[ShootOperation]]
-"""By kind of operation."""
+"""Keys: kind of operation."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -85,9 +85,9 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     """Attributes:
-    held: Shoots whose operation begins once the Seed is ready.
-    period: seconds between reports of the progress, at least.
-    patience: with what holds a Shoot that is removed by force.
+        held: Shoots whose operations start when the Seed is ready.
+        period: minimum seconds between progress reports.
+        patience: time limits of a force deletion.
     """
 
     config: GardenletConfiguration
@@ -136,7 +136,7 @@ class Reconciler:
                 return await self._operate(shoot, kind)
 
     def _is_held(self, shoot: Object) -> bool:
-        """Whether nothing new is asked of it, and it waits for the Seed. Its status says nothing of that."""
+        """Whether the Shoot has no new request, and waits for the Seed. Its status does not report that."""
         own = self.seeds.get(Key("", self.seed_name))
         if own is None or is_deleting(own) or not self.timing.is_repetition(shoot):
             return False
@@ -152,7 +152,7 @@ class Reconciler:
         return Done() if delay is None else RequeueAfter(delay)
 
     async def _follow(self, shoot: Object) -> Result:
-        """Have extensions see the Shoot as it is; the cache may not have heard that it is on another Seed."""
+        """Refresh the Cluster object; the cache may still have the previous Seed."""
         name = key(shoot)
         project = await surroundings.project_of(self.garden.client, shoot)
         around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
@@ -194,7 +194,12 @@ class Reconciler:
         return self._later(done)
 
     async def _initialized(self, shoot: Object, kind: str) -> tuple[Object, Surroundings]:
-        """Raises KubeError, ReconcileError."""
+        """Write the start of the operation to the status, and return the Shoot with its surroundings.
+
+        Raises:
+            KubeError: a request failed.
+            ReconcileError: an input is missing or invalid; the status reports it.
+        """
         try:
             project = await surroundings.project_of(self.garden.client, shoot)
             if problem := unsupported(self.config, shoot, kind):
@@ -210,7 +215,7 @@ class Reconciler:
         return shoot, around
 
     async def _force(self, shoot: Object) -> Result:
-        """Whatever state its Seed and its garden are in: nothing of these is needed to remove it."""
+        """Delete by force, regardless of the state of Seed and garden, which is not needed for that."""
         technical_id = text(at(shoot, "status", "technicalID"))
         if not technical_id:
             return await self._finalise(shoot)
@@ -229,7 +234,7 @@ class Reconciler:
         return shoot if rotation.asked_of(shoot) is None else await self._without_operation(shoot)
 
     async def _without_operation(self, shoot: Object) -> Object:
-        """The status says from now on what it has asked for. Raises KubeError."""
+        """Remove the operation annotation: the status has the request from now on. Raises KubeError."""
         name, version = key(shoot), metadata(shoot)["resourceVersion"]
         body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
         written = await self.garden.client.patch(SHOOTS, name, body)
@@ -237,7 +242,9 @@ class Reconciler:
         return written
 
     async def _unready(self, shoot: Object, around: Surroundings, *, is_new: bool) -> tuple[str, Object | None]:
-        """What is missing, empty if nothing, and the Cluster object. Args: is_new: nothing was made of it before."""
+        """Return a problem of the Seed, empty if none, and the Cluster object. Args: is_new: the Shoot had no namespace
+        before.
+        """
         own = self._own_seed()
         if not is_deleting(own) and (found := seed.problem(own, gardener=self.gardener)):
             return f"seed is not yet ready: {found}", None
@@ -247,7 +254,7 @@ class Reconciler:
             return f"could not sync cluster resource to seed: {error}", None
 
     async def _carry_out(self, shoot: Object, kind: str, run: Callable[[], Awaitable[None]]) -> Object | None:
-        """The Shoot as it is when the operation has succeeded; None: it is given up. Raises what `run` raises."""
+        """Run, and return the Shoot after success, or None if it has failed for good. Raises the errors of `run`."""
         begun, done, failed = _EVENTS.get(kind, ("Reconciling", "Reconciled", "ReconcileError"))
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
@@ -264,7 +271,14 @@ class Reconciler:
         return await self._succeed(shoot, kind)
 
     async def _run(self, shoot: Object, kind: str, around: Surroundings, found: Found) -> None:
-        """Raises FlowFailed, FlowCanceled, KubeError, ReconcileError."""
+        """Run the flow of an operation.
+
+        Raises:
+            FlowFailed: a task failed.
+            FlowCanceled: the flow ran out of time.
+            KubeError: a request failed.
+            ReconcileError: an input is missing or invalid.
+        """
         namespace = text(at(shoot, "status", "technicalID"))
         made = await SecretsManager.open(
             self.seed.client, namespace, clock=self.seed.clock, asked=rotation_times(shoot)
@@ -280,9 +294,9 @@ class Reconciler:
     async def operation(
         self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, found: Found
     ) -> ShootOperation:
-        """Args: shoot: as it is once the operation has begun. made: its Secrets. Raises ReconcileError, KubeError."""
+        """Args: shoot: with the started operation. made: its Secrets. Raises ReconcileError, KubeError."""
         namespace = text(at(shoot, "status", "technicalID"))
-        # All others make it, if need be.
+        # The other operations create it if necessary.
         lives = kind not in _LEAVES or await seed_objects.lives(self.seed.client, namespace)
         own, is_restored = self._own_seed(), kind == operations.RESTORE
         return ShootOperation(
@@ -322,7 +336,12 @@ class Reconciler:
         )
 
     async def _run_forced(self, shoot: Object, technical_id: str) -> None:
-        """Raises FlowFailed, FlowCanceled."""
+        """Run the force deletion, and report objects that were released by force.
+
+        Raises:
+            FlowFailed: a task failed.
+            FlowCanceled: the flow ran out of time.
+        """
         removal = Removal(
             name=key(shoot),
             technical_id=technical_id,
@@ -354,7 +373,7 @@ class Reconciler:
         await self._try_to_write(shoot, lambda present: status.not_initialized(present, kind, said, codes, now=now))
 
     async def _fail(self, shoot: Object, kind: str, error: Exception) -> bool:
-        """Whether it is given up. That the error can't be written does not hide it."""
+        """Write the failure, and return whether it is final. A failure to write does not hide the original error."""
         now = self.clock()
         if isinstance(error, FlowFailed | FlowCanceled):
             said, progress = status.failure(str(error), error.snapshot.failures, now=now), error.snapshot.progress
@@ -381,10 +400,12 @@ class Reconciler:
             log.info("The status of the Shoot could not be written", error=str(error))
             return None
 
-    # --- its end
+    # --- departure and deletion
 
     async def _demand_that_it_can_leave(self, shoot: Object) -> None:
-        """A move that has not begun leaves the last operation what it was. Raises ReconcileError, KubeError."""
+        """Check that the Shoot can leave; a migration that has not begun leaves the last operation's type unchanged.
+        Raises ReconcileError, KubeError.
+        """
         problem = await self.departures.problem(shoot)
         if not problem:
             return
@@ -404,7 +425,7 @@ class Reconciler:
         return Done()
 
     async def _held_by_bastions(self, shoot: Object) -> Result | None:
-        """With force, they are forced to go, too. Raises ReconcileError, KubeError."""
+        """Wait for Bastions, forcing their deletion in a force deletion. Raises ReconcileError, KubeError."""
         found = await bastions.of(self.garden.client, shoot)
         if not found:
             return None
@@ -416,7 +437,7 @@ class Reconciler:
         raise error
 
     async def _finalise(self, shoot: Object) -> Result:
-        """Nothing of it is left: let it go."""
+        """Delete the Cluster object, and release the Shoot."""
         if technical_id := text(at(shoot, "status", "technicalID")):
             await cluster_objects.delete(self.seed.client, technical_id)
             self.objects.forget(technical_id)
@@ -428,12 +449,20 @@ class Reconciler:
     # --- helpers
 
     def _gateway(self, kind: str, around: Surroundings) -> Gateway | None:
-        """Raises GatewayError."""
+        """Gateway of the API server.
+
+        Raises:
+            GatewayError: the configuration has no such gateway.
+        """
         find = gateways.of_leaving_shoot if kind in _LEAVES else gateways.of_shoot
         return find(self.config, around.exposure_class)
 
     def _own_seed(self) -> Object:
-        """Raises ReconcileError."""
+        """Return the Seed of this gardenlet.
+
+        Raises:
+            ReconcileError: the cache has no Seed of this name.
+        """
         own = self.seeds.get(Key("", self.seed_name))
         if own is None:
             raise ReconcileError(f"Seed {self.seed_name} is not known yet")
@@ -454,5 +483,5 @@ def _is_forced(obj: Object) -> bool:
 
 
 def _may_exist(shoot: Object) -> bool:
-    """Whether there may be anything of it in the seed."""
+    """Whether the seed may have objects of it."""
     return bool(text(at(shoot, "status", "uid"))) and not status.is_deleted(shoot)

@@ -7,11 +7,11 @@ from kube.runtime.client import Client
 
 
 async def lives(seed: Client, namespace: str) -> bool:
-    """A namespace exists and is not being deleted. Raises KubeError."""
+    """Whether a namespace exists and is not being deleted. Raises KubeError."""
     live = await seed.find(NAMESPACES, namespace)
     return live is not None and not is_deleting(live)
 
 
 async def has_api_server(seed: Client, namespace: str) -> bool:
-    """Only then there is anything in the Shoot's cluster that has to be removed. Raises KubeError."""
+    """Whether the API server exists; only then the Shoot's cluster has objects to clean up. Raises KubeError."""
     return await seed.find(DEPLOYMENTS, Key(namespace, kube_apiserver.NAME)) is not None

@@ -1,7 +1,7 @@
-"""What an operation on a Shoot needs to know of the garden, read before it begins.
+"""Inputs from the garden for an operation on a Shoot, read before it begins.
 
-What can't be known is an error of the Shoot before anything of it is touched. A garden that has no time for an answer
-makes no Shoot fail for good.
+Missing inputs are an error of the Shoot, reported before anything is changed. An overloaded garden makes no Shoot fail
+for good.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from kube.runtime.controller import ReconcileError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """Attributes:
-    profile: the CloudProfile, or what stands for it in the Shoot's project.
-    external: None: the Shoot has no domain of its own that records are made in.
-    exposure_class: that the Shoot names; None: it names none.
+        profile: the CloudProfile, or the NamespacedCloudProfile of the Shoot's project.
+        external: None if the gardenlet creates no records in the Shoot's own domain.
+        exposure_class: of the Shoot; None if it names none.
     """
 
     profile: Object

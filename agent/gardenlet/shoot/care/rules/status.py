@@ -1,4 +1,4 @@
-"""From check results to the status of a Shoot: thresholds, pardons, and visibility of constraints."""
+"""Status of a Shoot from check results: thresholds, pardons, and visibility of constraints."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,1 +1,1 @@
-"""What is done for a Shoot, and in which order: a table for each operation."""
+"""Tasks of the operations on a Shoot and their order: a table for each operation."""

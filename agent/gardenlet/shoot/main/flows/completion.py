@@ -1,4 +1,4 @@
-"""How a rotation of certificate authorities is completed: see `tasks.rotation`."""
+"""Completion of a rotation of certificate authorities: see `tasks.rotation`."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import rotation
 
 LAST = "others-current"
-"""ID of the last task for what all Shoots have."""
+"""ID of the last completion task that applies to all Shoots."""
 _TASKS = (
     ("servers-by-current", "Waiting until all servers have certificates of the new certificate authorities"),
     ("current-bundles", "Removing old certificate authorities from bundles"),
@@ -29,15 +29,18 @@ WITH_BUNDLES = frozenset(
         *("worker-ready", "nodes-configured"),
     )
 )
-"""IDs of tasks for what has, or names, a bundle that shrinks: these Secrets go with the operation."""
+"""IDs of tasks that deploy bundles or their names, repeated with the smaller bundles before the old Secrets are
+deleted.
+"""
 
 
 def with_completion(tasks: Sequence[Task[ShootOperation]], *, after: Collection[str]) -> list[Task[ShootOperation]]:
-    """The tasks of a flow, then those that complete a rotation, and all with bundles once more.
+    """Return the tasks of a flow, followed by those that complete a rotation, and a repetition of all tasks with
+    bundles.
 
-    What sleeps gets new bundles when it wakes.
+    A hibernated Shoot gets the new bundles when it wakes up.
 
-    Args: after: all that uses certificates and bundles before, beside the tasks with bundles.
+    Args: after: tasks that must precede the completion, in addition to those with bundles.
     """
     with_bundles = [each for each in tasks if each.id in WITH_BUNDLES]
     return [*tasks, *_completion([*after, *(each.id for each in with_bundles)]), *map(_again, with_bundles)]

@@ -15,12 +15,12 @@ _IN_STEPS: dict[Component, Run] = {
     kube_apiserver.COMPONENT: control_plane.api_server,
     resource_manager.COMPONENT: control_plane.resource_manager,
 }
-"""What is deployed more than once, with other things in between."""
+"""Components that are deployed several times, with other steps in between."""
 _DESTROYED: dict[Component, Run] = {kube_apiserver.COMPONENT: control_plane.destroy_api_server}
 
 
 def tasks_of(component: Component) -> Iterator[Task[ShootOperation]]:
-    """In the flow that makes the cluster."""
+    """Tasks of a component in the reconciliation flow."""
     unless: list[Leaves] = [partial(_is_elsewhere, component)]
     if component.is_left_asleep:
         unless.append(asleep)
@@ -41,13 +41,13 @@ def removes(component: Component, after: Collection[str], *unless: Leaves) -> Ta
 
 
 def destroys(component: Component, after: Collection[str], *, verb: str = "Destroying") -> Task[ShootOperation]:
-    """Waits until it is gone."""
+    """Task that deletes a component, and waits until it is gone."""
     run = _DESTROYED.get(component) or partial(components.destroy, component=component)
     return _task(component, f"{component.id}-gone", f"{verb} {component.title}", run, after, is_once=True)
 
 
 def stops(component: Component, after: Collection[str]) -> Task[ShootOperation]:
-    """While the Shoot falls asleep."""
+    """Task that scales a component down during hibernation."""
     run = partial(components.stop, component=component)
     return _task(component, f"{component.id}-stopped", f"Scaling down {component.title}", run, after, awake)
 
@@ -67,7 +67,7 @@ def _task(
 
 
 def _is_elsewhere(component: Component, operation: ShootOperation) -> bool:
-    """It is a process of this computer, or nothing would use it there."""
+    """Whether a Shoot of the local profile does without the component, or runs it as a process."""
     return operation.is_local and not component.is_on_this_computer
 
 

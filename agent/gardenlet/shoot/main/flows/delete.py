@@ -1,7 +1,7 @@
-"""The flow that removes a Shoot's cluster, with what users have left in it.
+"""The flow that deletes a Shoot's cluster, including user objects in it.
 
-The control plane is woken first, since controllers in the cluster have to undo what they have done outside. Nothing is
-made any more once the namespace goes.
+The control plane is woken first, since controllers in the cluster have to undo their effects outside. Nothing is
+created any more while the namespace is being deleted.
 """
 
 from functools import partial
@@ -56,7 +56,7 @@ DELETE: Graph[ShootOperation] = Graph(
                 "controller-manager-ready": "Waiting until kube-controller-manager is active",
             },
         ),
-        # --- what users have left in it
+        # --- user objects in the cluster
         _wakes("webhooks", "Cleaning up webhooks", partial(cleanup.clean_up, wanted=kinds.WEBHOOKS), ["connection"]),
         _wakes(
             "extended-apis",
@@ -71,7 +71,7 @@ DELETE: Graph[ShootOperation] = Graph(
             ["extended-apis"],
         ),
         *workers.MACHINES_GONE,
-        # --- what Gardener and extensions have in it
+        # --- objects of Gardener and extensions in the cluster
         _removes(
             "managed-resources",
             "Deleting managed resources",

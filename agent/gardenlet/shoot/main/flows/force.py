@@ -1,6 +1,6 @@
-"""The flow that removes a Shoot from its seed when its user gives it up: for when a deletion can't succeed.
+"""The flow of a force deletion: removes a Shoot from its seed when a normal deletion can't succeed.
 
-Its cluster is neither woken nor cleaned, and what extensions can't remove is left to the user.
+Its cluster is neither woken nor cleaned; the user has to remove resources that extensions can't delete.
 """
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Task

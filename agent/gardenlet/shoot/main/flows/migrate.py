@@ -1,7 +1,7 @@
-"""The flow by which a Shoot leaves its seed, and takes its keys, its data and what extensions know along.
+"""The flow by which a Shoot leaves its seed, with its keys, its data and the state of its extensions.
 
-The control plane is woken first, so that its resource manager lets go of what is in the cluster. Nothing is removed
-here before what is taken along was saved in the garden, and read back; etcd goes last.
+The control plane is woken first, so that its resource manager releases the objects in the cluster. Nothing is removed
+here before the state was saved in the garden, and read back; etcd goes last.
 """
 
 from agent.gardenlet.components import kube_apiserver, kube_controller_manager
@@ -27,7 +27,7 @@ MIGRATE: Graph[ShootOperation] = Graph(
             *("namespace", "secrets", "service", "address", "etcd", "etcd-ready", "api-server", "api-server-ready"),
             *("resource-manager", "resource-manager-ready"),
         ),
-        # --- saved
+        # --- state
         _moves(
             "extensions-migrated",
             "Migrating extension resources, and waiting until they have been migrated",
@@ -41,7 +41,7 @@ MIGRATE: Graph[ShootOperation] = Graph(
             ["extensions-migrated"],
             _SHORT,
         ),
-        # --- what is in the cluster stays there
+        # --- objects in the cluster, which stay there
         _moves(
             "keep-objects",
             "Configuring Managed Resources objects to be kept in the Shoot",

@@ -1,4 +1,4 @@
-"""The flow that makes a Shoot's cluster, changes it, has it sleep, and wakes it."""
+"""The flow that creates a Shoot's cluster, changes it, hibernates it, and wakes it."""
 
 from agent.gardenlet.components.registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
@@ -43,7 +43,7 @@ def _tasks() -> list[Task[ShootOperation]]:
         Task("secrets", "Initializing secrets management", foundation.secrets, after=["namespace"]),
         Task("referenced", "Deploying referenced resources", foundation.referenced, after=["namespace"]),
         *workers.BEFORE_API_SERVER,
-        # --- how it is reached
+        # --- exposure
         Task(
             "service",
             "Deploying Kubernetes API server service in the Seed cluster",
@@ -167,7 +167,7 @@ def _tasks() -> list[Task[ShootOperation]]:
             unless=_any(_not_restored, _no_backup),
             retry=ONCE,
         ),
-        # --- API server, what applies the rest, and what that applies
+        # --- API server, resource manager, and components in the cluster
         Task(
             "extensions-before",
             "Deploying extension resources before kube-apiserver",
@@ -190,7 +190,7 @@ def _tasks() -> list[Task[ShootOperation]]:
             foundation.client_authority,
             after=["api-server-ready"],
         ),
-        # --- how it is reached inside
+        # --- access to the cluster
         Task(
             "renew-tokens",
             "Renewing shoot access secrets after creation of new ServiceAccount signing key",
@@ -221,7 +221,7 @@ def _tasks() -> list[Task[ShootOperation]]:
             after=["controller-manager", "control-plane"],
             unless=restarts.not_asked,
         ),
-        # --- what is in it
+        # --- objects in the cluster
         Task(
             "label-encrypted",
             "Labeling resources after modification of encryption config or to encrypt them with new ETCD encryption"
@@ -294,7 +294,7 @@ def _tasks() -> list[Task[ShootOperation]]:
             unless=_asleep_or_no_waiting,
             retry=ONCE,
         ),
-        # --- what is not there yet
+        # --- not implemented yet
         _not_built(
             "trusted-ingress",
             "Deploying Kubernetes API server ingress with trusted certificate in the Seed cluster",
@@ -312,7 +312,7 @@ def _tasks() -> list[Task[ShootOperation]]:
             "Reconciling Plutono for Shoot in Seed for the monitoring stack",
             after=["alertmanager", "prometheus"],
         ),
-        # --- sleep
+        # --- hibernation
         Task(
             "extensions-hibernate",
             "Hibernating extension resources before kube-apiserver hibernation",
@@ -391,4 +391,4 @@ RECONCILE: Graph[ShootOperation] = Graph(
 )
 
 RESTORE: Graph[ShootOperation] = Graph("Shoot cluster restoration", list(RECONCILE.tasks.values()))
-"""The same, of a Shoot that has moved here."""
+"""The same flow, for a Shoot that has moved here."""

@@ -1,4 +1,4 @@
-"""When tasks of a Shoot are left out, and such as are for that reason."""
+"""Conditions that skip tasks of a Shoot, and tasks with such conditions."""
 
 from collections.abc import Awaitable, Callable, Collection
 
@@ -58,7 +58,7 @@ def any_of(*leaves: Leaves) -> Leaves:
 def for_workers(
     its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, retry: Retry | None = None
 ) -> Task[ShootOperation]:
-    """A task for a Shoot with workers alone."""
+    """A task that only applies to Shoots with workers."""
     return Task(its_id, name, run, after=after, unless=any_of(workerless, *unless), retry=retry or Retry())
 
 
@@ -69,7 +69,7 @@ def wakes(
     after: Collection[str],
     retry: Retry = ONCE,
 ) -> Task[ShootOperation]:
-    """A task for the clean-up of the cluster alone."""
+    """A task that only applies to the clean-up of the cluster."""
     return Task(its_id, name, run, after=after, unless=no_clean_up, retry=retry)
 
 
@@ -77,5 +77,5 @@ async def _nothing(_: ShootOperation) -> None: ...
 
 
 def not_built(its_id: str, name: str, after: Collection[str]) -> Task[ShootOperation]:
-    """What other gardenlets do here: reports of a flow name it, and say that it is left out."""
+    """A task of the original flow that is not implemented: reports of the flow list it as skipped."""
     return Task(its_id, name, _nothing, after=after, unless=lambda _: True)

@@ -1,6 +1,6 @@
-"""Tasks of the flow that makes a Shoot's cluster, which the flows of one that leaves have as well: they wake it.
+"""Tasks of the reconciliation flow that wake the control plane of a Shoot before it is deleted or moved.
 
-They are left out where there is no cluster to clean up.
+They are skipped if there is no cluster to clean up.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,12 +17,12 @@ _NOTHING: Mapping[str, str] = {}
 def woken(
     *ids: str, after: Mapping[str, Collection[str]] = _NOTHING, names: Mapping[str, str] = _NOTHING
 ) -> list[Task[ShootOperation]]:
-    """In the same order as there.
+    """Return tasks of the reconciliation flow, in the given order.
 
     Args:
         ids: of the tasks.
         after: IDs of further tasks before them.
-        names: what users read, where it is not the same.
+        names: display names that differ from those of the reconciliation.
     """
     found = []
     for each in ids:

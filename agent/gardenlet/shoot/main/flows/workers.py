@@ -1,4 +1,4 @@
-"""What the flows of a Shoot have beside, if it has workers: tasks for its provider, its machines, and for pods."""
+"""Additional tasks in the flows of a Shoot with workers: its provider, its machines, and pods."""
 
 from collections.abc import Collection
 
@@ -88,7 +88,7 @@ AFTER_API_SERVER = [
         ["referenced", "infrastructure-ready", "control-plane-ready"],
         has_ssh,
     ),
-    # --- what is on machines
+    # --- configuration of machines
     _task(
         "systems",
         "Deploying operating system specific configuration for shoot workers",
@@ -215,10 +215,10 @@ BEFORE_SLEEP = (
     *("machine-controller-manager-stopped", "extensions-after-worker-ready", "scheduler", "stale-systems"),
     *("runtimes-ready", "stale-runtimes", "vpn-seed-server"),
 )
-"""What a Shoot with workers has done before it sleeps."""
+"""Tasks that precede the hibernation of a Shoot with workers."""
 
 
-# --- their end
+# --- deletion
 
 
 MACHINES_GONE = [

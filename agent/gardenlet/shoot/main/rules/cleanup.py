@@ -1,7 +1,7 @@
-"""What of a Shoot's cluster is removed before the cluster is, how long it may take, and what is spared.
+"""Clean-up of a Shoot's cluster before its deletion: kinds, time limits, and exceptions.
 
-Objects with effects outside the cluster have to go while there are controllers that undo them. What does not go in its
-time loses its finalizers. Namespaces are never touched: they go with the cluster.
+Objects with effects outside the cluster have to be deleted while controllers run that undo these. Overdue objects lose
+their finalizers. Namespaces are never touched: they disappear with the cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,15 +39,15 @@ _MINUTE, _HOUR = 60.0, 3600.0
 _AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 _SECONDS = "shoot.gardener.cloud/cleanup-{}-finalize-grace-period-seconds"
 _STILL_CLEANED = frozenset({SERVICES, VOLUME_CLAIMS, VOLUME_SNAPSHOTS, VOLUME_SNAPSHOT_CONTENTS})
-"""Also for users who want to keep the rest: they cost money outside."""
+"""Kinds that are cleaned even if the rest is kept: they cost money outside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Attributes:
-    resource: what is removed.
-    seconds: after which one that is being deleted loses its finalizers.
-    annotation: of the Shoot, which sets that; `share` is how much of it.
+        resource: kind to remove.
+        seconds: time after which an object that is being deleted loses its finalizers.
+        annotation: of the Shoot, which overrides `seconds`; `share` is the fraction that applies to this kind.
     """
 
     resource: Resource
@@ -91,14 +91,14 @@ WORKLOADS = (
 
 
 def kinds(wanted: Sequence[Kind], shoot: Object) -> list[Kind]:
-    """Of these the ones that are removed from the cluster of this Shoot."""
+    """Kinds to remove from the cluster of this Shoot."""
     if not is_truthy(annotations(shoot).get(keys.SHOOT_SKIP_CLEANUP)):
         return list(wanted)
     return [each for each in wanted if each.resource in _STILL_CLEANED or each in WEBHOOKS]
 
 
 def is_spared(resource: Resource, obj: Mapping[str, object]) -> bool:
-    """Whether it stays: it belongs to the cluster, or somebody wants it to."""
+    """Whether an object stays: it belongs to the cluster, or is labelled to be kept."""
     having = labels(obj)
     if resource == API_SERVICES:
         return _AUTOMANAGED in having or _is_of_cluster(having)
@@ -112,6 +112,6 @@ def _is_of_cluster(having: Mapping[str, str]) -> bool:
 
 
 def is_overdue(obj: Object, patience: timedelta, *, now: datetime) -> bool:
-    """Whether one that is being deleted has had its time. Args: now: of the Shoot's API server."""
+    """Whether a deletion has exceeded its time limit. Args: now: of the Shoot's API server."""
     since = time_or_none(metadata(obj).get("deletionTimestamp"))
     return since is not None and now - since > patience

@@ -1,4 +1,4 @@
-"""The Cluster object: all that extensions get to know of a Shoot."""
+"""The Cluster object: everything that extensions can read about a Shoot."""
 
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import CLOUD_PROFILES, SEEDS, SHOOTS

@@ -1,8 +1,7 @@
-"""Who serves the domains of a Shoot, and with which credentials.
+"""DNS providers and credentials of a Shoot's domains.
 
-The internal domain is the seed's, and every Shoot has a name in it. The external one is the Shoot's own: below a
-default domain of the garden, or served by a provider that it names. It may have none, or one that its users serve
-themselves.
+The internal domain is the seed's; every Shoot has a name in it. The external one is the Shoot's own: below a default
+domain of the garden, or served by a provider that it names. It may have none, or one that its users serve themselves.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,14 +17,14 @@ from kube.resources import SECRETS
 
 
 class DomainError(ValueError):
-    """It is not clear who serves a domain."""
+    """The provider or the credentials of a domain are unclear."""
 
     codes = (CONFIGURATION_PROBLEM,)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A name of the API server, with what its record is made with.
+    """A name of the API server, with provider and credentials of its record.
 
     Attributes:
         credentials: `data` of a Secret.
@@ -38,7 +37,7 @@ class Served:
 
 
 def internal(secrets: Iterable[Object], *, shoot: str, project: str) -> Served:
-    """Below the internal domain of the seed.
+    """Name below the internal domain of the seed.
 
     Args:
         secrets: of the Seed's namespace in the garden.
@@ -55,7 +54,7 @@ def internal(secrets: Iterable[Object], *, shoot: str, project: str) -> Served:
 
 
 def external(shoot: Object, secrets: Iterable[Object]) -> Served | None:
-    """In the Shoot's own domain, below a default domain; None: it is not. Raises DomainError."""
+    """Name in the Shoot's own domain, if that is below a default domain; else None. Raises DomainError."""
     domain = own_domain(shoot)
     for each in secrets:
         if labels(each).get(keys.ROLE) == keys.ROLE_DEFAULT_DOMAIN and is_below(domain, _domain(each).domain):
@@ -64,7 +63,7 @@ def external(shoot: Object, secrets: Iterable[Object]) -> Served | None:
 
 
 def own_domain(shoot: Object) -> str:
-    """Empty: there is none that the gardenlet makes records in."""
+    """Domain in which the gardenlet creates records; empty if there is none."""
     if primary_provider(shoot).get("type") == UNMANAGED:
         return ""
     return text(at(spec(shoot), "dns", "domain"))
@@ -88,7 +87,7 @@ def credentials_of(shoot: Object) -> str:
 
 
 def own(shoot: Object, secret: Object) -> Served:
-    """In the Shoot's own domain, by its own provider."""
+    """Name in the Shoot's own domain, served by its own provider."""
     zones = mapping(primary_provider(shoot).get("zones")).get("include") or []
     provider, credentials = text(primary_provider(shoot).get("type")), string_map(secret.get("data"))
     return Served(external_host(own_domain(shoot)), provider, text(zones[0]) if len(zones) == 1 else "", credentials)

@@ -1,7 +1,7 @@
-"""Which resources of a Shoot are encrypted in etcd, and which have to be written anew since that has changed: pure.
+"""Resources of a Shoot that are encrypted in etcd, and that have to be rewritten after a change of the list: pure.
 
-The spec lists what is to be encrypted beside Secrets, the status what is. In between, objects of what was added and of
-what was removed are written once, so that all of them are stored as the list says.
+The spec lists the resources to encrypt in addition to Secrets, the status the encrypted ones. In between, objects of
+added and of removed resources are rewritten once, so that all of them are stored as the spec requires.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,30 +11,30 @@ from kube.objects import Object, mapping, spec, texts
 from kube.paths import at
 
 KEY_NAME = "credentials.gardener.cloud/key-name"
-"""A label of objects that were written anew: the name of the Secret with the key."""
+"""Label of rewritten objects: the name of the Secret with the key."""
 MARKS = "credentials.gardener.cloud/"
-"""Begins annotations of the API server's Deployment that say how far a change has got, by the Secret of a key."""
+"""Prefix of annotations of the API server's Deployment that record the progress of a change; values are key names."""
 _BY_OTHERS = "true"
-"""As the original marks it, which does not say of which key."""
+"""Value that the original writes, without naming a key."""
 POPULATED = f"{MARKS}new-encryption-key-populated"
 """All API servers know the new key."""
 LABELED = f"{MARKS}resources-labeled"
-"""All objects were written anew."""
+"""All objects have been rewritten."""
 SNAPSHOTTED = f"{MARKS}etcd-snapshotted"
-"""They are in a backup, too."""
+"""The rewritten objects are in a backup."""
 FORMER = f"{MARKS}formerly-encrypted"
-"""What is not encrypted any more, and can still be decrypted."""
+"""Resources that are no longer encrypted, but can still be decrypted."""
 _ALWAYS = "secrets"
 
 
 @dataclass(frozen=True, slots=True)
 class Encrypted:
-    """As `<plural>` or `<plural>.<group>`.
+    """Resources as `<plural>` or `<plural>.<group>`.
 
     Attributes:
-        resources: that are to be encrypted.
-        removed: that are still encrypted, and are not to be.
-        added: that are to be, and are not all encrypted yet.
+        resources: to be encrypted.
+        removed: no longer to be encrypted, but not yet rewritten.
+        added: to be encrypted, but not yet rewritten.
     """
 
     resources: Sequence[str]
@@ -43,7 +43,7 @@ class Encrypted:
 
     @property
     def changed(self) -> Sequence[str]:
-        """Objects of these are to be written anew."""
+        """Resources whose objects have to be rewritten."""
         return [*self.added, *self.removed]
 
 
@@ -58,7 +58,7 @@ def former(marks: Mapping[str, str]) -> list[str]:
 
 
 def listed(shoot: Object) -> list[str]:
-    """As the spec has it."""
+    """Resources listed in the spec."""
     return texts(at(spec(shoot), "kubernetes", "kubeAPIServer", "encryptionConfig", "resources"))
 
 
@@ -75,5 +75,5 @@ def encrypted(shoot: Object) -> Encrypted:
 
 
 def _without_dot(resource: str) -> str:
-    """The core group may be written as an empty one."""
+    """Remove the dot of an empty group, which denotes the core group."""
     return resource.removesuffix(".")

@@ -1,4 +1,4 @@
-"""The Extension objects of a Shoot: what it asks for, and what every Shoot gets, each at its place in a flow."""
+"""The Extension objects of a Shoot: requested and globally enabled ones, each at its stage of a flow."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _USUAL_SECONDS = 180.0
 
 
 class Stage(Enum):
-    """When it is deployed, and when it goes, as a ControllerRegistration says it."""
+    """Stage of a flow, as in the lifecycle of a ControllerRegistration."""
 
     BEFORE_API_SERVER = "BeforeKubeAPIServer"
     AFTER_API_SERVER = "AfterKubeAPIServer"
@@ -25,11 +25,11 @@ class Stage(Enum):
 @dataclass(frozen=True, slots=True)
 class Extension:
     """Attributes:
-    type: also the name of its object.
-    config: `providerConfig`, None: there is none.
-    reconciled: when it is deployed.
-    removed: when it goes, in a deletion and in a migration.
-    seconds: how long it may take.
+        type: also the name of its object.
+        config: `providerConfig`, None if there is none.
+        reconciled: stage of its deployment.
+        deleted, migrated: stages of its removal.
+        seconds: time limit of its reconciliation.
     """
 
     type: str
@@ -48,7 +48,7 @@ class Extension:
 
 
 def wanted(shoot: Object, registrations: Iterable[Object]) -> dict[str, Extension]:
-    """By type."""
+    """Extensions of a Shoot, by type."""
     offered = {text(each.get("type")): each for each in _offered(registrations)}
     asked = {text(each.get("type")): each for each in mappings(spec(shoot).get("extensions"))}
     of_all = (each for each in offered if _is_for_all(offered[each], shoot))

@@ -1,7 +1,7 @@
-"""Whether a Shoot can move to another Seed now: pure.
+"""Preconditions of moving a Shoot to another Seed: pure.
 
-A move that has not begun may be taken back, and a deletion comes before it. So whatever is in its way is found out
-before it begins, and the operation that was the last one stays that.
+A move that has not begun may be revoked, and a deletion precedes it. Therefore obstacles are detected before it begins,
+and until then the last operation stays unchanged.
 """
 
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
@@ -15,7 +15,7 @@ _REQUIRED = (conditions.GARDENLET_READY, conditions.SEED_SYSTEM_COMPONENTS_HEALT
 
 
 def operation_on(shoot: Object) -> str:
-    """The type of operation. What falls asleep, or wakes, does that where it is before it moves."""
+    """Type of the operation. A Shoot that is being hibernated or woken finishes that on its Seed before it moves."""
     kind = operation_of(shoot)
     is_between = is_hibernated(shoot) != (at(shoot, "status", "hibernated") is True)
     return operations.RECONCILE if kind == operations.MIGRATE and is_between and is_settled(shoot) else kind
@@ -26,7 +26,7 @@ def has_begun(shoot: Object) -> bool:
 
 
 def is_settled(shoot: Object) -> bool:
-    """Whether all that it has is where it is: it has not begun to leave, and what it has brought along has arrived."""
+    """Whether the Shoot is complete on its Seed: it has not begun to leave, and any restoration has succeeded."""
     last = last_operation(shoot)
     is_arriving = last.get("type") == operations.RESTORE and last.get("state") != operations.SUCCEEDED
     return not (is_arriving or has_begun(shoot))
@@ -41,12 +41,12 @@ def destination(shoot: Object) -> str:
 
 
 def unavailable(shoot: Object, seed: Object | None, *, version: str) -> str:
-    """Why the Seed can't take the Shoot; empty: it can.
+    """Reason why the Seed can't host the Shoot; empty if it can.
 
     Args:
-        shoot: that moves.
-        seed: the destination; None: there is none of that name.
-        version: of this gardenlet, which the other one has to have, too.
+        shoot: the Shoot to move.
+        seed: the destination; None if it does not exist.
+        version: of this gardenlet; the destination's gardenlet must have the same.
     """
     cause = _cause(seed, version=version)
     name = key(shoot).name

@@ -1,7 +1,8 @@
-"""What the status of a Shoot says about rotations of its credentials: when one begins, and when a step has ended. Pure.
+"""Rotations of a Shoot's credentials in its status: their start, and the end of each step. Pure.
 
-All else follows from that: which Secrets there are, and what the old ones are good for. So what an annotation asks for
-is written first, then the annotation is removed. A pass that ended in between finds the phase, and asks for nothing.
+Everything else follows from the status: which Secrets exist, and how the old ones are used. Therefore a requested
+operation is written to the status first, then its annotation is removed. A pass that follows an interruption finds the
+phase, and changes nothing.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -35,8 +36,9 @@ from kube.objects import Object, annotations, mapping, mappings, spec, text
 from kube.paths import at, mapping_at
 
 SERVERS_BY_CURRENT = "credentials.gardener.cloud/servers-by-current-ca"
-"""Annotation of the API server's Deployment while authorities are completed: names of those of which all servers were
-seen with a certificate of theirs. Only then clients stop to trust the old ones."""
+"""Annotation of the API server's Deployment during completion: the authorities whose servers all have current
+certificates. Only then clients stop trusting the old ones.
+"""
 _IN_TWO_STEPS = (AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY)
 _IN_ONE_STEP = (KUBECONFIG, SSH, OBSERVABILITY)
 _OVER = ("", COMPLETED)
@@ -47,12 +49,12 @@ def has_static_kubeconfig(shoot: Object) -> bool:
 
 
 def asked_of(shoot: Object) -> Asked | None:
-    """What its annotation asks for; None: nothing, or no rotation."""
+    """Requested rotation; None if the operation annotation has none."""
     return asked(annotations(shoot).get(keys.OPERATION, ""))
 
 
 def begun(shoot: Object, *, now: datetime) -> Object:
-    """Fields of the status once what is asked for has begun. What is under way is not begun again."""
+    """Fields of the status when a requested rotation begins; running rotations are not restarted."""
     wanted = asked_of(shoot)
     if wanted is None:
         return {}
@@ -75,11 +77,11 @@ def begun(shoot: Object, *, now: datetime) -> Object:
 
 
 def ended(shoot: Object, status: Object, *, now: datetime) -> Object:
-    """Fields of the status once an operation has succeeded.
+    """Fields of the status after an operation has succeeded.
 
     Args:
-        shoot: as it was when the operation began: what has begun since is not done.
-        status: as it is.
+        shoot: as at the start of the operation; rotations that began later are not finished.
+        status: current status.
         now: the time.
     """
     found, said = _rotations(status), format_time(now)
@@ -111,7 +113,7 @@ def ended(shoot: Object, status: Object, *, now: datetime) -> Object:
 
 
 def _started(before: Object, pools: list[str], *, now: datetime) -> Object:
-    """Args: pools: whose nodes stay what they are."""
+    """Args: pools: worker pools whose nodes are not rolled out."""
     started: Object = {"phase": PREPARING, "lastInitiationTime": format_time(now)}
     if completed := before.get("lastCompletionTime"):
         started["lastCompletionTime"] = completed
@@ -133,13 +135,13 @@ def _pools(shoot: Object) -> list[str]:
 
 
 def _possible(shoot: Object, whats: Iterable[str]) -> list[str]:
-    """That the Shoot has."""
+    """Credentials that the Shoot has."""
     absent = {KUBECONFIG: not has_static_kubeconfig(shoot), SSH: not has_ssh(spec(shoot))}
     return [what for what in whats if not absent.get(what)]
 
 
 def _is_under_way(rotation: Mapping[str, Any]) -> bool:
-    """Of what has one step."""
+    """Whether a rotation with one step has begun, and has not been completed."""
     initiated, completed = (time_or_none(rotation.get(f"last{name}Time")) for name in ("Initiation", "Completion"))
     return initiated is not None and (completed is None or completed < initiated)
 

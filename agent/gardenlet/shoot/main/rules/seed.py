@@ -1,7 +1,7 @@
-"""Whether the own Seed can take Shoots: its gardenlet has to have reconciled it first, and found it healthy.
+"""Readiness of the own Seed for Shoots: its gardenlet has to have reconciled it first, and found it healthy.
 
-Work that is asked for waits until this gardenlet has begun with the Seed. A Shoot that another version has reconciled,
-newer or older, and of which nothing else is asked, waits until the Seed is done: then it finds what it needs there.
+User requests wait until this gardenlet has begun with the Seed. A Shoot that was last reconciled by another version,
+newer or older, and has no request, waits until the Seed is reconciled completely, so that all prerequisites exist.
 """
 
 from gardener import conditions, operations
@@ -14,7 +14,7 @@ _REQUIRED = (conditions.GARDENLET_READY, conditions.SEED_SYSTEM_COMPONENTS_HEALT
 
 
 def problem_of_repetition(seed: Object, shoot: Object, *, gardener: Object) -> str:
-    """What is not ready yet for a Shoot that is only reconciled once more; empty: nothing."""
+    """Reason why a Shoot without a new request has to wait; empty if there is none."""
     if found := problem(seed, gardener=gardener):
         return found
     is_of_other = at(shoot, "status", "gardener", "version") != gardener["version"]
@@ -24,7 +24,7 @@ def problem_of_repetition(seed: Object, shoot: Object, *, gardener: Object) -> s
 
 
 def problem(seed: Object, *, gardener: Object) -> str:
-    """What is not ready yet; empty: nothing. Args: gardener: id, name and version of this gardenlet."""
+    """Reason why the Seed is not ready; empty if it is. Args: gardener: id, name and version of this gardenlet."""
     seen = mapping(mapping(seed.get("status")).get("gardener"))
     if seen != gardener:
         return f"observing Gardener version not up to date ({text(seen.get('version'))}/{gardener['version']})"

@@ -1,4 +1,4 @@
-"""What is written into the status of a Shoot, from the start of an operation to its end."""
+"""Status of a Shoot, from the start of an operation to its end."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from kube.objects import Object, integer, mapping, mappings, metadata, spec, tex
 from kube.paths import at
 
 INITIALIZE = "initializeOperation"
-"""ID of what comes before the tasks of a flow."""
+"""ID of the step before the tasks of a flow."""
 _RETRIED = " Operation will be retried."
 _BEGUN = {
     RESTORE: "Restoration of Shoot cluster initialized.",
@@ -28,7 +28,7 @@ _HINTED = (
     conditions.HIBERNATION_POSSIBLE,
     conditions.MAINTENANCE_PRECONDITIONS_SATISFIED,
 )
-"""What says nothing about what has just been rolled out, until it is checked again."""
+"""Conditions and constraints that are outdated after an operation until they are checked again."""
 
 
 def begun(shoot: Object, kind: str, *, gardener: Object, technical_id: str, now: datetime) -> Object:
@@ -53,7 +53,7 @@ def begun_text(kind: str) -> str:
 
 
 def _is_new_cycle(shoot: Object, kind: str, gardener: Object) -> bool:
-    """Whether the time after which an operation is given up begins anew."""
+    """Whether the retry duration, after which an operation fails for good, starts again."""
     status = mapping(shoot.get("status"))
     return (
         not status.get("retryCycleStartTime")
@@ -64,12 +64,12 @@ def _is_new_cycle(shoot: Object, kind: str, gardener: Object) -> bool:
 
 
 def waiting_for_seed(shoot: Object, problem: str, *, now: datetime) -> Object:
-    """Fields of the status while an operation has not begun, since the Seed has to be ready first."""
+    """Fields of the status while an operation waits for the Seed to be ready."""
     return waiting(shoot, f"Shoot cannot be synced with Seed: {problem}", now=now)
 
 
 def waiting(shoot: Object, said: str, *, now: datetime) -> Object:
-    """Fields of the status while the operation of before is the last one. Args: said: what the next one waits for."""
+    """Fields of the status while the next operation waits. Args: said: description of what it waits for."""
     operation = {**last_operation(shoot), "description": said}
     if operation == last_operation(shoot):
         return {}
@@ -77,9 +77,9 @@ def waiting(shoot: Object, said: str, *, now: datetime) -> Object:
 
 
 def not_initialized(status: Object, kind: str, error: str, codes: Collection[str], *, now: datetime) -> Object:
-    """The status when it could not be found out what an operation is about.
+    """The status when the inputs of an operation could not be determined.
 
-    That never ends the attempts. Only an error that its user has to correct is listed.
+    It is retried for ever. The error is only listed if it has codes, so that the user has to correct something.
     """
     said = f"Could not initialize a new operation for Shoot cluster: {error}"
     ended = {**status, "lastOperation": operations.operation(kind, operations.ERROR, 0, said, now=now)}
@@ -90,7 +90,7 @@ def not_initialized(status: Object, kind: str, error: str, codes: Collection[str
 
 
 def progressing(status: Object, kind: str, snapshot: Snapshot, *, now: datetime) -> Object:
-    """The status while a flow runs: errors of tasks that have succeeded since are over."""
+    """The status while a flow runs: only errors of tasks that have not succeeded since are kept."""
     said = snapshot.description
     operation = operations.operation(kind, operations.PROCESSING, snapshot.progress, said, now=now)
     before = [each for each in mappings(status.get("lastErrors")) if each.get("taskID") in snapshot.failed_before]
@@ -99,10 +99,10 @@ def progressing(status: Object, kind: str, snapshot: Snapshot, *, now: datetime)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an operation failed.
+    """Failure of an operation.
 
     Attributes:
-        description: as a sentence, but for its first letter.
+        description: a sentence that may start in lower case.
         errors: entries of `lastErrors`.
     """
 
@@ -111,12 +111,12 @@ class Failure:
 
 
 def failure(description: str, failures: Iterable[TaskFailure], *, now: datetime) -> Failure:
-    """Of a flow."""
+    """Failure of a flow."""
     return Failure(description, tuple(_error(str(each), each.task, codes_of(each.error), now) for each in failures))
 
 
 def unexpected(description: str, codes: Collection[str] = (), *, now: datetime) -> Failure:
-    """Beside a flow."""
+    """Failure outside a flow."""
     return Failure(description, (_error(description, "", codes, now),))
 
 
@@ -126,7 +126,7 @@ def _error(description: str, task: str, codes: Collection[str], now: datetime) -
 
 
 def codes_of(error: Exception) -> list[str]:
-    """Codes that an error brings along."""
+    """Codes of an error."""
     return list(getattr(error, "codes", ()))
 
 
@@ -139,14 +139,14 @@ def failed(
     progress: int | None = None,
     now: datetime,
 ) -> Object:
-    """The status when an operation has failed. It is given up if only its user can help, or after a long time.
+    """The status after a failure, which is final if only the user can help, or after the retry duration.
 
     Args:
-        status: as it is.
+        status: current status.
         kind: of operation.
-        failed: how.
-        retry_duration: seconds for which it is tried again.
-        progress: None: as was reported last.
+        failed: the failure.
+        retry_duration: seconds.
+        progress: None: as last reported.
         now: of the failure.
     """
     if progress is None:
@@ -174,7 +174,7 @@ def _is_over(status: Object, retry_duration: float, now: datetime) -> bool:
 
 
 def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, now: datetime) -> Object:
-    """The status when an operation has succeeded. Args: rolled_out: the Shoot that was; it may have changed since."""
+    """The status after success. Args: rolled_out: the reconciled Shoot; the current one may be newer."""
     said = f"Shoot cluster has been successfully {_SUCCEEDED.get(kind, 'reconciled')}."
     ended = {
         **status,
@@ -194,11 +194,11 @@ def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, n
 
 
 def is_deleted(shoot: Object) -> bool:
-    """Whether nothing is left of it but the object."""
+    """Whether the deletion has succeeded, so that only the Shoot object is left."""
     last = last_operation(shoot)
     return (last.get("type"), last.get("state")) == (DELETE, operations.SUCCEEDED)
 
 
 def is_hibernated(shoot: Object) -> bool:
-    """Whether it is to sleep."""
+    """Whether the spec requests hibernation."""
     return at(spec(shoot), "hibernation", "enabled") is True

@@ -1,4 +1,4 @@
-"""What can't be done for a Shoot: better nothing than a part of it."""
+"""Operations that are not supported, which are refused before anything is changed."""
 
 from agent.gardenlet.components.registry import images_of_workers
 from config.gardenlet.schema import GardenletConfiguration
@@ -8,7 +8,7 @@ from kube.objects import Object, spec
 
 
 def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str:
-    """Why an operation can't be carried out; empty: it can. Args: kind: of operation."""
+    """Reason why an operation can't be carried out; empty if it can. Args: kind: of operation."""
     if config.local_profile is None and kind != DELETE:
         for field, image in (
             ("resourceManager", config.images.resource_manager),

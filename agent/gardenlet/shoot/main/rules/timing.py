@@ -1,15 +1,15 @@
-"""When a Shoot is reconciled: now, with its next maintenance window, or not until somebody asks.
+"""Time of the next reconciliation of a Shoot: now, in its maintenance window, or only on request.
 
-Of these the first that is so:
+The first matching rule applies:
 
-    failed for good, or ignored     nothing; its Cluster object is kept up to date
-    another operation               now
-    work that is due                now
-    not confined                    now, and again after each sync period
-    confined, in its window         now, once an occurrence; at the start of a process spread over what is left of it
-    confined                        at a random time of the next occurrence
+    failed for good, or ignored nothing; its Cluster object is kept up to date
+    another operation now
+    due work now
+    not confined now, and again after each sync period
+    confined, in its window now, once an occurrence; at the start of a process spread over its rest
+    confined at a random time of the next occurrence
 
-A Shoot is confined if the gardenlet, or the Shoot itself, says that changes wait for the maintenance window.
+A Shoot is confined if the configuration of the gardenlet, or its own spec, limits changes to the maintenance window.
 """
 
 import random
@@ -28,21 +28,21 @@ from kube.paths import at
 
 _GARDEN = "garden"
 _REMEMBERED = timedelta(hours=6)
-"""What was done before that was done in another occurrence of the window: none is longer."""
+"""Maximum length of a maintenance window: an older operation belongs to an earlier occurrence."""
 
 
 class Due(Enum):
     NOW = "now"
     LATER = "later"
     CLUSTER_ONLY = "cluster only"
-    """Nothing is done, but that extensions see the Shoot as it is."""
+    """Only the Cluster object is updated for extensions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Attributes:
-    version: of this gardenlet; what another one gave up is tried again.
-    is_asked: whether there is work that does not wait for the maintenance window.
+        version: of this gardenlet; failures of another version are retried.
+        is_asked: whether there is work that does not wait for the maintenance window.
     """
 
     settings: Settings
@@ -58,7 +58,7 @@ class Timing:
         return Due.NOW if self._is_due_in_window(shoot, now) else Due.LATER
 
     def first_delay(self, shoot: Object, now: datetime) -> float:
-        """Seconds until a Shoot that has just been found is looked at."""
+        """Seconds until the first reconciliation of a Shoot that was just listed."""
         if self.due(shoot, now) is Due.CLUSTER_ONLY or not self._is_up_to_date(shoot) or not self._is_confined(shoot):
             return 0.0
         if self._is_due_in_window(shoot, now):
@@ -66,7 +66,7 @@ class Timing:
         return seconds_until_next(shoot, now, self.uniform)
 
     def next_delay(self, shoot: Object, now: datetime) -> float | None:
-        """Seconds after which a Shoot that is as it should be is looked at again; None: never by itself."""
+        """Seconds until the next reconciliation of an up-to-date Shoot; None if there is none without an event."""
         if self._has_failed(shoot) or self._is_ignored(shoot):
             return None
         if self._is_confined(shoot):
@@ -74,12 +74,14 @@ class Timing:
         return self._sync_period(shoot)
 
     def is_repetition(self, shoot: Object) -> bool:
-        """Whether nothing is asked that was not asked before: it is done once more, or tried once more."""
+        """Whether the Shoot has no new request, so that a reconciliation or a failed attempt is repeated."""
         was_given_up = last_operation(shoot).get("state") == operations.FAILED and not self.is_asked(shoot)
         return was_given_up or self._is_up_to_date(shoot)
 
     def can_wait(self, shoot: Object) -> bool:
-        """Whether it comes after all others when many are due at a time: nothing of it runs, or it fails again."""
+        """Whether it comes last when many are due at a time: it is hibernated, or its operation is likely to fail
+        again.
+        """
         if self._is_ignored(shoot):
             return True
         is_asleep = at(spec(shoot), "hibernation", "enabled") is True and at(shoot, "status", "hibernated") is True
@@ -92,7 +94,7 @@ class Timing:
         return self._may_overwrite(shoot) and is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE))
 
     def _may_overwrite(self, shoot: Object) -> bool:
-        """Whether annotations of the Shoot change when it is reconciled."""
+        """Whether annotations of the Shoot affect its reconciliation."""
         return self.settings.respect_sync_period_overwrite or key(shoot).namespace == _GARDEN
 
     def _is_up_to_date(self, shoot: Object) -> bool:

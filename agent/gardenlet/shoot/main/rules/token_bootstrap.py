@@ -8,7 +8,7 @@ from kube.clock import time_or_none
 from kube.objects import Object, annotations, condition, text
 
 USER, GROUP = "gardener.cloud:system:gardener-resource-manager", "system:masters"
-"""Of the certificate."""
+"""Subject of the certificate."""
 _REFUSED = (
     "Unauthorized",
     'forbidden: User "system:serviceaccount:kube-system:gardener-resource-manager" cannot',
@@ -17,9 +17,9 @@ _REFUSED = (
 
 def is_needed(access: Object | None, managed_resource: Object | None, *, now: datetime) -> bool:
     """Args:
-    access: the Secret with its token.
-    managed_resource: by which it gets its rights in the Shoot.
-    now: of the seed.
+        access: the Secret with its token.
+        managed_resource: the ManagedResource that grants its rights in the Shoot.
+        now: of the seed.
     """
     renewal = time_or_none(annotations(access or {}).get(keys.TOKEN_RENEW_TIMESTAMP))
     if renewal is None or renewal < now or managed_resource is None:
@@ -29,5 +29,5 @@ def is_needed(access: Object | None, managed_resource: Object | None, *, now: da
 
 
 def no_token(access: Object | None) -> str:
-    """What is missing until it has one; empty: nothing."""
+    """Reason for waiting while there is no token; empty if there is one."""
     return "" if annotations(access or {}).get(keys.TOKEN_RENEW_TIMESTAMP) else "token not yet generated"

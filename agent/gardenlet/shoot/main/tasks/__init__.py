@@ -1,1 +1,1 @@
-"""What the tasks of the flows do, by area; none of them knows what comes before or after it."""
+"""Tasks of the flows, by area; they are independent of their order."""

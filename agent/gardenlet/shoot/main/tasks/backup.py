@@ -1,7 +1,7 @@
 """The BackupEntries of a Shoot, in the garden: their own controller does the work.
 
-A Shoot that has moved has its backups in the bucket of the other Seed. For those there is a second entry, until they
-are copied and etcd has begun with them.
+A Shoot that has moved has its backups in the bucket of the previous Seed. A second entry refers to those until they are
+copied and etcd has started with them.
 """
 
 from agent.gardenlet.components import etcd, shoot_backup_entry
@@ -22,7 +22,7 @@ _SECONDS, _COPY_SECONDS, _GONE_SECONDS = 600.0, 900.0, 120.0
 
 
 async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) -> bool:
-    """Whether backups of a Shoot that has moved are still to be copied. Args: bucket: the own one. Raises KubeError."""
+    """Whether a moved Shoot still has backups to copy. Args: bucket: of the own Seed. Raises KubeError."""
     namespace, technical_id = key(shoot).namespace, text(at(shoot, "status", "technicalID"))
     if await seed.find(ETCDS, Key(technical_id, etcd.name(etcd.MAIN))) is not None:
         return False
@@ -41,7 +41,11 @@ async def _source(garden: Client, shoot: Object) -> Object | None:
 
 
 async def entry(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Create or update the BackupEntry.
+
+    Raises:
+        KubeError: a request failed.
+    """
     wanted = shoot_backup_entry.entry(operation.shoot, bucket=uid(operation.seed_object), seed=_own_seed(operation))
     if operation.is_restored:
         await _take_from_lost_seed(operation, key(wanted))
@@ -49,7 +53,7 @@ async def entry(operation: ShootOperation) -> None:
 
 
 async def _take_from_lost_seed(operation: ShootOperation, name: Key) -> None:
-    """A Seed lets the entry go before it lets the Shoot go; one that has not, had the Shoot taken from it."""
+    """Clear the status' Seed if it is another one: that Seed has not released the entry, so it must be lost."""
     client = operation.garden.client
     live = await client.find(BACKUP_ENTRIES, name)
     if live is not None and text(at(live, "status", "seedName")) not in {"", _own_seed(operation)}:
@@ -62,7 +66,9 @@ def _own_seed(operation: ShootOperation) -> str:
 
 
 async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = False) -> None:
-    """Args: restores: whether it goes on with what another Seed has left."""
+    """Create or update an entry, and request its operation. Args: restores: whether to continue with the state of
+    another Seed.
+    """
     client, name = operation.garden.client, key(wanted)
     live = await client.find(BACKUP_ENTRIES, name)
     if live is None:
@@ -79,7 +85,7 @@ async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = F
 
 
 async def _is_here(operation: ShootOperation, live: Object) -> bool:
-    """A new cluster of the same Seed has nothing of it, or not its Secret, which needs the namespace."""
+    """Whether this Seed has the entry and its Secret; a recreated cluster of the Seed lacks the Secret."""
     client, namespace = operation.seed.client, operation.technical_id
     if text(at(live, "status", "seedName")) != _own_seed(operation):
         return False
@@ -87,7 +93,12 @@ async def _is_here(operation: ShootOperation, live: Object) -> bool:
 
 
 async def wait_for_entry(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Wait until the BackupEntry has been reconciled.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     await _wait(operation, shoot_backup_entry.name(operation.shoot))
 
 
@@ -111,11 +122,13 @@ def _unready(entry: Object | None) -> str:
     return ""
 
 
-# --- what is in the bucket of the other Seed
+# --- backups in the bucket of the previous Seed
 
 
 async def source_entry(operation: ShootOperation) -> None:
-    """One of a former move is taken over. Raises ReconcileError, NotInTimeError, KubeError."""
+    """Create or take over the source entry, which refers to the previous bucket. Raises ReconcileError, NotInTimeError,
+    KubeError.
+    """
     garden, shoot = operation.garden.client, operation.shoot
     source = await _source(garden, shoot)
     if source is not None and is_deleting(source):
@@ -132,12 +145,22 @@ async def source_entry(operation: ShootOperation) -> None:
 
 
 async def wait_for_source_entry(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Wait until the source entry has been reconciled.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     await _wait(operation, shoot_backup_entry.source_name(operation.shoot))
 
 
 async def copy(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Start copying backups, replacing a failed or outdated task.
+
+    Raises:
+        NotInTimeError: the previous task was not deleted in time.
+        KubeError: a request failed.
+    """
     garden, shoot = operation.garden.client, operation.shoot
     source = await garden.get(BACKUP_ENTRIES, Key(operation.name.namespace, shoot_backup_entry.source_name(shoot)))
     from_bucket = text(spec(source).get("bucketName"))
@@ -168,14 +191,25 @@ def _has_failed(live: Object) -> bool:
 
 
 async def wait_for_copy(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, ReconcileError, KubeError."""
+    """Wait until the backups are copied.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        ReconcileError: the copy failed.
+        KubeError: a request failed.
+    """
     await operation.waiting.until_ready(
         ETCD_COPY_BACKUPS_TASKS, _copy(operation), unfinished, seconds=_COPY_SECONDS, report=waits_for
     )
 
 
 async def destroy_copy(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Delete the copy task, and wait until it is gone.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     place = _copy(operation)
     live = await operation.waiting.find(ETCD_COPY_BACKUPS_TASKS, place)
     if live is None:
@@ -191,7 +225,9 @@ def _copy(operation: ShootOperation) -> Key:
 
 
 async def destroy_source_entry(operation: ShootOperation) -> None:
-    """With the backups in the former bucket: etcd runs with what was copied. Raises NotInTimeError, KubeError."""
+    """Delete the source entry with the backups in the previous bucket, once etcd runs with the copy. Raises
+    NotInTimeError, KubeError.
+    """
     source = await _source(operation.garden.client, operation.shoot)
     if source is None:
         return

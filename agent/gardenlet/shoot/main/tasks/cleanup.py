@@ -1,6 +1,6 @@
-"""Removing what users have put into the cluster of a Shoot, see `rules.cleanup`.
+"""Clean-up of user objects in the cluster of a Shoot, see `rules.cleanup`.
 
-Kinds are listed again until a round finds nothing: controllers that still run make objects meanwhile.
+Kinds are listed again until a round finds nothing: running controllers may create objects meanwhile.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ _MOST_NAMED = 10
 
 
 class CleanupError(ReconcileError):
-    """Objects are left; the text names them."""
+    """Objects are left; the message names them."""
 
     codes = (CLEANUP_CLUSTER_RESOURCES,)
 
 
 @dataclass(slots=True)
 class Left:
-    """What is still there."""
+    """Objects that still exist."""
 
     count: int = 0
     names: list[str] = field(default_factory=list)
-    """Of the first ones, with what they wait for."""
+    """Names of the first ones, with the reason that holds each."""
 
     def add(self, resource: Resource, obj: Object, held: str) -> None:
         self.count += 1
@@ -52,9 +52,12 @@ class Left:
 
 
 async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
-    """Return when nothing of these kinds is left but what is spared.
+    """Return when no objects of these kinds are left, except for spared ones.
 
-    Raises: CleanupError: not in time; NoConnectionError, KubeError.
+    Raises:
+        CleanupError: objects were left at the end of the time limit.
+        NoConnectionError: there is no connection to the Shoot.
+        KubeError: a request failed.
     """
     until = asyncio.get_running_loop().time() + _SECONDS
     async with operation.cluster() as cluster:
@@ -67,7 +70,7 @@ async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
 
 
 async def _served(cluster: Cluster, wanted: Iterable[Kind]) -> list[Kind]:
-    """Those of which there can be objects: a Shoot without workers does not serve what only makes pods."""
+    """Kinds that the cluster serves: a Shoot without workers does not serve kinds that only create pods."""
     versions = {
         group: await discovery_documents.versions(cluster.client.read, group)
         for group in {each.resource.group for each in wanted}
@@ -78,7 +81,7 @@ async def _served(cluster: Cluster, wanted: Iterable[Kind]) -> list[Kind]:
 async def _round(cluster: Cluster, served: Sequence[Kind], shoot: Object) -> Left:
     left = Left()
     for kind in served:
-        with suppress(KindNotServed):  # there is none
+        with suppress(KindNotServed):  # it has no objects
             async for page in cluster.client.pages(kind.resource, Selection(), form=Form.METADATA):
                 found = [each for each in page if not is_spared(kind.resource, each)]
                 await for_each(partial(_remove, cluster, kind, shoot), found)
@@ -90,7 +93,7 @@ async def _round(cluster: Cluster, served: Sequence[Kind], shoot: Object) -> Lef
 async def _remove(cluster: Cluster, kind: Kind, shoot: Object, obj: Object) -> None:
     name, resource = key(obj), kind.resource
     delete = partial(cluster.client.delete, resource, name, uid=uid(obj))
-    with suppress(NotFound, Conflict):  # it is gone, or another one: the next round sees
+    with suppress(NotFound, Conflict):  # deleted, or recreated: see the next round
         if not is_deleting(obj):
             await delete(propagation="Background")
         elif is_overdue(obj, kind.patience(shoot), now=cluster.deletion_clock()):

@@ -1,4 +1,4 @@
-"""How a component of a Shoot is deployed, and removed."""
+"""Deployment and removal of a component of a Shoot."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,12 @@ _GONE_SECONDS = 300.0
 
 
 async def deploy(operation: ShootOperation, component: Component) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Deploy a component with objects made from its inputs.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        KubeError: a request failed.
+    """
     inputs = operation.inputs(await _read(operation, component))
     with known():
         objects = component.made(inputs)
@@ -28,7 +33,9 @@ async def deploy(operation: ShootOperation, component: Component) -> None:
 
 
 async def write(operation: ShootOperation, component: Component, objects: list[Object]) -> None:
-    """What is put to sleep later runs until then, if it does. Raises ReconcileError, KubeError."""
+    """Write the objects; components that are scaled down later keep their replicas until then. Raises ReconcileError,
+    KubeError.
+    """
     if component.is_put_to_sleep_later and operation.is_asleep:
         live = await operation.seed.client.find(DEPLOYMENTS, Key(operation.technical_id, component.name))
         for each in objects:
@@ -38,9 +45,9 @@ async def write(operation: ShootOperation, component: Component, objects: list[O
 
 
 async def wait(operation: ShootOperation, component: Component) -> None:
-    """Until what this operation has written works. Raises NotInTimeError, KubeError."""
+    """Wait until the component, as written by this operation, is ready. Raises NotInTimeError, KubeError."""
     ready = component.readiness
-    assert ready is not None  # the flow waits for none without
+    assert ready is not None  # the flow only waits for components with readiness
     await operation.waiting.until_ready(
         ready.resource,
         Key(operation.technical_id, component.name),
@@ -52,25 +59,25 @@ async def wait(operation: ShootOperation, component: Component) -> None:
 
 
 async def stop(operation: ShootOperation, component: Component) -> None:
-    """Of a Shoot that falls asleep. Raises ReconcileError, KubeError."""
+    """Deploy a component of a hibernated Shoot without keeping its replicas. Raises ReconcileError, KubeError."""
     with known():
         objects = component.made(operation.inputs())
     await operation.deploy(component.name, objects)
 
 
 async def remove(operation: ShootOperation, component: Component) -> None:
-    """What it has; returns when its deletion is accepted. Raises ReconcileError, KubeError."""
+    """Delete the component's known objects; return when the deletion is accepted. Raises ReconcileError, KubeError."""
     await operation.deploy(component.name, [])
 
 
 async def destroy(operation: ShootOperation, component: Component) -> None:
-    """Whatever it has; returns when it is gone. Raises ComponentError, KubeError."""
+    """Delete all objects of the component's kinds; return when they are gone. Raises ComponentError, KubeError."""
     await operation.destroy(component.name, needs(component).kinds, seconds=_GONE_SECONDS)
 
 
 @contextmanager
 def known() -> Iterator[None]:
-    """Raises ReconcileError for what is unknown, or wrong."""
+    """Convert InputError to ReconcileError."""
     try:
         yield
     except InputError as error:

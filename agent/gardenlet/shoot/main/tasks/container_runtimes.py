@@ -1,4 +1,4 @@
-"""ContainerRuntimes of a Shoot: asked for, and removed when no pool asks for them any more."""
+"""ContainerRuntimes of a Shoot: requested by its pools, and removed when no pool requests them any more."""
 
 import asyncio
 from collections.abc import Collection
@@ -16,22 +16,38 @@ def _wanted(operation: ShootOperation) -> list[Object]:
 
 
 async def deploy(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Write the ContainerRuntimes.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await asyncio.gather(*(operation.ask(CONTAINER_RUNTIME, each) for each in _wanted(operation)))
 
 
 async def wait(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Wait until their extensions have responded.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await asyncio.gather(*(operation.until_answered(CONTAINER_RUNTIME, key(each)) for each in _wanted(operation)))
 
 
 async def remove_stale(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Remove ContainerRuntimes that no pool requests, and wait.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await _remove(operation, keeps={key(each) for each in _wanted(operation)})
 
 
 async def remove(operation: ShootOperation) -> None:
-    """All of them. Raises ExtensionError, KubeError."""
+    """Remove all ContainerRuntimes, and wait. Raises ExtensionError, KubeError."""
     await _remove(operation, keeps=())
 
 

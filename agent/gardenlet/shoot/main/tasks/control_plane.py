@@ -39,7 +39,13 @@ _ENDED_SECONDS = 120.0
 
 
 async def api_server(operation: ShootOperation) -> None:
-    """Raises ReconcileError, NotInTimeError, KubeError."""
+    """Deploy the API server; with a new encryption key twice: all servers must know the key before one uses it.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     await write(operation, kube_apiserver.COMPONENT, await _api_server_objects(operation))
     if not operation.is_in(PREPARING, ENCRYPTION_KEY):
         return
@@ -52,15 +58,16 @@ async def api_server(operation: ShootOperation) -> None:
 
 
 async def mark_api_server(operation: ShootOperation, marks: Mapping[str, str | None]) -> None:
-    """With annotations; None: without. Raises KubeError."""
+    """Set annotations; None removes one. Raises KubeError."""
     name = Key(operation.technical_id, kube_apiserver.NAME)
     await operation.seed.client.annotate(DEPLOYMENTS, name, marks)
 
 
 async def api_server_is_rolled_out(operation: ShootOperation) -> None:
-    """Until none serves as before, whatever the user says of waiting. Raises ReconcileError, NotInTimeError, KubeError.
+    """Wait until all pods of a former configuration have terminated, even if the Shoot skips waiting: a terminating pod
+    may still serve.
 
-    One that ends may serve still.
+    Raises: ReconcileError, NotInTimeError, KubeError.
     """
     await wait(operation, kube_apiserver.COMPONENT)
     labels = ",".join(f"{name}={value}" for name, value in kube_apiserver.LABELS.items())
@@ -96,7 +103,7 @@ async def _api_server_objects(operation: ShootOperation) -> list[Object]:
 
 
 def _marks(operation: ShootOperation, live: Object | None, encryption: Encryption) -> dict[str, str]:
-    """Annotations that say how far a change of what is encrypted, and with what, or a rotation has got."""
+    """Annotations of the live Deployment that record the progress of a change of encryption, or of a rotation."""
     change = encrypted(operation.shoot)
     encrypts_anew = operation.keys.get(tables.ENCRYPTION_KEY.name).old is not None or bool(change.changed)
     kept = {
@@ -111,9 +118,9 @@ def _marks(operation: ShootOperation, live: Object | None, encryption: Encryptio
 
 
 def _encryption(operation: ShootOperation, live: Object | None) -> Encryption:
-    """While a key is rotated, the new one is used once all API servers know it, and then for ever.
+    """Encryption configuration: during a rotation, the new key encrypts once all API servers know it, and stays in use.
 
-    An object that was written anew would otherwise be stored with the old key again, and never again with the new one.
+    Otherwise a rewritten object would be stored with the old key again, and never be rewritten again.
 
     Args: live: the Deployment.
     """
@@ -145,7 +152,9 @@ _VOLUMES = ("spec", "template", "spec", "volumes")
 
 
 async def resource_manager(operation: ShootOperation) -> None:
-    """With a certificate until it has a token. Raises ReconcileError, KubeError."""
+    """Deploy the resource manager, with a bootstrap certificate if it has no valid token. Raises ReconcileError,
+    KubeError.
+    """
     component = of_shoot.COMPONENT
     if not operation.is_asleep:
         access = await token_bootstrap.access(operation)
@@ -163,7 +172,7 @@ async def resource_manager(operation: ShootOperation) -> None:
 
 
 async def scale_down(operation: ShootOperation) -> list[str]:
-    """All three, and return their names. Raises ReconcileError, KubeError."""
+    """Scale all three Deployments down, and return their names. Raises ReconcileError, KubeError."""
     await stop(operation, of_shoot.COMPONENT)
     await stop(operation, kube_controller_manager.COMPONENT)
     await operation.deploy(kube_apiserver.NAME, await _api_server_objects(operation))
@@ -171,6 +180,11 @@ async def scale_down(operation: ShootOperation) -> list[str]:
 
 
 async def destroy_api_server(operation: ShootOperation) -> None:
-    """Raises ComponentError, KubeError."""
+    """Drop the connection to the Shoot, and delete the API server.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+        KubeError: a request failed.
+    """
     await operation.shoots.drop(operation.technical_id)
     await destroy(operation, kube_apiserver.COMPONENT)

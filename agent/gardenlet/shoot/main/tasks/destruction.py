@@ -1,4 +1,4 @@
-"""The end of a Shoot in its seed: what was applied to its cluster, and in the end its namespace."""
+"""Removal of a Shoot from its seed: objects applied to its cluster, and finally its namespace."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +22,7 @@ _OF_GARDENER = "origin=gardener"
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
-    """Those that Gardener has made. Raises KubeError."""
+    """Delete the ManagedResources created by Gardener. Raises KubeError."""
     for each in await _managed(operation, _OF_GARDENER):
         if not is_deleting(each):
             name = key(each)
@@ -30,12 +30,17 @@ async def delete_managed_resources(operation: ShootOperation) -> None:
 
 
 async def wait_for_managed_resources(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Wait until the ManagedResources created by Gardener are gone.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     await _wait(operation, _OF_GARDENER)
 
 
 async def wait_for_all_of_shoot(operation: ShootOperation) -> None:
-    """Also those that extensions have made: what they manage is in the cluster of the Shoot.
+    """Wait for all ManagedResources in the Shoot's cluster, including those of extensions.
 
     Raises: NotInTimeError, KubeError.
     """
@@ -55,13 +60,23 @@ async def _wait(operation: ShootOperation, selector: str, *, missing: Callable[[
 
 
 async def referenced(operation: ShootOperation) -> None:
-    """Raises ComponentError, KubeError."""
+    """Delete copies of referenced resources, and wait.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+        KubeError: a request failed.
+    """
     kinds = [MANAGED_RESOURCES.type_meta, SECRETS.type_meta]
     await operation.destroy(referenced_resources.NAME, kinds, seconds=_GONE_SECONDS)
 
 
 async def service(operation: ShootOperation) -> None:
-    """Raises ComponentError, KubeError."""
+    """Delete the Service of the API server, and wait.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+        KubeError: a request failed.
+    """
     await operation.destroy(f"{kube_apiserver.NAME}-service", [SERVICES.type_meta], seconds=_GONE_SECONDS)
 
 
@@ -69,7 +84,7 @@ async def service(operation: ShootOperation) -> None:
 
 
 class Leaving(Protocol):
-    """A Shoot of which nothing but its namespace is left."""
+    """A Shoot of which only the namespace is left."""
 
     @property
     def name(self) -> Key: ...
@@ -84,12 +99,21 @@ class Leaving(Protocol):
 
 
 async def namespace(shoot: Leaving) -> None:
-    """Raises KubeError."""
+    """Delete the namespace without waiting.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await shoot.seed.client.delete_if_exists(NAMESPACES, shoot.technical_id)
 
 
 async def wait_for_namespace(shoot: Leaving) -> None:
-    """Raises NotInTimeError, with the names of what holds it; KubeError."""
+    """Wait until the namespace is gone.
+
+    Raises:
+        NotInTimeError: the wait timed out; the message names objects with finalizers.
+        KubeError: a request failed.
+    """
     name = Key("", shoot.technical_id)
     try:
         await shoot.waiting.until_gone(NAMESPACES, name, seconds=_NAMESPACE_SECONDS, report=waits_for)
@@ -100,10 +124,10 @@ async def wait_for_namespace(shoot: Leaving) -> None:
 
 
 async def _holders(shoot: Leaving) -> Left:
-    """What has finalizers in the namespace, of whichever kind: not all of it may be deleted yet."""
+    """Objects with finalizers in the namespace, of any kind, including those that are not being deleted yet."""
     left, served = Left(), await shoot.seed.discovery.served()
     for resource in {(each.group, each.plural): each for each in reversed(served) if each.namespaced}.values():
-        with suppress(KubeError):  # not all kinds can be listed
+        with suppress(KubeError):  # some kinds can't be listed
             async for page in shoot.seed.client.pages(
                 resource, Selection(namespace=shoot.technical_id), form=Form.METADATA
             ):
@@ -113,5 +137,5 @@ async def _holders(shoot: Leaving) -> Left:
 
 
 async def shoot_state(shoot: Leaving) -> None:
-    """What was saved of it in the garden. Raises KubeError."""
+    """Delete the ShootState in the garden. Raises KubeError."""
     await forget(shoot.garden.client, shoot.name)

@@ -1,9 +1,9 @@
-"""Objects of the Shoot are written anew after other resources, or with another key, are to be encrypted.
+"""Rewriting of objects in the Shoot after a change of the encrypted resources, or of the key.
 
 See `rules.encryption`.
 
-They get a label, and lose it again: any write has the API server store them as its configuration says. Each kind is
-listed by what does not have the label, so a pass that ended in between goes on where it was.
+Objects get a label, and lose it again: any write makes the API server store them as configured. Lists select objects
+without the label, so that a pass continues after an interruption.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -44,12 +44,19 @@ def nothing_to_write(operation: ShootOperation) -> bool:
 
 
 def nothing_written(operation: ShootOperation) -> bool:
-    """While a key is rotated, labels stay until the old one goes."""
+    """Whether no label has to be removed: during a rotation, labels stay until its completion."""
     return not encrypted(operation.shoot).changed and not operation.is_in(COMPLETING, ENCRYPTION_KEY)
 
 
 async def label(operation: ShootOperation) -> None:
-    """Raises ReconcileError, NoConnectionError, KubeError."""
+    """Rewrite objects by adding the label.
+
+    Raises:
+        ReconcileError: a kind could not be discovered.
+        NotInTimeError: the wait timed out.
+        NoConnectionError: there is no connection to the Shoot.
+        KubeError: a request failed.
+    """
     name, key_name = kube_apiserver.NAME, name_of(operation, tables.ENCRYPTION_KEY.name)
     live = await operation.seed.client.get(DEPLOYMENTS, Key(operation.technical_id, name))
     if is_marked(annotations(live), LABELED, key_name):
@@ -60,7 +67,9 @@ async def label(operation: ShootOperation) -> None:
 
 
 async def remove_label(operation: ShootOperation) -> None:
-    """And report what is encrypted now. Raises ReconcileError, NoConnectionError, KubeError."""
+    """Remove the labels and marks, and report the encrypted resources. Raises ReconcileError, NoConnectionError,
+    KubeError.
+    """
     await _write(operation, KEY_NAME, None)
     removed = {FORMER: ",".join(found)} if (found := encrypted(operation.shoot).removed) else {}
     await mark_api_server(operation, {**dict.fromkeys((POPULATED, LABELED, SNAPSHOTTED)), **removed})
@@ -78,7 +87,7 @@ async def _write(operation: ShootOperation, selector: str, value: str | None) ->
 
 
 def _rewritten(operation: ShootOperation) -> Sequence[str]:
-    """With another key, all that is encrypted."""
+    """Resources to rewrite: changed ones, or all encrypted ones during a rotation of the key."""
     found = encrypted(operation.shoot)
     return found.changed if phase(operation.shoot, ENCRYPTION_KEY) in ("", COMPLETED) else found.resources
 
@@ -87,12 +96,14 @@ async def _write_one(client: Client, resource: Resource, limit: TokenBucket, val
     await limit.acquire()
     name = key(obj)
     body = {"metadata": {"uid": metadata(obj)["uid"], "labels": {KEY_NAME: value}}}
-    with suppress(NotFound, Conflict):  # it is gone, or another one of that name, which was stored as is right
+    with suppress(NotFound, Conflict):  # deleted, or recreated and thereby stored as configured
         await client.patch(resource, name, body)
 
 
 async def _served(client: Client, names: Iterable[str]) -> AsyncIterator[Resource]:
-    """Of their groups alone, so that trouble of others is none. What is not served has no objects."""
+    """Find the kinds by discovery of their groups only, so that failures of other groups don't matter; skip unserved
+    ones.
+    """
     for name in names:
         plural, _, group = name.partition(".")
         try:

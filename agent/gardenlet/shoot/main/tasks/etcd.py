@@ -22,7 +22,13 @@ _BUCKET = "bucketName"
 
 
 async def deploy(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Deploy both etcds.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     store = await _store(operation)
     await asyncio.gather(*(_deploy(operation, role, store) for role in ROLES))
 
@@ -49,7 +55,7 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
     )
     manifest = next(each for each in objects if each["kind"] == ETCDS.kind)
     if operation.is_asleep:
-        manifest["spec"]["replicas"] = integer(at(live or {}, "spec", "replicas"))  # it goes to sleep later
+        manifest["spec"]["replicas"] = integer(at(live or {}, "spec", "replicas"))  # scaled down later
     await operation.deploy(etcd.name(role), [each for each in objects if each is not manifest])
     await operation.ask(ETCD, manifest, live=live)
 
@@ -64,7 +70,7 @@ def _between_members(operation: ShootOperation, role: str) -> Certificates | Non
 
 
 async def _store(operation: ShootOperation) -> Store | None:
-    """Where backups go; None: nowhere. Raises ReconcileError, KubeError."""
+    """Location of the backups; None if there are none. Raises ReconcileError, KubeError."""
     if not operation.has_backup:
         return None
     where = f"{operation.technical_id}/{etcd.BACKUP_SECRET}"
@@ -82,12 +88,23 @@ async def _store(operation: ShootOperation) -> Store | None:
 
 
 async def wait(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Wait until both etcds are ready.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await asyncio.gather(*(operation.until_answered(ETCD, each) for each in _names(operation)))
 
 
 async def scale(operation: ShootOperation, replicas: int) -> None:
-    """Raises ReconcileError, ExtensionError, KubeError."""
+    """Scale existing etcds, and wait.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     for name in _names(operation):
         live = await operation.seed.client.find(ETCDS, name)
         if live is not None:
@@ -101,7 +118,12 @@ def _with_replicas(live: Object, replicas: int) -> Object:
 
 
 async def destroy(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Delete both etcds, and wait until they are gone.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     going = {name: await operation.extensions.delete(ETCD, name) for name in _names(operation)}
     for name, its_uid in going.items():
         if its_uid:

@@ -1,7 +1,7 @@
-"""How the API server of a Shoot is reached: its Service, an address, and the names that lead to it.
+"""Exposure of the API server of a Shoot: its Service, an address, and its DNS names.
 
-The address is that of an ingress gateway of the seed, which all Shoots share. On this computer there is none: the
-Service of each has an address of its own.
+The address is that of an ingress gateway of the seed, shared by all Shoots. In the local profile there is none: the
+Service of each Shoot has an address of its own.
 """
 
 import base64
@@ -22,25 +22,35 @@ _SERVICE_SECONDS = 60.0
 _GONE_SECONDS = 120.0
 _AT_GATEWAY = [each.type_meta for each in (DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, SECRETS, VIRTUAL_SERVICES)]
 _PORT = "local.provider/port"
-"""An annotation of the Service, if its load balancer serves it at another port."""
+"""Annotation of the Service with the port of its load balancer, if that differs."""
 _TASKS = {INTERNAL: "deployDNSRecordInternal", EXTERNAL: "deployDNSRecordExternal"}
 _SECRET, _RECORD = "dns-record-secret-{}", "dns-record-{}"
 
 
 async def service(operation: ShootOperation) -> None:
-    """Raises ComponentError, KubeError."""
+    """Deploy the Service of the API server.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+        KubeError: a request failed.
+    """
     wanted = kube_apiserver.service(operation.technical_id)
     if operation.is_local:
         wanted = {**wanted, "spec": {**spec(wanted), "type": "LoadBalancer"}}
     await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
-    if operation.is_asleep or not operation.is_local:  # else its address is waited for
+    if operation.is_asleep or not operation.is_local:  # otherwise read by wait_for_address
         name = key(wanted)
         live = await operation.seed.client.get(SERVICES, name)
         operation.found.cluster_ip = text(spec(live).get("clusterIP"))
 
 
 async def wait_for_address(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Wait for the address of the load balancer, and note it.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     gateway = operation.nearest_gateway
     if operation.is_local:
         name = Key(operation.technical_id, kube_apiserver.NAME)
@@ -68,7 +78,7 @@ def _no_address(live: Object | None) -> str:
 
 
 async def names_at_gateway(operation: ShootOperation) -> None:
-    """Have the gateway send what asks for one of the names to the API server. Raises ComponentError, KubeError."""
+    """Route connections for the names from the gateway to the API server. Raises ComponentError, KubeError."""
     if (gateway := operation.nearest_gateway) is None:
         return
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
@@ -84,12 +94,17 @@ async def names_at_gateway(operation: ShootOperation) -> None:
 
 
 async def remove_names_at_gateway(operation: ShootOperation) -> None:
-    """Raises ComponentError, KubeError."""
+    """Delete the routes at the gateway, and wait.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+        KubeError: a request failed.
+    """
     await operation.destroy(shoot_exposure.MANAGED_RESOURCE, _AT_GATEWAY, seconds=_GONE_SECONDS)
 
 
 async def advertise(operation: ShootOperation) -> None:
-    """In the status; raises KubeError."""
+    """Write the advertised addresses to the status. Raises KubeError."""
     external = operation.external.host if operation.external else ""
     addresses = dns_records.advertised(internal=operation.internal.host, external=external, issuer=issuer(operation))
     if operation.is_local:
@@ -101,7 +116,7 @@ _ISSUER = "service-account-issuer"
 
 
 def issuer(operation: ShootOperation) -> str:
-    """Of tokens of ServiceAccounts in the Shoot."""
+    """Issuer of ServiceAccount tokens in the Shoot."""
     settings = mapping(at(spec(operation.shoot), "kubernetes", "kubeAPIServer"))
     return kube_apiserver.issuer_of(settings, host=operation.internal.host)
 
@@ -118,7 +133,7 @@ async def external_name(operation: ShootOperation) -> None:
 
 
 async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
-    """Without an address, it stays as it is. Raises ExtensionError, KubeError."""
+    """Reconcile a DNSRecord; it stays unchanged while there is no address. Raises ExtensionError, KubeError."""
     if served is None or not operation.found.address:
         return
     values = _values(operation, role, served)
@@ -152,7 +167,7 @@ async def remove_external_name(operation: ShootOperation) -> None:
 
 
 async def _remove_name(operation: ShootOperation, role: str, served: Served | None) -> None:
-    """With the credentials as they are now; raises ExtensionError, KubeError."""
+    """Delete a DNSRecord with current credentials, and wait. Raises ExtensionError, KubeError."""
     name = Key(operation.technical_id, dns_records.name(operation.name.name, role))
     live = await operation.seed.client.find(DNS_RECORDS, name)
     if live is None:

@@ -1,4 +1,4 @@
-"""Extension objects: deployed, waited for, and removed when the Shoot does not ask for them any more."""
+"""Extension objects: deployment, waiting, and removal of those that the Shoot no longer requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -29,7 +29,7 @@ def waits(*stages: Stage) -> Run:
 
 
 def deletes(*stages: Stage) -> Run:
-    """Those whose turn it is in a deletion."""
+    """Return a task that deletes the extensions with these stages of deletion."""
 
     async def run(operation: ShootOperation) -> None:
         await _delete(operation, _going(operation, stages))
@@ -45,18 +45,27 @@ def waits_until_gone(*stages: Stage) -> Run:
 
 
 async def delete_stale(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Delete Extensions that the Shoot does not request.
+
+    Raises:
+        KubeError: a request failed.
+    """
     operation.found.stale = await stale(operation)
     await _delete(operation, operation.found.stale)
 
 
 async def wait_until_stale_are_gone(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Wait until the stale Extensions are gone.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await _wait_until_gone(operation, operation.found.stale)
 
 
 async def stale(operation: ShootOperation) -> list[Key]:
-    """Those that the Shoot does not ask for. Raises KubeError."""
+    """Extensions that the Shoot does not request. Raises KubeError."""
     if operation.found.has_new_namespace:
         return []
     keeps = {each.key(operation.technical_id) for each in _wanted(operation).values()}
@@ -91,7 +100,7 @@ def _of(operation: ShootOperation, stages: Collection[Stage]) -> list[Extension]
 
 
 def _stage(operation: ShootOperation, extension: Extension) -> Stage:
-    """Where there are no workers, nothing comes after them."""
+    """Stage of the deployment; without workers, the last one is the stage after the API server."""
     is_late = extension.reconciled is Stage.AFTER_WORKER and operation.is_workerless
     return Stage.AFTER_API_SERVER if is_late else extension.reconciled
 

@@ -1,7 +1,7 @@
-"""What is left of a Shoot that its user gives up is removed from the seed, whatever does not answer.
+"""Force deletion: remove a Shoot's remains from the seed even if extensions don't respond.
 
-Nothing in the Shoot's own cluster is looked at. Each kind of objects is deleted and gets its time, in which whoever
-holds one may still clean up; then it is let go, and remembered, since what belongs to it may be left.
+The Shoot's own cluster is ignored. Objects of each kind are deleted, and controllers have a limited time to clean up;
+then finalizers are removed, and the objects are reported, since resources that belong to them may be left.
 """
 
 import asyncio
@@ -69,7 +69,8 @@ _MOST_REMEMBERED = 50
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds that whoever holds an object has. Attributes: longest: for extensions, in place of their usual times."""
+    """Seconds that controllers have to release an object. Attributes: longest: replaces the usual times of extensions.
+    """
 
     objects: float = 120.0
     longest: float | None = None
@@ -81,9 +82,9 @@ USUAL = Patience()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
     """Attributes:
-    name: of the Shoot.
-    technical_id: name of its namespace in the seed.
-    left_behind: what was let go, and what it waited for.
+        name: of the Shoot.
+        technical_id: name of its namespace in the seed.
+        left_behind: objects that were released by force, with the reason that held each.
     """
 
     name: Key
@@ -96,11 +97,11 @@ class Removal:
     left_behind: list[str] = field(default_factory=list)
 
 
-# --- what extensions have made
+# --- objects of extensions
 
 
 async def delete_extensions(removal: Removal) -> None:
-    """By an annotation, extensions know that they may leave behind what they can't remove. Raises KubeError."""
+    """Delete extension objects, annotated so that extensions may leave resources behind. Raises KubeError."""
     for resource in _OF_SHOOT:
         for each in await _list(removal, resource):
             await _confirm(removal, resource, each, {keys.CONFIRM_FORCE_DELETION: "true"})
@@ -108,7 +109,11 @@ async def delete_extensions(removal: Removal) -> None:
 
 
 async def wait_for_extensions(removal: Removal) -> None:
-    """Raises KubeError."""
+    """Wait for extension objects, and finally release them by force.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await asyncio.gather(*(_until_gone(removal, each, _seconds(removal, each)) for each in _OF_SHOOT))
 
 
@@ -118,17 +123,20 @@ def _seconds(removal: Removal, resource: Resource) -> float:
 
 
 async def delete_machines(removal: Removal) -> None:
-    """What manages them goes first: the extension has removed them, or nothing does any more. Raises KubeError."""
+    """Delete objects of machines, and their manager first: the extension has removed the machines, or never will.
+    Raises KubeError.
+    """
     await removal.seed.client.delete_if_exists(DEPLOYMENTS, Key(removal.technical_id, "machine-controller-manager"))
     for resource in _MACHINES:
         await _remove(removal, resource, seconds=0.0)
 
 
-# --- what Gardener has made
+# --- objects of Gardener
 
 
 async def delete_managed_resources(removal: Removal) -> None:
-    """With what they have in the seed; in the Shoot's own cluster nothing is removed. Raises KubeError."""
+    """Delete ManagedResources with their objects in the seed; those in the Shoot's own cluster stay. Raises KubeError.
+    """
     client = removal.seed.client
     of_shoot = set[Key]()
     for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):
@@ -144,13 +152,17 @@ async def delete_managed_resources(removal: Removal) -> None:
 
 
 async def delete_cluster(removal: Removal) -> None:
-    """No extension needs it any more. Raises KubeError."""
+    """Delete the Cluster object, which no extension needs any more. Raises KubeError."""
     with suppress(KindNotServed):
         await cluster_objects.delete(removal.seed.client, removal.technical_id)
 
 
 async def delete_etcds(removal: Removal) -> None:
-    """Raises KubeError."""
+    """Delete the etcds, and finally release them by force.
+
+    Raises:
+        KubeError: a request failed.
+    """
     for each in await _list(removal, ETCDS):
         await _confirm(removal, ETCDS, each, {})
         await _delete(removal, ETCDS, each)
@@ -158,7 +170,11 @@ async def delete_etcds(removal: Removal) -> None:
 
 
 async def delete_others(removal: Removal) -> None:
-    """Raises KubeError."""
+    """Delete all other objects in the namespace, and finally release them by force.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await removal.shoots.drop(removal.technical_id)
     for resource in _WORKLOADS:
         for each in await _list(removal, resource):
@@ -171,13 +187,13 @@ async def delete_others(removal: Removal) -> None:
 
 
 async def _list(removal: Removal, resource: Resource, *, form: Form = Form.METADATA) -> list[Object]:
-    """Those of the namespace; none, if the seed has no such kind. Raises KubeError."""
+    """Objects in the namespace; empty if the seed does not serve the kind. Raises KubeError."""
     selection = Selection(namespace=removal.technical_id)
     return await removal.seed.discovery.list_if_served(resource, selection, form=form)
 
 
 async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dict[str, str]) -> None:
-    """As admission wants it for what is protected from deletion."""
+    """Confirm a deletion, as admission requires for protected objects."""
     wanted = {**notes, keys.CONFIRM_DELETION: "true"}
     if wanted.items() <= annotations(obj).items():
         return
@@ -199,7 +215,9 @@ async def _remove(removal: Removal, resource: Resource, *, seconds: float) -> No
 
 
 async def _until_gone(removal: Removal, resource: Resource, seconds: float) -> None:
-    """All together have this time; what is there then is let go. Nothing that comes anew is waited for."""
+    """Wait for objects that are being deleted, for `seconds` in total, then remove finalizers. New objects are not
+    awaited.
+    """
     until = asyncio.get_running_loop().time() + seconds
     left = [each for each in await _list(removal, resource) if is_deleting(each)]
     for each in left:
@@ -218,7 +236,7 @@ def _report(resource: Resource, obj: Object, reason: str) -> None:
 async def _let_go(
     removal: Removal, resource: Resource, which: Callable[[Object], bool], *, is_expected: bool = False
 ) -> None:
-    """Take the finalizers of those that are there. Args: is_expected: not to be remembered."""
+    """Remove the finalizers of matching objects. Args: is_expected: not to be reported."""
     for each in await _list(removal, resource):
         if not which(each):
             continue

@@ -1,4 +1,4 @@
-"""What all else of a Shoot stands on: its namespace, its identity, its Secrets, and what it refers to in the garden."""
+"""Foundations of a Shoot: namespace, identity, Secrets, and referenced resources."""
 
 import asyncio
 import random
@@ -36,7 +36,12 @@ _ZONE = "topology.kubernetes.io/zone"
 
 
 async def namespace(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Create or update the namespace.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        KubeError: a request failed.
+    """
     client = operation.seed.client
     live = await client.find(NAMESPACES, operation.technical_id)
     operation.found.zones = zones = shoot_namespace.zones_of(
@@ -62,7 +67,7 @@ async def namespace(operation: ShootOperation) -> None:
 
 
 async def _zones_of_volumes(operation: ShootOperation) -> list[str]:
-    """In which volumes of the namespace lie."""
+    """Zones of the volumes in the namespace."""
     client = operation.seed.client
     claims = await client.list(VOLUME_CLAIMS, Selection(namespace=operation.technical_id))
     names = [text(spec(each).get("volumeName")) for each in claims]
@@ -80,7 +85,7 @@ def _zones_of(volume: Object) -> Iterable[str]:
 
 
 async def cluster_identity(operation: ShootOperation) -> None:
-    """Written into the status once."""
+    """Write the cluster identity to the status, once."""
     if at(operation.shoot, "status", "clusterIdentity"):
         return
     own = operation.inputs().identity
@@ -91,7 +96,7 @@ async def cluster_identity(operation: ShootOperation) -> None:
 
 
 async def secrets(operation: ShootOperation) -> None:
-    """Make, or find, all keys, tokens and certificates, and publish what users need of them.
+    """Generate or find all keys, tokens and certificates, and publish those for users.
 
     Raises: SecretsError, ReconcileError, KubeError.
     """
@@ -135,7 +140,12 @@ async def secrets(operation: ShootOperation) -> None:
 
 
 async def _ssh_keypairs(operation: ShootOperation) -> None:
-    """Raises KubeError, ReconcileError."""
+    """Publish the SSH key pairs, or withdraw them.
+
+    Raises:
+        KubeError: a request failed.
+        ReconcileError: another writer has changed a published Secret.
+    """
     if operation.is_workerless:
         return
     wanted = list[Object]()
@@ -150,7 +160,12 @@ async def _ssh_keypairs(operation: ShootOperation) -> None:
 
 
 async def _observer(operation: ShootOperation, *, was_there: bool) -> None:
-    """Raises KubeError, ReconcileError."""
+    """Publish the login for monitoring, or withdraw it.
+
+    Raises:
+        KubeError: a request failed.
+        ReconcileError: another writer has changed the published Secret.
+    """
     if operation.is_monitored:
         user = operation.keys.get(tables.OBSERVER.name).current
         await publish(operation, published.observer(operation.shoot, user))
@@ -159,14 +174,14 @@ async def _observer(operation: ShootOperation, *, was_there: bool) -> None:
 
 
 async def _withdraw(operation: ShootOperation, suffix: str) -> None:
-    """Users find it no more. Raises KubeError."""
+    """Delete a published Secret. Raises KubeError."""
     garden, name = operation.garden.client, f"{operation.name.name}.{suffix}"
     if await garden.find(SECRETS, Key(operation.name.namespace, name)):
         await garden.delete_if_exists(SECRETS, Key(operation.name.namespace, name))
 
 
 async def servers_by_current(operation: ShootOperation) -> list[str]:
-    """Names of authorities of which all servers were seen with a certificate of theirs. Raises KubeError."""
+    """Names of current authorities for which all servers were seen with certificates of them. Raises KubeError."""
     if not operation.is_in(COMPLETING, AUTHORITIES):
         return []
     live = await operation.seed.client.find(DEPLOYMENTS, Key(operation.technical_id, kube_apiserver.NAME))
@@ -174,7 +189,7 @@ async def servers_by_current(operation: ShootOperation) -> list[str]:
 
 
 async def _take_over_keys(operation: ShootOperation) -> None:
-    """New ones would be no use: what is stored is encrypted with the old ones, and users trust them."""
+    """Take over the keys from the ShootState: stored data is encrypted with them, and users trust them."""
     await operation.keys.take_over(persisted.secrets(operation.state, operation.technical_id))
     if operation.keys.has(tables.CA.name) or not await had_keys(operation.garden.client, operation.name):
         return
@@ -185,7 +200,7 @@ async def _take_over_keys(operation: ShootOperation) -> None:
 
 
 async def _demand_keys(operation: ShootOperation) -> None:
-    """A cluster made anew in place of a lost one has none: new ones would be of no use, and hide that.
+    """Refuse to generate keys for a recreated cluster: they would hide the loss.
 
     Raises: ReconcileError, KubeError.
     """
@@ -198,12 +213,16 @@ async def _demand_keys(operation: ShootOperation) -> None:
 
 
 async def had_keys(garden: Client, shoot: Key) -> bool:
-    """Whether keys were ever made for a Shoot: then they were published. Raises KubeError."""
+    """Whether keys were ever generated for a Shoot, and thus published. Raises KubeError."""
     return await garden.find(CONFIG_MAPS, Key(shoot.namespace, f"{shoot.name}.ca-cluster")) is not None
 
 
 def certificates(operation: ShootOperation) -> ControlPlane:
-    """Raises ReconcileError."""
+    """Return the settings of certificates in the control plane.
+
+    Raises:
+        ReconcileError: the network of Services is unknown or invalid.
+    """
     with known():
         services = ip_network(operation.inputs().service_network)
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
@@ -219,13 +238,14 @@ def certificates(operation: ShootOperation) -> ControlPlane:
 
 
 async def client_authority(operation: ShootOperation) -> None:
-    """Only now: what it signs is of use to no one before all API servers trust it. Raises KubeError, ReconcileError."""
+    """Publish the authority for client certificates, once all API servers trust it. Raises KubeError, ReconcileError.
+    """
     current = operation.keys.get(tables.CA_CLIENT.name).current
     await publish(operation, published.client_authority(operation.shoot, current))
 
 
 async def publish(operation: ShootOperation, *objects: Object) -> None:
-    """Users find these in the garden; what is as it should be is not written. Raises KubeError, ReconcileError."""
+    """Publish objects to users in the garden; up-to-date ones are not written. Raises KubeError, ReconcileError."""
     for each in objects:
         await _publish_one(operation, _KINDS[text(each.get("kind"))], each)
 
@@ -247,11 +267,16 @@ async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Ob
         raise ReconcileError(f"{resource.kind} {name} was changed while it was written; it is written again")
 
 
-# --- what it refers to
+# --- referenced resources
 
 
 async def referenced(operation: ShootOperation) -> None:
-    """Raises ReconcileError: something is missing; KubeError."""
+    """Copy referenced resources from the garden.
+
+    Raises:
+        ReconcileError: a resource is missing.
+        KubeError: a request failed.
+    """
     namespace = operation.name.namespace
     found = list[Object]()
     for resource, name in references(operation.shoot):

@@ -1,6 +1,6 @@
-"""A Shoot goes to sleep: nothing of it runs any more, its data and keys stay.
+"""Hibernation of a Shoot: everything is scaled down, its data and keys stay.
 
-What others scale up meanwhile is scaled down again, a few times: who does it may not stop.
+Deployments that others scale up meanwhile are scaled down again, up to a limit.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,13 @@ _MOST_CORRECTIONS = 5
 
 
 async def sleep(operation: ShootOperation) -> None:
-    """Raises ReconcileError, ExtensionError, KubeError."""
+    """Scale down the control plane, wait until its pods are gone, and scale down etcd.
+
+    Raises:
+        ReconcileError: others scale Deployments up repeatedly, or the pods did not end in time.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await operation.shoots.drop(operation.technical_id)
     names = await control_plane.scale_down(operation)
     await _until_down(operation, _Descent({name: operation.written(DEPLOYMENTS, name) for name in names}))
@@ -31,7 +37,7 @@ async def sleep(operation: ShootOperation) -> None:
 
 
 class _ScaledUpError(ReconcileError):
-    """By others."""
+    """Another writer has scaled a Deployment up."""
 
     def __init__(self, live: Object) -> None:
         super().__init__(f"Deployment {key(live)} was scaled to {spec(live).get('replicas')} by others")
@@ -41,15 +47,19 @@ class _ScaledUpError(ReconcileError):
 @dataclass(slots=True)
 class _Descent:
     """Attributes:
-    written: of each Deployment that has been scaled down, the version; what is older is not looked at.
-    corrections: how often that was necessary again.
+        written: resourceVersion of each Deployment after scaling it down; older versions are ignored.
+        corrections: how often Deployments were scaled down again.
     """
 
     written: dict[str, int]
     corrections: int = 0
 
     def missing(self, live: Object) -> str:
-        """Raises _ScaledUpError."""
+        """Reason for waiting; empty if there is none.
+
+        Raises:
+            _ScaledUpError: another writer has scaled the Deployment up.
+        """
         name = key(live).name
         if name not in self.written:
             return ""
@@ -62,7 +72,7 @@ class _Descent:
 
 
 async def _until_down(operation: ShootOperation, descent: _Descent) -> None:
-    """Return when none of the pods is left. Raises ReconcileError, KubeError."""
+    """Return when all pods are gone, correcting Deployments meanwhile. Raises ReconcileError, KubeError."""
     place = Selection(namespace=operation.technical_id)
     while True:
         try:

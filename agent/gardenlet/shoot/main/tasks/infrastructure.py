@@ -1,4 +1,4 @@
-"""What the provider of a Shoot with workers makes: networks, what controls them, and how pods reach each other."""
+"""Provider resources of a Shoot with workers: credentials, infrastructure, provider control plane, and network."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -28,11 +28,17 @@ def _name(operation: ShootOperation) -> Key:
     return Key(operation.technical_id, operation.name.name)
 
 
-# --- with which credentials
+# --- credentials
 
 
 async def credentials(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, ComponentError, KubeError."""
+    """Deploy the provider credentials.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        ComponentError: the objects could not be written or removed.
+        KubeError: a request failed.
+    """
     found = await _credentials(operation)
     if found is not None and found.get("kind") == WORKLOAD_IDENTITIES.kind:
         await _credentials_by_tokens(operation, found)
@@ -42,7 +48,9 @@ async def credentials(operation: ShootOperation) -> None:
 
 
 async def _credentials_by_tokens(operation: ShootOperation, identity: Object) -> None:
-    """Returns when there is a token: no extension is to fail for want of it. Raises NotInTimeError, KubeError."""
+    """Deploy credentials of a WorkloadIdentity, and wait for the token, which extensions need. Raises NotInTimeError,
+    KubeError.
+    """
     client, name = operation.seed.client, Key(operation.technical_id, shoot_infrastructure.SECRET)
     wanted = identity_credentials.secret(name.namespace, identity, shoot=operation.shoot)
     live = await client.find(SECRETS, name)
@@ -57,7 +65,7 @@ async def _credentials_by_tokens(operation: ShootOperation, identity: Object) ->
 
 
 async def _credentials(operation: ShootOperation) -> Object | None:
-    """The Secret or WorkloadIdentity that the binding of the Shoot names; None: it has no binding. Raises KubeError."""
+    """The Secret or WorkloadIdentity in the binding of the Shoot; None if it has no binding. Raises KubeError."""
     client, namespace = operation.garden.client, operation.name.namespace
     if name := text(spec(operation.shoot).get("credentialsBindingName")):
         binding = await client.get(CREDENTIALS_BINDINGS, Key(namespace, name))
@@ -76,12 +84,12 @@ async def _credentials(operation: ShootOperation) -> Object | None:
 
 
 def ssh_key(operation: ShootOperation) -> str:
-    """The public one, base64; empty: there is no SSH."""
+    """The public SSH key, base64; empty if SSH is disabled."""
     return "".join(base64.b64encode(each).decode() for each in ssh_keys(operation)[:1])
 
 
 def ssh_keys(operation: ShootOperation) -> list[bytes]:
-    """The public ones, the newest first, while they are rotated both; empty: there is no SSH."""
+    """Public SSH keys, the newest first, two of them during a rotation; empty if SSH is disabled."""
     if not has_ssh(spec(operation.shoot)):
         return []
     made = operation.keys.get(tables.SSH_KEY.name)
@@ -89,26 +97,39 @@ def ssh_keys(operation: ShootOperation) -> list[bytes]:
 
 
 async def remove_bastions(operation: ShootOperation) -> None:
-    """Their controller waits for what their extension removes. Raises KubeError."""
+    """Delete the Bastions without waiting; their controller waits for the extension. Raises KubeError."""
     garden = operation.garden.client
     await bastions.delete(garden, await bastions.of(garden, operation.shoot))
 
 
 async def infrastructure(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Write the Infrastructure; reconcile it if changed, requested, or the Shoot has failed.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     wanted = shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))
     has_failed = last_operation(operation.shoot).get("state") == operations.FAILED
     await operation.ask(INFRASTRUCTURE, wanted, is_demanded=has_failed or operation.is_asked(INFRASTRUCTURE_TASK))
 
 
 async def wait_for_infrastructure(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Wait for the Infrastructure, and note it.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     operation.found.infrastructure = await operation.until_answered(INFRASTRUCTURE, _name(operation))
     await operation.task_done(INFRASTRUCTURE_TASK)
 
 
 async def control_plane(operation: ShootOperation) -> None:
-    """Of the Infrastructure that there is, if it has not been asked for. Raises ReconcileError, KubeError."""
+    """Write the ControlPlane, with the existing Infrastructure if that was not reconciled. Raises ReconcileError,
+    KubeError.
+    """
     if not operation.found.infrastructure:
         name = _name(operation)
         live = await operation.seed.client.find(INFRASTRUCTURES, name)
@@ -117,17 +138,23 @@ async def control_plane(operation: ShootOperation) -> None:
 
 
 async def network(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Write the Network.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     with known():
         wanted = shoot_infrastructure.network(operation.inputs())
     await operation.ask(NETWORK, wanted)
 
 
-# --- objects of which a Shoot has one
+# --- kinds with one object per Shoot
 
 
 def is_answered(kind: Kind) -> Run:
-    """What waits for the extension. It raises ExtensionError, KubeError."""
+    """Return a task that waits for the extension. It raises ExtensionError, KubeError."""
 
     async def run(operation: ShootOperation) -> None:
         await operation.until_answered(kind, _name(operation))
@@ -136,7 +163,7 @@ def is_answered(kind: Kind) -> Run:
 
 
 def is_removed(kind: Kind) -> Run:
-    """What removes it, and waits. It raises ExtensionError, KubeError."""
+    """Return a task that deletes the object, and waits until it is gone. It raises ExtensionError, KubeError."""
 
     async def run(operation: ShootOperation) -> None:
         its_uid = await operation.extensions.delete(kind, _name(operation))

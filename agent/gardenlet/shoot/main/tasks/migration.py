@@ -1,6 +1,6 @@
-"""A Shoot leaves its seed: what it takes along is saved first, and what is here goes only after that was read back.
+"""Migration: a Shoot leaves its seed. Its state is saved first, and deletion here starts only after it was read back.
 
-What is in its own cluster stays: ManagedResources let their objects go.
+Objects in its own cluster stay: ManagedResources release them.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from kube.runtime.controller import ReconcileError
 from kube.runtime.status import Overtaken
 
 SNAPSHOT = "local.provider/snapshot"
-"""Annotation of an Etcd that asks for a snapshot, and goes when it is there."""
+"""Annotation of an Etcd that requests a snapshot, and is removed once the snapshot exists."""
 _SNAPSHOT_SECONDS, _ENTRY_SECONDS = 300.0, 600.0
 _MOVED = (
     kinds.CONTAINER_RUNTIME,
@@ -57,14 +57,18 @@ _MOVED = (
     kinds.OPERATING_SYSTEM_CONFIG,
     kinds.WORKER,
 )
-"""Before the API server goes; names lead to it until then."""
+"""Kinds that migrate before the API server is deleted; DNS records follow after it."""
 
 
-# --- what is in its cluster
+# --- objects in its cluster
 
 
 async def keep_objects(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Set all ManagedResources of the Shoot's cluster to keep their objects.
+
+    Raises:
+        KubeError: a request failed.
+    """
     client = operation.seed.client
     for each in await _managed(operation):
         if spec(each).get("keepObjects") is not True:
@@ -74,7 +78,11 @@ async def keep_objects(operation: ShootOperation) -> None:
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Delete all ManagedResources of the Shoot's cluster.
+
+    Raises:
+        KubeError: a request failed.
+    """
     for each in await _managed(operation):
         if not is_deleting(each):
             name = key(each)
@@ -87,14 +95,15 @@ async def _managed(operation: ShootOperation) -> list[Object]:
     return [each for each in found if not spec(each).get("class")]
 
 
-# --- what it takes along
+# --- state
 
 
 async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: datetime) -> str:
-    """Why its state can't be saved; empty: it can, or was.
+    """Reason why the state can't be saved; empty if it can, or was.
 
-    What is saved of extension objects that are gone goes before the move begins. From then on all stays that is saved,
-    for they go one after the other.
+    Saved states of deleted extension objects are dropped before the move begins. From then on every saved state is
+    kept,
+    since the objects are deleted one by one.
 
     Raises: KubeError.
     """
@@ -109,7 +118,7 @@ async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: 
 
 
 async def _demand_that_it_is_so(garden: Client, shoot: Object) -> None:
-    """A cache that is behind would have what the Shoot took along overwritten. Raises Overtaken, KubeError."""
+    """Check that the Shoot is unchanged: a stale cache would overwrite a newer state. Raises Overtaken, KubeError."""
     name = key(shoot)
     live = await garden.find(SHOOTS, name)
     if live is None or resource_version(live) != resource_version(shoot):
@@ -117,7 +126,7 @@ async def _demand_that_it_is_so(garden: Client, shoot: Object) -> None:
 
 
 async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
-    """What is saved, and the `spec`s that its parts are to have.
+    """Return the saved state, and the desired `spec`s of its parts.
 
     Raises: TooLarge, ReconcileError, KubeError.
     """
@@ -138,7 +147,7 @@ async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, 
 
 
 async def persist(operation: ShootOperation) -> None:
-    """Returns once it was read back. Raises ReconcileError, KubeError."""
+    """Save the state, and read it back. Raises ReconcileError, KubeError."""
     garden, name = operation.garden.client, operation.name
     try:
         before, wanted = await _to_save(operation.seed.client, garden, operation.shoot)
@@ -155,7 +164,12 @@ async def persist(operation: ShootOperation) -> None:
 
 
 async def migrate_extensions(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Migrate all extension objects except for DNSRecords, and wait.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await asyncio.gather(*(_migrate(operation, kind) for kind in _MOVED))
 
 
@@ -169,13 +183,13 @@ async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None
 
 
 async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
-    """As the API server has them; none, if there is no such kind."""
+    """Objects of a kind from the API server; empty if it does not serve the kind. Raises KubeError."""
     selection = Selection(namespace=operation.technical_id)
     return await operation.seed.discovery.list_if_served(kind.resource, selection, form=Form.METADATA)
 
 
 async def delete_extensions_before(operation: ShootOperation) -> None:
-    """All but those that go after the API server. Raises ExtensionError, KubeError."""
+    """Delete all that need not stay until the API server is gone. Raises ExtensionError, KubeError."""
     registered = wanted(operation.shoot, operation.registrations.values()).values()
     later = {each.key(operation.technical_id) for each in registered if each.migrated is not Stage.BEFORE_API_SERVER}
     for kind in _MOVED:
@@ -185,20 +199,25 @@ async def delete_extensions_before(operation: ShootOperation) -> None:
 
 
 async def delete_extensions_after(operation: ShootOperation) -> None:
-    """The others. Raises ExtensionError, KubeError."""
+    """Delete the remaining Extensions and Infrastructures. Raises ExtensionError, KubeError."""
     for kind in (kinds.EXTENSION, kinds.INFRASTRUCTURE):
         await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
 
 
 async def move_names(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Migrate and delete the DNSRecords.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     kind = kinds.DNS_RECORD
     await _migrate(operation, kind)
     await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
 
 
 async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> None:
-    """What they stand for stays: their extensions have let go of it."""
+    """Delete objects, and wait; the resources they represent stay, since their extensions have released them."""
     await asyncio.gather(*(operation.extensions.delete(kind, each) for each in names))
     await asyncio.gather(*(operation.extensions.wait_until_gone(kind, each) for each in names))
 
@@ -207,7 +226,9 @@ async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> No
 
 
 async def snapshot(operation: ShootOperation) -> None:
-    """Nothing is written to etcd any more; have all that was in its backups. Raises NotInTimeError, KubeError."""
+    """Take a final snapshot of etcd, which is not written to any more, and wait for it. Raises NotInTimeError,
+    KubeError.
+    """
     client, name = operation.seed.client, Key(operation.technical_id, etcd.name(etcd.MAIN))
     live = await operation.waiting.find(ETCDS, name)
     if live is None or is_deleting(live):
@@ -235,7 +256,11 @@ def _without_snapshot(live: Object | None) -> str:
 
 
 async def move_backup_entry(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Assign the BackupEntry to the destination Seed.
+
+    Raises:
+        KubeError: a request failed.
+    """
     name, client = _entry(operation), operation.garden.client
     live = await client.find(BACKUP_ENTRIES, name)
     own, to = text(metadata(operation.seed_object)["name"]), destination(operation.shoot)
@@ -245,7 +270,12 @@ async def move_backup_entry(operation: ShootOperation) -> None:
 
 
 async def wait_for_backup_entry(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Wait until this Seed has released the BackupEntry.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     own = text(metadata(operation.seed_object)["name"])
 
     def held(live: Object | None) -> str:

@@ -1,4 +1,4 @@
-"""New pods of what is as it was: of controllers, which say by a label that a restart does them good."""
+"""Restart controllers labelled for restart although their spec is unchanged."""
 
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from kube.objects import Key, key, uid
@@ -14,7 +14,11 @@ def not_asked(operation: ShootOperation) -> bool:
 
 
 async def controllers(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Delete the pods of these controllers.
+
+    Raises:
+        KubeError: a request failed.
+    """
     client, selection = operation.seed.client, Selection(operation.technical_id, label_selector=_RESTARTED)
     for each in await client.list(PODS, selection, form=Form.METADATA):
         await client.delete_if_exists(PODS, Key(operation.technical_id, key(each).name), uid=uid(each))

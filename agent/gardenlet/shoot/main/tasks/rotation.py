@@ -1,10 +1,10 @@
-"""Authorities are completed in two steps: clients stop to trust the old ones only once that is of no use to any server.
+"""Completion of authorities in two steps: clients stop trusting the old ones only when no server uses them any more.
 
-    servers    have certificates of the current authorities, and run with them; clients trust both
-    seen       that is so: the API server's Deployment is marked, so that a pass that ends is gone on with from here
-    clients    trust the current authorities alone
+    servers have certificates of the current authorities, and run with them; clients trust both
+    seen the API server's Deployment is marked, so that a pass after an interruption continues from here
+    clients trust only the current authorities
 
-Nothing that has to reach a server in between trusts less than before: neither backups, nor what is asked of etcd.
+All clients of servers trust both authorities in between, including backups and requests to etcd.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _OTHERS = (
     kube_scheduler.COMPONENT,
     vpn_server.COMPONENT,
 )
-"""Servers beside the API server."""
+"""Servers other than the API server."""
 
 
 def no_completion(operation: ShootOperation) -> bool:
@@ -38,7 +38,8 @@ def no_completion(operation: ShootOperation) -> bool:
 
 
 async def see_servers(operation: ShootOperation) -> None:
-    """All that run have been rolled out, whatever the user says of waiting. What sleeps will start with what is there.
+    """Wait until all running servers are rolled out, even if the Shoot skips waiting; hibernated ones start with
+    current certificates.
 
     Raises: NotInTimeError, ExtensionError, KubeError.
     """
@@ -69,27 +70,47 @@ async def _runs(operation: ShootOperation, resource: Resource, name: str) -> boo
 
 
 async def trust_current(operation: ShootOperation) -> None:
-    """Bundles have the current authorities alone. Raises SecretsError, ReconcileError, KubeError."""
+    """Generate Secrets again, with bundles of only the current authorities. Raises SecretsError, ReconcileError,
+    KubeError.
+    """
     operation.keys.begin_anew()
     await foundation.secrets(operation)
     await foundation.client_authority(operation)
 
 
 async def etcds(operation: ShootOperation) -> None:
-    """Raises ReconcileError, ExtensionError, KubeError."""
+    """Deploy the etcds with current bundles, and wait.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await deploy_etcds(operation)
     await _see_etcds(operation)
 
 
 async def api_server(operation: ShootOperation) -> None:
-    """Raises ReconcileError, NotInTimeError, KubeError."""
+    """Deploy the API server with current bundles, and wait if it runs.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     await control_plane.api_server(operation)
     if await _runs(operation, DEPLOYMENTS, kube_apiserver.NAME):
         await control_plane.api_server_is_rolled_out(operation)
 
 
 async def others(operation: ShootOperation) -> None:
-    """Raises ReconcileError, NotInTimeError, KubeError."""
+    """Deploy the other components with current bundles, and wait.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     await control_plane.resource_manager(operation)
     await components.deploy(operation, kube_controller_manager.COMPONENT)
     if not operation.is_asleep:
@@ -98,6 +119,6 @@ async def others(operation: ShootOperation) -> None:
 
 
 async def settle(operation: ShootOperation) -> None:
-    """When the old ones are gone, too. Raises KubeError."""
+    """Remove the mark after the deletion of the old authorities. Raises KubeError."""
     if not no_completion(operation):
         await control_plane.mark_api_server(operation, {SERVERS_BY_CURRENT: None})

@@ -22,19 +22,23 @@ HEALTH_USER = "health-check"
 
 
 def rotation_times(shoot: Object) -> dict[str, datetime]:
-    """When rotations of a Shoot were asked for last, by config."""
+    """Times of the last requested rotations of a Shoot, by config."""
     has_static_kubeconfig = rotation.has_static_kubeconfig(shoot)
     configs = tables.rotated(has_workers=bool(workers(spec(shoot))), has_static_kubeconfig=has_static_kubeconfig)
     return rotations(shoot, has_static_kubeconfig=has_static_kubeconfig).asked(configs)
 
 
 def name_of(operation: ShootOperation, config: str) -> str:
-    """Raises SecretsError: it was not generated before."""
+    """Name of the current Secret of a config.
+
+    Raises:
+        SecretsError: it was not generated before.
+    """
     return operation.keys.get(config).current.name
 
 
 def health_token(operation: ShootOperation) -> str:
-    """Of the user that only asks whether the API server is well."""
+    """Token of the user for health checks of the API server."""
     content = operation.keys.get(_TOKENS).current.data[STATIC_TOKENS].decode()
     return next(row[0] for row in csv.reader(io.StringIO(content)) if row[1] == HEALTH_USER)
 

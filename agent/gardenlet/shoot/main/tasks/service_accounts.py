@@ -1,8 +1,9 @@
-"""Tokens of ServiceAccounts while the key that signs them is rotated.
+"""Tokens of ServiceAccounts during a rotation of the signing key.
 
-Those of components in the seed are requested anew as soon as the new key signs. Those in Secrets that ServiceAccounts
-list get others beside them, and go when the rotation is completed: what users have made meanwhile is signed by the new
-key, and stays.
+Tokens of components in the seed are requested again as soon as the new key signs. ServiceAccounts that list Secrets get
+additional ones; the old ones are deleted on completion. Secrets created by users meanwhile are signed by the new key,
+and
+stay.
 """
 
 from collections.abc import AsyncIterator
@@ -45,7 +46,7 @@ def not_completing(operation: ShootOperation) -> bool:
 
 
 async def renew(operation: ShootOperation) -> None:
-    """Return when all have been requested anew. Raises ReconcileError, NotInTimeError, KubeError."""
+    """Return when all tokens have been requested again. Raises ReconcileError, NotInTimeError, KubeError."""
     await api_server_is_rolled_out(operation)
     client, namespace = operation.seed.client, operation.technical_id
     requests = await client.list(SECRETS, Selection(namespace, label_selector=_REQUESTS), form=Form.METADATA)
@@ -69,7 +70,7 @@ def _not_renewed(secret: Object | None) -> str:
 
 
 async def add_secrets(operation: ShootOperation) -> None:
-    """For ServiceAccounts that list some. Raises ReconcileError, NoConnectionError, KubeError."""
+    """Create Secrets for ServiceAccounts that list some. Raises ReconcileError, NoConnectionError, KubeError."""
     key_name = name_of(operation, tables.SERVICE_ACCOUNT_KEY.name)
     async with operation.cluster() as cluster:
         async for account in _accounts(cluster.client, f"{KEY_NAME}!={key_name}"):
@@ -83,7 +84,7 @@ async def add_secrets(operation: ShootOperation) -> None:
 
 
 def _name_of_new(operation: ShootOperation, account: Object) -> str:
-    """Not a label says which Secret is the new one: it is labeled with the key that encrypts it."""
+    """Name of the new Secret; a label can't mark it, since labels of Secrets name their encryption key."""
     digest = checksum_of_authority(operation.keys.get(tables.SERVICE_ACCOUNT_KEY.name).current.data)[:6]
     return f"{key(account).name}-token-{digest}"
 
@@ -98,7 +99,13 @@ def _token_secret(account: Object, name: str) -> Object:
 
 
 async def delete_old_secrets(operation: ShootOperation) -> None:
-    """Raises ReconcileError, NoConnectionError, KubeError."""
+    """Delete Secrets from before the rotation.
+
+    Raises:
+        ReconcileError: the time of the rotation is unknown.
+        NoConnectionError: there is no connection to the Shoot.
+        KubeError: a request failed.
+    """
     before = time_or_none(
         at(operation.shoot, "status", "credentials", "rotation", SERVICE_ACCOUNT_KEY, "lastInitiationFinishedTime")
     )
@@ -119,7 +126,7 @@ async def delete_old_secrets(operation: ShootOperation) -> None:
 
 
 async def _delete_old(client: Client, account: Object, name: str, *, before: datetime) -> bool:
-    """Whether the Secret was old, or is gone."""
+    """Delete a Secret if it is old; return whether it is gone."""
     namespace = key(account).namespace
     secret = await client.find(SECRETS, Key(namespace, name))
     if secret is None:
@@ -139,7 +146,11 @@ async def _accounts(client: Client, selector: str) -> AsyncIterator[Object]:
 
 
 async def _write(client: Client, account: Object, meta: Object, secrets: list[Object]) -> None:
-    """Raises Conflict: somebody has changed it meanwhile; another attempt sees what is there."""
+    """Write labels and Secrets of a ServiceAccount.
+
+    Raises:
+        Conflict: another writer has changed it; the next attempt reads it again.
+    """
     name = key(account)
     body: Object = {"metadata": {**meta, "resourceVersion": metadata(account)["resourceVersion"]}}
     if secrets != mappings(account.get("secrets")):

@@ -1,4 +1,4 @@
-"""What is in the cluster of a Shoot: applied by its resource manager, but for what makes that possible."""
+"""Access to the cluster of a Shoot; other objects in it are applied by its resource manager."""
 
 from agent.gardenlet.components import gardener_access
 from agent.gardenlet.flow.run import waits_for
@@ -10,7 +10,7 @@ _SECONDS = 120.0
 
 
 async def access(operation: ShootOperation) -> None:
-    """Two kubeconfigs, whose tokens the resource manager keeps. Raises KubeError."""
+    """Deploy two kubeconfigs, whose tokens the resource manager renews. Raises KubeError."""
     namespace = operation.technical_id
     live = {name: await operation.find(SECRETS, name) for name in gardener_access.NAMES}
     inputs = operation.inputs()
@@ -29,7 +29,7 @@ async def access(operation: ShootOperation) -> None:
 
 
 async def connection(operation: ShootOperation) -> None:
-    """There is one, to the version that was rolled out. Raises NotInTimeError, NoConnectionError, KubeError."""
+    """Wait for a connection to the rolled-out version. Raises NotInTimeError, NoConnectionError, KubeError."""
     if not operation.found.has_token:
         name = Key(operation.technical_id, gardener_access.EXTERNAL)
         await operation.waiting.until_ready(SECRETS, name, _no_token, seconds=_SECONDS, report=waits_for)

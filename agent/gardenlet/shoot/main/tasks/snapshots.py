@@ -1,6 +1,6 @@
-"""A backup of what was written anew with another key: older ones are of no use without the old key.
+"""Snapshot after rewriting objects with a new key: older backups are unreadable without the old key.
 
-The sidecar of the etcd makes it; on this computer, the runner does, which an annotation of the Etcd asks.
+The sidecar of the etcd takes it; in the local profile the runner does, requested by an annotation of the Etcd.
 """
 
 import base64
@@ -24,12 +24,17 @@ from kube.runtime.transport import Transport
 
 _SECONDS = 300.0
 _ASKED = "local.provider/snapshot"
-"""Annotation of an Etcd on this computer, which goes when the snapshot is there."""
+"""Annotation of an Etcd in the local profile, removed once the snapshot exists."""
 _NAME = etcd.name(etcd.MAIN)
 
 
 async def take(operation: ShootOperation) -> None:
-    """Raises NotInTimeError, KubeError."""
+    """Take a snapshot once for each key.
+
+    Raises:
+        NotInTimeError: the wait timed out.
+        KubeError: a request failed.
+    """
     client, namespace = operation.seed.client, operation.technical_id
     key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
     live = await client.get(DEPLOYMENTS, Key(namespace, kube_apiserver.NAME))
@@ -52,7 +57,7 @@ def _no_snapshot(live: Object | None) -> str:
 async def _by_sidecar(operation: ShootOperation) -> None:
     certificate = operation.keys.get("etcd-client").current.data
     bundle = operation.keys.get(tables.CA_ETCD.name).bundle
-    assert bundle is not None  # an authority has one
+    assert bundle is not None  # authorities have bundles
     fields = {"client-certificate-data": CERTIFICATE, "client-key-data": KEY}
     config = kubeconfig(
         _NAME,

@@ -16,7 +16,7 @@ _ANY_PATH = "/kubeconfig"
 
 
 class TenantFileError(ReconcileError):
-    """A file is missing or not allowed. The API server stays as it is."""
+    """A file is missing or not allowed. The API server stays unchanged."""
 
     codes = UnusableFile.codes
 
@@ -24,8 +24,8 @@ class TenantFileError(ReconcileError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantFiles:
     """Attributes:
-    settings: `spec.kubernetes.kubeAPIServer`.
-    kubeconfigs: of admission plugins, by plugin.
+        settings: `spec.kubernetes.kubeAPIServer`.
+        kubeconfigs: of admission plugins, by plugin.
     """
 
     settings: Object
@@ -35,9 +35,11 @@ class TenantFiles:
 
 
 async def read(operation: ShootOperation) -> TenantFiles:
-    """Raises TenantFileError, KubeError.
+    """Read the files. A Shoot that is being deleted leaves out unusable ones, so that its tenant can delete it.
 
-    A Shoot is deleted without what is unusable: a tenant must be able to delete it.
+    Raises:
+        TenantFileError: a file is missing or not allowed.
+        KubeError: a request failed.
     """
     settings = mapping_at(spec(operation.shoot), "kubernetes", "kubeAPIServer")
     leaves = is_deleting(operation.shoot)

@@ -1,4 +1,4 @@
-"""A certificate by which the resource manager of a Shoot gets its first token, or the next one, if that has expired."""
+"""A certificate that gets the resource manager of a Shoot its first token, or the next one if that has expired."""
 
 import base64
 from datetime import timedelta
@@ -26,7 +26,7 @@ SECRET = f"{_ACCESS}-bootstrap"
 _TOKEN_SECONDS = 120.0
 _LIFE = timedelta(minutes=10)
 _SERVER = f"https://{kube_apiserver.NAME}"
-"""As pods of the namespace see it."""
+"""Address for pods of the namespace."""
 
 
 async def access(operation: ShootOperation) -> Object | None:
@@ -35,7 +35,7 @@ async def access(operation: ShootOperation) -> Object | None:
 
 
 async def is_needed(operation: ShootOperation, live: Object | None) -> bool:
-    """Args: live: what `access` returned. Raises KubeError."""
+    """Whether a certificate is needed. Args: live: result of `access`. Raises KubeError."""
     if live is None:
         return True
     name, namespace = resource_manager.MANAGED_RESOURCE, operation.technical_id
@@ -44,9 +44,10 @@ async def is_needed(operation: ShootOperation, live: Object | None) -> bool:
 
 
 async def forget_token(operation: ShootOperation, live: Object | None) -> int:
-    """So that one which has expired, or is refused, is not taken for the next one.
+    """Request a new token, so that an expired or refused one is not taken for it.
 
-    Args: live: as of `is_needed`. Returns the resourceVersion of what was written; 0: nothing was. Raises KubeError.
+    Args: live: as for `is_needed`. Returns the resourceVersion after the write; 0 if nothing was written. Raises
+    KubeError.
     """
     if live is None or rules.no_token(live):
         return 0
@@ -55,7 +56,7 @@ async def forget_token(operation: ShootOperation, live: Object | None) -> int:
 
 
 async def wait_for_token(operation: ShootOperation, *, since: int) -> None:
-    """Args: since: what `forget_token` returned. Raises NotInTimeError, KubeError."""
+    """Wait for the token. Args: since: result of `forget_token`. Raises NotInTimeError, KubeError."""
     name = Key(operation.technical_id, _ACCESS)
     await operation.waiting.until_ready(
         SECRETS, name, rules.no_token, seconds=_TOKEN_SECONDS, since=since, report=waits_for
@@ -63,7 +64,7 @@ async def wait_for_token(operation: ShootOperation, *, since: int) -> None:
 
 
 def secret(operation: ShootOperation) -> Object:
-    """With a new certificate each time: it lives for minutes. Raises ReconcileError."""
+    """Secret with a new certificate, which is valid for minutes. Raises ReconcileError."""
     authority = authority_in(operation.keys.get(tables.CA_CLIENT.name).current.data)
     if authority is None:
         raise ReconcileError("the authority for clients of the Shoot can't be read")

@@ -1,4 +1,4 @@
-"""Worker pools of a Shoot: what is on their machines, the machines, and that they have what they are to have."""
+"""Worker pools of a Shoot: configuration of machines, the machines, and whether nodes run the desired configuration."""
 
 import asyncio
 
@@ -34,20 +34,30 @@ from kube.runtime.controller import ReconcileError
 
 _APPLIED_SECONDS = 120.0
 _UNKNOWN_SERVER = "https://kubernetes.default.svc"
-"""In what is configured for nodes of a Shoot that sleeps: there are none."""
+"""Server in the configuration for nodes of a hibernated Shoot, which has none."""
 
 
 def pools(operation: ShootOperation) -> list[Pool]:
-    """Raises ReconcileError."""
+    """Pools of the Shoot.
+
+    Raises:
+        ReconcileError: a pool is invalid.
+    """
     with known():
         return pools_of(operation.shoot, operation.profile)
 
 
-# --- what is on machines
+# --- configuration of machines
 
 
 async def systems(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Write the OperatingSystemConfigs of all pools.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await operation.deploy(HASHES, [hashes(operation.technical_id, pools(operation))])
     with known():
         wanted = [each for pool in pools(operation) for each in operating_system.objects(_system(operation, pool))]
@@ -76,7 +86,13 @@ def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
 
 
 async def wait_for_systems(operation: ShootOperation) -> None:
-    """Raises ExtensionError, ReconcileError, KubeError."""
+    """Wait for the OperatingSystemConfigs, and note them.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        ReconcileError: a status has no cloud config.
+        KubeError: a request failed.
+    """
     names = [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
     answered = await asyncio.gather(
         *(operation.until_answered(OPERATING_SYSTEM_CONFIG, Key(operation.technical_id, each)) for each in names)
@@ -91,14 +107,23 @@ async def wait_for_systems(operation: ShootOperation) -> None:
 
 
 async def delete_stale_systems(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Delete OperatingSystemConfigs of former pools.
+
+    Raises:
+        KubeError: a request failed.
+    """
     keeps = {operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)}
     operation.found.stale_systems = [each for each in await _systems(operation) if each.name not in keeps]
     await _delete_systems(operation)
 
 
 async def wait_until_stale_systems_are_gone(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Wait until the stale OperatingSystemConfigs are gone.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     names = operation.found.stale_systems
     await asyncio.gather(*(operation.extensions.wait_until_gone(OPERATING_SYSTEM_CONFIG, each) for each in names))
 
@@ -115,7 +140,7 @@ async def _delete_systems(operation: ShootOperation) -> None:
 
 
 async def remove_systems(operation: ShootOperation) -> None:
-    """All of them. Raises ExtensionError, KubeError."""
+    """Delete all OperatingSystemConfigs, and wait. Raises ExtensionError, KubeError."""
     operation.found.stale_systems = await _systems(operation)
     await _delete_systems(operation)
     await wait_until_stale_systems_are_gone(operation)
@@ -125,7 +150,7 @@ async def remove_systems(operation: ShootOperation) -> None:
 
 
 async def node_agents(operation: ShootOperation) -> None:
-    """In the Shoot, before any machine asks for it. Raises ReconcileError, KubeError."""
+    """Deploy the node agents' configuration in the Shoot, before machines read it. Raises ReconcileError, KubeError."""
     configs = [(pool, _answered(operation, pool, RECONCILE)) for pool in pools(operation)]
     old = await _of_old_nodes(operation)
     await operation.deploy(node_agent.NAME, node_agent.objects(operation.technical_id, configs, old))
@@ -136,7 +161,7 @@ async def node_agents(operation: ShootOperation) -> None:
 
 
 async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
-    """Secrets of agents on nodes that are about to be replaced, or whose pool goes. Raises KubeError."""
+    """Secrets of agents on nodes that are about to be replaced, or whose pool is removed. Raises KubeError."""
     async with operation.cluster() as cluster:
         nodes = await cluster.client.list(NODES, Selection(label_selector=SECRET_NAME), form=Form.METADATA)
         names = node_agent.former(
@@ -157,7 +182,13 @@ def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
 
 
 async def deploy(operation: ShootOperation) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Write the Worker.
+
+    Raises:
+        ReconcileError: an input is invalid, or objects could not be written.
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     values = worker.Values(
         namespace=operation.technical_id,
         name=operation.name.name,
@@ -180,22 +211,36 @@ def _name(operation: ShootOperation) -> Key:
 
 
 async def wait_for_machine_deployments(operation: ShootOperation) -> None:
-    """Until it is known which machines there will be. Raises ExtensionError, KubeError."""
+    """Wait until the Worker reports its MachineDeployments. Raises ExtensionError, KubeError."""
     operation.found.worker = await operation.until_answered(WORKER, _name(operation))
 
 
 async def remove(operation: ShootOperation) -> None:
-    """Raises KubeError."""
+    """Delete the Worker without waiting.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await operation.extensions.delete(WORKER, _name(operation))
 
 
 async def wait_until_gone(operation: ShootOperation) -> None:
-    """Raises ExtensionError, KubeError."""
+    """Wait until the Worker is gone.
+
+    Raises:
+        ExtensionError: the extension failed, or did not finish in time.
+        KubeError: a request failed.
+    """
     await operation.extensions.wait_until_gone(WORKER, _name(operation))
 
 
 async def demand_configured_nodes(operation: ShootOperation) -> None:
-    """Raises ReconcileError: there is one that has not applied its configuration; KubeError."""
+    """Check that all nodes have applied their configuration.
+
+    Raises:
+        ReconcileError: a node has not.
+        KubeError: a request failed.
+    """
     async with operation.cluster() as cluster:
         nodes = await cluster.client.list(NODES, Selection(label_selector=POOL), form=Form.METADATA)
     for pool in pools(operation):
@@ -205,7 +250,7 @@ async def demand_configured_nodes(operation: ShootOperation) -> None:
 
 
 def unconfigured(pool: Pool, nodes: list[Object], checksum: str) -> str:
-    """What is missing until all nodes of a pool have applied a configuration; empty: nothing."""
+    """Reason why not all nodes of a pool have applied a configuration; empty if they have."""
     own = sorted((each for each in nodes if labels(each).get(POOL) == pool.name), key=key)
     if len(own) < pool.minimum:
         return f"worker pool {pool.name} has {len(own)} nodes, and is to have {pool.minimum} at least"
@@ -216,7 +261,7 @@ def unconfigured(pool: Pool, nodes: list[Object], checksum: str) -> str:
 
 
 async def demand_tunnel(operation: ShootOperation) -> None:
-    """What a pod has logged comes through it, from the kubelet. Raises ReconcileError, KubeError."""
+    """Check the tunnel by reading a pod's log from its kubelet. Raises ReconcileError, KubeError."""
     async with operation.cluster() as cluster:
         pods = await cluster.client.list(PODS, Selection(KUBE_SYSTEM, label_selector="type=tunnel"))
         running = [each for each in pods if at(each, "status", "phase") == "Running"]
