@@ -1,4 +1,4 @@
-"""Roles of components, and who has them."""
+"""Roles of components, and their bindings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,12 +28,12 @@ def rule(groups: Texts, resources: Texts, verbs: Texts, *, names: Sequence[str] 
 
 
 def urls(paths: Sequence[str], verbs: Texts) -> Object:
-    """Of what is no object."""
+    """Rule for non-resource URLs."""
     return {"nonResourceURLs": list(paths), "verbs": _listed(verbs)}
 
 
 def service_account(name: str, namespace: str, *, labels: Mapping[str, str] | None = None) -> Object:
-    """Pods ask for its token, if they need one."""
+    """ServiceAccount without automounted tokens; pods that need one request it."""
     return made(SERVICE_ACCOUNTS, name, namespace=namespace, labels=labels, automountServiceAccountToken=False)
 
 
@@ -54,14 +54,14 @@ def cluster_role_binding(
 ) -> Object:
     """Args:
     name: of the binding.
-    role: that is granted, if it is called otherwise.
+    role: ClusterRole, if it has another name.
     accounts: ServiceAccounts.
     namespace: of the ServiceAccounts.
     groups: of users.
-    users: who are no ServiceAccounts.
+    users: other than ServiceAccounts.
     labels: of the binding.
-    annotations: the same.
-    is_replaceable: whether the resource manager makes it anew when it is to refer to another role.
+    annotations: of the binding.
+    is_replaceable: whether the resource manager recreates it when its role changes.
     """
     notes = {**(annotations or {}), **({keys.DELETE_ON_INVALID_UPDATE: "true"} if is_replaceable else {})}
     return made(
@@ -85,7 +85,7 @@ def role(name: str, namespace: str, *rules: Object, labels: Mapping[str, str] | 
 def role_binding(
     name: str, namespace: str, account: str, *, role: str = "", labels: Mapping[str, str] | None = None
 ) -> Object:
-    """To a ServiceAccount of the same namespace. Args: role: a Role, if it is not called as the binding."""
+    """Binding for a ServiceAccount of the same namespace. Args: role: a Role, if its name is not the binding's."""
     return made(
         ROLE_BINDINGS,
         name,

@@ -1,6 +1,6 @@
-"""How pods reach the API server under the address of its Service: a proxy on each node, which has that address.
+"""A proxy on each node, through which pods reach the API server at the address of its Service.
 
-It passes connections on to the ingress gateway of the seed, and says first which address they were for.
+It forwards connections to the ingress gateway of the seed, preceded by their original destination.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _contents(inputs: Inputs) -> Iterator[Object]:
     yield service_account(NAME, KUBE_SYSTEM, labels=_LABELS)
 
 
-# --- how it is configured
+# --- configuration
 
 
 def _typed(kind: str, **fields: object) -> Object:
@@ -76,7 +76,7 @@ def _configuration(inputs: Inputs) -> Object:
 
 
 def _admin_log() -> Object:
-    """Without what asks all the time."""
+    """Access log without regular requests, such as probes."""
     filters = [
         {"header_filter": {"header": {"name": ":Path", "string_match": {"exact": path}, "invert_match": True}}}
         for path in ("/ready", "/stats/prometheus")
@@ -105,7 +105,7 @@ def _listener(inputs: Inputs) -> Object:
 
 
 def _metrics_listener() -> Object:
-    """Metrics and readiness alone, and little of these at a time: it is open to all."""
+    """Listener for only metrics and readiness, with strict limits, since everyone can reach it."""
     routes = [
         {"match": {"path": "/metrics"}, "route": {"cluster": "uds_admin", "prefix_rewrite": "/stats/prometheus"}},
         {"match": {"path": "/ready"}, "route": {"cluster": "uds_admin"}},

@@ -1,4 +1,4 @@
-"""Who the seed is: a ConfigMap that whoever lives in it reads. It is kept where somebody else has written it."""
+"""Identity of the seed, a ConfigMap for everything that runs in it. An existing one of another origin is kept."""
 
 from agent.gardenlet.components.namespaces import KUBE_SYSTEM
 from agent.gardenlet.components.parts import in_seed, made
@@ -20,10 +20,10 @@ COMPONENT = SeedComponent(name=NAME, title=NAME, objects=_objects)
 
 
 def is_of_others(live: Object | None) -> bool:
-    """Whether somebody else has written the ConfigMap: the seed is a Shoot, or a garden."""
+    """Whether the ConfigMap has another origin: the seed is a Shoot, or a garden."""
     return live is not None and at(live, "data", _ORIGIN) != _SEED
 
 
 def identity_in(live: Object | None) -> str:
-    """What the ConfigMap says; empty: nothing."""
+    """Identity in the ConfigMap; empty if there is none."""
     return str(at(live or {}, "data", NAME) or "")

@@ -1,9 +1,9 @@
-"""A component of a Shoot is one definition: what runs, what it needs, and when it is deployed follow from it.
+"""Definition of a component of a Shoot, from which its tasks and requirements are derived.
 
     COMPONENT = Component(name="metrics-server", title="metrics-server system component", contents=_contents, ...)
 
-The flow has a task for each (`shoot.main.flows.components`), which reads what the component asks for, makes its objects
-and writes them. Which kinds it has, which images, Secrets and bundles it needs: see `sample`.
+The flow has a task for each (`shoot.main.flows.components`), which reads the component's inputs, makes its objects and
+writes them. Its kinds, images, Secrets and bundles are derived in `sample`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from kube.objects import Key, Object
 from kube.resources import DEPLOYMENTS, Resource
 
 ON_NODES = ("resource-manager-ready", "connection", "namespaces-ready", "scheduler")
-"""Tasks before anything that runs on nodes."""
+"""Tasks that precede every component on nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Read:
     """Objects in the cluster of the Shoot.
 
     Attributes:
-        name: None: the metadata of all that `selector` finds.
+        name: None: the metadata of all objects that match `selector`.
     """
 
     resource: Resource
@@ -37,11 +37,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Of the object with the name of the component.
+    """Readiness of the object with the name of the component.
 
     Attributes:
-        unready: what is missing until it works; empty: nothing.
-        seconds: for which that is waited for.
+        unready: returns the reason for waiting; empty if there is none.
+        seconds: time limit of waiting.
     """
 
     resource: Resource
@@ -68,24 +68,24 @@ def _always(_: Object) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Component:
     """Attributes:
-    name: in annotations of its objects, and of its ManagedResource behind `shoot-core-`.
+    name: in annotations of its objects, and of its ManagedResource after `shoot-core-`.
     title: in the names of its tasks, which users read: `Deploying <title>`.
-    objects: makes what it has in the seed, in the order in which it is written; pure.
-    contents: the same, of what it has in the cluster of the Shoot.
-    secrets: that are generated for it.
-    readiness: None: nothing waits for it.
-    awaited: until what the flow waits, as the name of that task has it; empty: it does not.
-    awaited_after: IDs of further tasks before that.
-    reads: what has to be known of the Shoot's cluster before, by the name that `Inputs.live` has for it.
+    objects: makes its objects in the seed, in the order in which they are written; pure.
+    contents: makes its objects in the cluster of the Shoot, likewise.
+    secrets: to be generated for it.
+    readiness: None if nothing waits for it.
+    awaited: state that the flow waits for, as in the name of that task; empty if it does not wait.
+    awaited_after: IDs of further tasks before that one.
+    reads: objects in the Shoot's cluster to read first, by their name in `Inputs.live`.
     task: ID of its task; empty: its name.
     after: IDs of tasks before it.
-    carries_out: the task of the Shoot's annotation that is done with it.
+    carries_out: requested task of the Shoot's annotation that is completed by its deployment.
     has_bundles: whether it has the bundle of an authority, or names a Secret that has one.
     is_of_workers: whether only a Shoot with workers has it.
-    is_wanted: whether this Shoot asks for it; what it does not ask for is removed.
-    is_left_asleep: whether it is left alone while the Shoot sleeps.
-    is_put_to_sleep_later: whether it runs on while the Shoot falls asleep, until a task of its own stops it.
-    is_on_this_computer: whether it is deployed where the control plane is processes of this computer.
+    is_wanted: whether this Shoot requests it; otherwise it is removed.
+    is_left_asleep: whether it is left unchanged while the Shoot is hibernated.
+    is_put_to_sleep_later: whether it keeps running during hibernation until a separate task stops it.
+    is_on_this_computer: whether it is deployed in the local profile.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Component:
 
     @property
     def id(self) -> str:
-        """Of its task."""
+        """ID of its task."""
         return self.task or self.name
 
     def made(self, inputs: Inputs) -> list[Object]:

@@ -1,4 +1,4 @@
-"""Further container runtimes on the nodes of pools, which extensions put there."""
+"""Further container runtimes on the nodes of pools, installed by extensions."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""What components of a Shoot's control plane have in common. They are in the namespace of the Shoot, in the seed.
+"""Common parts of the components of a Shoot's control plane, which are in the namespace of the Shoot, in the seed.
 
-Whether they run follows from the Shoot and from the step of its flow, never from what is there: a flow that was ended
-half-way ends, when it is repeated, where the first one would have.
+Their desired state follows from the Shoot and the step of its flow, never from live objects: a flow that is repeated
+after an interruption ends in the same state as the first one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,20 +17,20 @@ from kube.paths import at
 from kube.resources import SECRETS
 
 CONTROL_PLANE = {keys.ROLE: "controlplane"}
-"""A label of objects and pods."""
+"""Labels of objects and pods."""
 SEEN_BY_EXTENSIONS = {"provider.extensions.gardener.cloud/mutated-by-controlplane-webhook": "true"}
-"""A label of what webhooks of extensions change."""
+"""Label of objects that webhooks of extensions mutate."""
 ALL_SCRAPE_TARGETS = f"{keys.NETWORKING_PREFIX}from-all-scrape-targets-allowed-ports"
-"""An annotation of Services: which ports the Prometheus of the Shoot may reach."""
+"""Annotation of Services: ports that the Prometheus of the Shoot may reach."""
 REACHES_SHOOT = {f"{keys.TO_PREFIX}kube-apiserver-tcp-443": keys.ALLOWED}
-"""Labels of pods that talk to the API server of the Shoot."""
+"""Labels of pods that connect to the API server of the Shoot."""
 FROM_GARDEN = '{"matchLabels":{"kubernetes.io/metadata.name":"garden"}}'
-"""A selector of namespaces, in annotations of Services."""
+"""Selector of namespaces, in annotations of Services."""
 PRIORITY = "gardener-system-{}"
 NOT_ROOT = {"runAsUser": 65532, "runAsGroup": 65532, "runAsNonRoot": True, "fsGroup": 65532}
-"""The security context of pods."""
+"""Security context of pods."""
 READ_BY_ALL, READ_BY_GROUP = 0o644, 0o640
-"""Of files in volumes."""
+"""Modes of files in volumes."""
 _CIPHER_SUITES = (
     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
@@ -43,40 +43,40 @@ _CIPHER_SUITES = (
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
 )
 CIPHER_SUITES = ",".join(_CIPHER_SUITES)
-"""What servers and clients of a control plane may agree on."""
+"""Allowed cipher suites of servers and clients of a control plane."""
 KUBECONFIG_DIRECTORY = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
 KUBECONFIG_FILE = f"{KUBECONFIG_DIRECTORY}/kubeconfig"
 CLASS_SHOOT = "shoot"
-"""Of Secrets whose tokens are of the Shoot."""
+"""Class of Secrets with tokens for the Shoot."""
 _ORIGIN_GARDENER = {"origin": "gardener"}
 _ACCESS_PREFIX = "shoot-access-"
 
 
 class Running(Enum):
-    """What is to run of a Shoot."""
+    """Desired running state of a Shoot."""
 
     AWAKE = auto()
     ASLEEP = auto()
-    """Nothing; data and keys stay."""
+    """Scaled to zero; data and keys stay."""
     LEAVING = auto()
-    """It is being deleted, or moves to another seed: what is needed for that runs until it is removed."""
+    """Being deleted, or moving to another seed: required components run until they are removed."""
 
     def replicas(self, wanted: int) -> int:
         return 0 if self is Running.ASLEEP else wanted
 
 
 def failure_tolerance(shoot: Object) -> str:
-    """What its control plane survives: the failure of a `node`, of a `zone`; empty: neither."""
+    """Failure that the control plane survives: of a `node`, or of a `zone`; empty if neither."""
     return text(at(shoot, "spec", "controlPlane", "highAvailability", "failureTolerance", "type"))
 
 
 def least_api_servers(shoot: Object) -> int:
-    """While it is awake."""
+    """Minimum number of API servers, unless hibernated."""
     return 3 if failure_tolerance(shoot) else 2
 
 
 def controller_managers(shoot: Object) -> int:
-    """One leads, another takes over."""
+    """Number of replicas: one leads, another takes over."""
     return 2 if failure_tolerance(shoot) else 1
 
 
@@ -96,10 +96,10 @@ def in_shoot(
 
     Args:
         name: of the ManagedResource.
-        objects: of the Shoot. The clean-up before its deletion spares them.
+        objects: in the Shoot. The clean-up before its deletion spares them.
         namespace: of the Shoot, in the seed.
         keep_objects: whether they stay when the ManagedResource is deleted.
-        labels: of the ManagedResource, further ones.
+        labels: additional labels of the ManagedResource.
     """
     return managed_resource(
         name,
@@ -112,7 +112,7 @@ def in_shoot(
 
 
 def in_shoot_by_parts(name: str, parts: Mapping[str, Iterable[Object]], *, namespace: str) -> list[Object]:
-    """As `in_shoot`, with a Secret for each part."""
+    """Same as `in_shoot`, with a Secret for each part."""
     return managed_resource_of_parts(
         name, namespace, parts, labels=_ORIGIN_GARDENER, inject_labels={keys.SHOOT_NO_CLEANUP: "true"}
     )
@@ -130,12 +130,12 @@ def access_secret(
     lifetime: str = "",
     kubeconfig: str = "",
 ) -> Object:
-    """A Secret that asks for a token of a ServiceAccount `kube-system` in the Shoot.
+    """A Secret that requests a token of a ServiceAccount in `kube-system` in the Shoot.
 
     Args:
         account: name of the ServiceAccount.
         namespace: of the Secret.
-        name: of the Secret; empty: after the ServiceAccount.
+        name: of the Secret; empty: derived from the ServiceAccount.
         lifetime: of the token; empty: the requestor's default.
         kubeconfig: base64; the token is put into it, instead of a key of its own.
     """
@@ -171,7 +171,7 @@ def config_map_volume(name: str) -> Object:
 
 
 def feature_gates_argument(features: Mapping[str, bool]) -> list[str]:
-    """None: nothing is set."""
+    """Argument for feature gates; empty if none are set."""
     return [f"--feature-gates={_switches(features)}"] if features else []
 
 
@@ -193,9 +193,9 @@ def controllers_pod(
     arguments: Sequence[str],
     volumes: Mapping[str, tuple[str, Object]],
 ) -> Object:
-    """Of a program of Kubernetes that works for the API server, with `port` for metrics and probes.
+    """Pod spec of a Kubernetes controller that uses the API server, with `port` for metrics and probes.
 
-    `volumes` are where each is mounted, and what it is; the last one is read-only, the others are by their kind.
+    `volumes` are mount paths and sources; only the last mount is explicitly read-only, others depend on their kind.
     """
     mounts: list[Object] = [{"name": each, "mountPath": path} for each, (path, _) in volumes.items()]
     mounts[-1]["readOnly"] = True

@@ -17,9 +17,9 @@ from kube.resources import CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS,
 NAME = "coredns"
 LABELS = {"k8s-app": "kube-dns"}
 _RESTARTED = "gardener.cloud/restarted-at"
-"""An annotation of its pods: when they were started again though nothing had changed."""
+"""Annotation of its pods: time of the last restart without a change."""
 _RESTART = "restartCoreAddons"
-"""The task of a Shoot that asks for it."""
+"""Task of a Shoot that requests a restart."""
 _SERVICE = "kube-dns"
 _CUSTOM = f"{NAME}-custom"
 _DNS, _METRICS, _HEALTH, _READY = 8053, 9153, 8080, 8181

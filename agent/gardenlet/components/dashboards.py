@@ -1,4 +1,4 @@
-"""Dashboards of a seed, as Plutono reads them: rows of graphs, each of one query."""
+"""Dashboards of a seed in Plutono's format: rows of graphs, each with one query."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _COMPONENTS = f'namespace=~"{OF_COMPONENTS}"'
 _MANAGER = '{job="gardener-resource-manager"}'
 _WIDTH, _HEIGHT, _A_ROW = 12, 8, 2
 _SCHEMA = 27
-"""Of the release that Plutono began with."""
+"""Schema version of the Grafana release that Plutono was forked from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dashboard:
-    """Attributes: source: where its queries are asked, by name."""
+    """Attributes: source: name of the data source of its queries."""
 
     name: str
     title: str
@@ -122,7 +122,7 @@ ALL: Sequence[Dashboard] = (
 
 
 def files() -> Mapping[str, str]:
-    """By name."""
+    """Files of all dashboards, by name."""
     return {f"{each.name}.json": orjson.dumps(_as_json(each)).decode() for each in ALL}
 
 

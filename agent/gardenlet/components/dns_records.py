@@ -1,4 +1,4 @@
-"""Names of a Shoot's API server, as DNSRecords that extensions of DNS providers make true."""
+"""Names of a Shoot's API server: DNSRecords, reconciled by extensions of DNS providers."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ _IP_STACK = "dns.gardener.cloud/ip-stack"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of a DNSRecord.
 
     Attributes:
         shoot: name of the Shoot.
         role: `INTERNAL` or `EXTERNAL`.
         host: the name.
-        addresses: to which it leads: of one kind, or one host name.
+        addresses: targets: of one kind, or one host name.
         provider: type of the DNS provider.
         credentials: for the provider; content of a Secret.
         zone: empty: the extension finds it.
-        ttl: seconds for which resolvers may keep an answer.
+        ttl: seconds for which resolvers may cache an answer.
     """
 
     namespace: str
@@ -45,7 +45,7 @@ def name(shoot: str, role: str) -> str:
 
 
 def secret(values: Values) -> Object:
-    """To be written before the DNSRecord is asked for anything, also for its deletion."""
+    """Secret of a DNSRecord, to be written before the record is reconciled or deleted."""
     data = {key: base64.b64encode(value).decode() for key, value in values.credentials.items()}
     return made(SECRETS, _secret_name(values), namespace=values.namespace, type="Opaque", data=data)
 

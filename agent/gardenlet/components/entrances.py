@@ -1,4 +1,4 @@
-"""How people reach a component from outside: by the ingress controller, with a password."""
+"""External access to a component for people: through the ingress controller, with a password."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ _PREFIX = "nginx.ingress.kubernetes.io"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
     """Attributes:
-    host: under which people reach it.
-    login_secret: with those who may.
-    tls_secret: with the certificate for the host.
+    host: external host name.
+    login_secret: users with access.
+    tls_secret: certificate for the host.
     """
 
     host: str
@@ -28,13 +28,13 @@ class Entrance:
 
 
 def entrance(inputs: SeedInputs, name: str, letter: str) -> Entrance:
-    """Args: name: of the component. letter: by which its host begins."""
+    """Args: name: of the component. letter: first one of its host."""
     certificate = inputs.wildcard_certificate or inputs.secrets.current(f"{name}-tls").name
     return Entrance(host=_host(inputs, letter), login_secret=inputs.login_secret, tls_secret=certificate)
 
 
 def certificates(inputs: SeedInputs, name: str, letter: str) -> list[Config]:
-    """That are made for `entrance`."""
+    """Certificates to be generated for `entrance`."""
     return [] if inputs.wildcard_certificate else [tables.ingress_server(name, _host(inputs, letter))]
 
 

@@ -1,6 +1,6 @@
 """An etcd of a Shoot: `main` for all objects, with backups; `events` for Events, which need none.
 
-The operator of etcds (`etcd_druid`) makes the pods. An etcd that is asleep has no pods and keeps its volume.
+The operator of etcds (`etcd_druid`) creates the pods. A hibernated etcd has no pods and keeps its volume.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from kube.resources import STATEFUL_SETS
 MAIN, EVENTS = "main", "events"
 ROLES = (MAIN, EVENTS)
 BACKUP_SECRET = "etcd-backup"
-"""With the credentials for the bucket; an extension makes it."""
+"""Secret with the credentials for the bucket, created by an extension."""
 _CLIENT, _SERVER, BACKUP_PORT = 2379, 2380, 8080
 _REACHES = (
     TO_DNS,
@@ -36,7 +36,7 @@ _NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """Attributes: volume: how its claim is called; memory: that it has at least."""
+    """Attributes: volume: name of its claim; memory: minimum request."""
 
     volume: str
     metrics: str
@@ -54,7 +54,7 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """Names of Secrets. Attributes: ca: a bundle; client: empty between members, whose clients are each other."""
+    """Names of Secrets. Attributes: ca: a bundle; client: empty between members, which are each other's clients."""
 
     ca: str
     server: str
@@ -63,7 +63,7 @@ class Certificates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Where backups are. Attributes: entry: name of the BackupEntry; bucket: `bucketName` of its Secret."""
+    """Location of backups. Attributes: entry: name of the BackupEntry; bucket: `bucketName` of its Secret."""
 
     entry: str
     bucket: str
@@ -72,12 +72,12 @@ class Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of an etcd.
 
     Attributes:
         role: `MAIN` or `EVENTS`.
-        between_members: needed if there are several.
-        store: None: there are no backups; never there for `EVENTS`.
+        between_members: required if there are several.
+        store: None if there are no backups, as always for `EVENTS`.
         window: `spec.maintenance.timeWindow` of the Shoot.
         autoscaled: whether there are VerticalPodAutoscalers.
     """
@@ -170,7 +170,7 @@ def _tls(certificates: Certificates, namespace: str) -> Object:
 
 
 def _autoscaler(values: Values) -> Object:
-    """Less is requested only in the maintenance window, since an etcd starts anew then."""
+    """Autoscaler that scales down only in the maintenance window, since the etcd restarts then."""
     etcd = {
         "containerName": "etcd",
         "controlledValues": "RequestsOnly",

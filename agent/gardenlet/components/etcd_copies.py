@@ -14,7 +14,7 @@ class Values:
     """Attributes:
     namespace: of the Shoot in the seed.
     shoot: its name.
-    entry: name of its BackupEntry, below which the backups are in both buckets.
+    entry: name of its BackupEntry, the prefix of the backups in both buckets.
     """
 
     namespace: str
@@ -40,7 +40,7 @@ def task(values: Values) -> Object:
 
 
 def unfinished(live: Object | None) -> str:
-    """What is missing until all is copied; empty: nothing."""
+    """Reason for waiting until all is copied; empty if there is none."""
     if live is None:
         return "it does not exist"
     observed, generation = integer(at(live, "status", "observedGeneration")), integer(metadata(live).get("generation"))

@@ -1,4 +1,4 @@
-"""What runs the etcd clusters of Shoots: an operator of Etcds."""
+"""The operator of Etcds, which runs the etcd clusters of Shoots."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,7 +36,7 @@ _FLAGS = (
     ("metrics-scrape-wait-duration", ("backupCompactionController", "metricsScrapeWaitDuration"), "1m0s"),
     ("active-deadline-duration", ("backupCompactionController", "activeDeadlineDuration"), None),
 )
-"""Flag, where its value is in the configuration, and the default."""
+"""Flag, path of its value in the configuration, and the default."""
 
 
 def _objects(inputs: SeedInputs) -> list[Object]:

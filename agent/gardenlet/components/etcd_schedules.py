@@ -1,7 +1,8 @@
-"""When an etcd of a Shoot makes full backups and is defragmented: pure.
+"""Times of full backups and defragmentation of a Shoot's etcds: pure.
 
-The times depend on the uid of the Shoot, so that not all etcds of a seed work at the same time, and a Shoot keeps its
-own. Full backups are made before the maintenance window, so that there is one when something goes wrong in it.
+The times depend on the uid of the Shoot, so that the etcds of a seed work at different times, and a Shoot keeps its
+own.
+Full backups are made before the maintenance window, so that there is one when something goes wrong in it.
 """
 
 import zlib
@@ -29,12 +30,12 @@ class Schedules:
 
 
 def schedules(shoot: Object, *, is_seed: bool = False, live: Object | None = None) -> Schedules:
-    """Of a Shoot's etcds.
+    """Schedules of a Shoot's etcds.
 
     Args:
         shoot: with a status that has a uid.
         is_seed: whether the Shoot is a seed, whose etcd changes a lot.
-        live: the Etcd, if there is one already; what it says stays.
+        live: the Etcd, if it exists; its schedules are kept.
     """
     computed = _computed(shoot, is_seed=is_seed)
     return Schedules(
@@ -57,7 +58,7 @@ def _computed(shoot: Object, *, is_seed: bool) -> Schedules:
 
 
 def _window(shoot: Object) -> Window | None:
-    """None: it is always open."""
+    """Maintenance window; None if it is always open."""
     given = time_window(shoot)
     try:
         window = parse_window(text(given.get("begin")), text(given.get("end")))

@@ -1,7 +1,7 @@
-"""With what Gardener itself works in a Shoot: two kubeconfigs, whose tokens the resource manager keeps.
+"""Gardener's own access to a Shoot: two kubeconfigs, whose tokens the resource manager renews.
 
-gardener            by the name that everybody knows
-gardener-internal   by the Service in the seed
+gardener with the public host name
+gardener-internal with the Service in the seed
 """
 
 import base64
@@ -23,12 +23,12 @@ MANAGED_RESOURCE = "shoot-core-gardeneraccess"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of the kubeconfigs.
 
     Attributes:
         servers: URL of the API server, by name of the Secret.
         ca_bundle: of the Shoot's authority, PEM.
-        tokens: that are in the Secrets, see `token_in`.
+        tokens: current tokens in the Secrets, see `token_in`.
     """
 
     namespace: str
@@ -53,12 +53,12 @@ def server_of(name: str, *, host: str, namespace: str) -> str:
 
 
 def token_in(secret: Object | None) -> str:
-    """What the requestor of tokens has put into the kubeconfig of a Secret; empty: nothing yet."""
+    """Token that the requestor has put into the kubeconfig of a Secret; empty if there is none yet."""
     encoded = text(mapping((secret or {}).get("data")).get("kubeconfig"))
     try:
         config = yaml.safe_load(base64.b64decode(encoded)) if encoded else None
     except (ValueError, yaml.YAMLError):
-        return ""  # a new one is made
+        return ""  # is overwritten
     user, *_ = mappings(mapping(config).get("users")) or [{}]
     return text(mapping(user.get("user")).get("token"))
 

@@ -1,4 +1,4 @@
-"""Requests of the gardenlet itself, as an autoscaler finds them right."""
+"""Autoscaling of the gardenlet's own requests."""
 
 from agent.gardenlet.components.parts import GARDEN, autoscaler
 from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
@@ -9,7 +9,7 @@ NAME = "gardenlet"
 
 
 def _objects(_: SeedInputs) -> list[Object]:
-    """Where there are VerticalPodAutoscalers."""
+    """VerticalPodAutoscaler of the gardenlet, for seeds that serve this kind."""
     policy = {"containerName": NAME, "minAllowed": {"memory": "75Mi"}}
     return [autoscaler(f"{NAME}-vpa", GARDEN, deployment=NAME, policy=policy)]
 

@@ -1,8 +1,8 @@
-"""The ingress gateways of a seed, and through which of them a Shoot is reached.
+"""The ingress gateways of a seed, and the one of a Shoot.
 
 One serves all, and each handler of the configuration has one for the Shoots of its ExposureClasses. In a Seed with
-several zones, each of these has one more in each zone, which the gardenlet deploys: a control plane in a single zone is
-reached there, so that what happens in another zone does not cut it off.
+several zones, each of these has another gateway in each zone, which the gardenlet deploys: a control plane in a single
+zone is reached there, so that failures in other zones do not affect it.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from kube.objects import Object, key, mapping, mappings, string_map, text
 from kube.paths import at
 
 ISTIO = "istio"
-"""The component that they are of; also a label of their pods."""
+"""The component of the gateways; also a label of their pods."""
 _USUAL = "ingressgateway"
 _LONGEST_NAME = 63
 
 
 class GatewayError(ValueError):
-    """There is no such gateway."""
+    """The configuration has no such gateway."""
 
     codes = (CONFIGURATION_PROBLEM,)
 
@@ -30,11 +30,11 @@ class GatewayError(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
     """Attributes:
-    service: name of the one that has the address.
+    service: name of the Service with the address.
     labels: of the pods.
-    address: that the Service asks for; empty: any.
-    annotations: of the Service, beside those that the Seed asks for.
-    zone: in which alone it is; empty: in all of the Seed.
+    address: requested by the Service; empty: any.
+    annotations: of the Service, in addition to those from the Seed.
+    zone: the only zone of the gateway; empty: all of the Seed.
     """
 
     namespace: str
@@ -45,20 +45,20 @@ class Gateway:
     zone: str = ""
 
     def in_zone(self, zone: str) -> "Gateway":
-        """The one of this zone beside it."""
+        """The gateway of the same kind in one zone."""
         name = ISTIO if ISTIO in self.labels or keys.ROLE not in self.labels else keys.ROLE
         labels = {**self.labels, name: _of_zone(f"{self.labels.get(name, _USUAL)}--zone", zone)}
         return replace(self, namespace=_of_zone(self.namespace, zone), labels=labels, address="", zone=zone)
 
 
 def _of_zone(name: str, zone: str) -> str:
-    """Of a namespace or a label, which are as long at most."""
+    """Name with a zone, which is hashed if the name would be too long for a namespace or label."""
     whole = f"{name}--{zone}"
     return whole if len(whole) <= _LONGEST_NAME else f"{name}--{hashlib.sha256(zone.encode()).hexdigest()[:5]}"
 
 
 def usual(config: GardenletConfiguration) -> Gateway:
-    """That of all Shoots that ask for no other."""
+    """Gateway of all Shoots without an ExposureClass."""
     own = config.sni.ingress
     return Gateway(
         namespace=own.namespace, service=own.service_name, labels=own.labels, address=own.service_external_ip
@@ -81,12 +81,12 @@ def _of_handler(handler: ExposureClassHandler) -> Gateway:
 
 
 def for_all_zones(config: GardenletConfiguration) -> list[Gateway]:
-    """The usual one first."""
+    """Gateways that span all zones, the usual one first."""
     return [usual(config), *map(_of_handler, config.exposure_class_handlers)]
 
 
 def of_seed(config: GardenletConfiguration, zones: Sequence[str]) -> list[Gateway]:
-    """All that the gardenlet deploys. Args: zones: of the Seed."""
+    """All gateways that the gardenlet deploys. Args: zones: of the Seed."""
     everywhere = for_all_zones(config)
     return [*everywhere, *(each.in_zone(zone) for each in everywhere for zone in zones if len(zones) > 1)]
 
@@ -95,7 +95,7 @@ def of_seed(config: GardenletConfiguration, zones: Sequence[str]) -> list[Gatewa
 
 
 def of_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> Gateway:
-    """Wherever it runs. Args: exposure_class: that the Shoot names. Raises GatewayError."""
+    """Gateway of a Shoot, for any zone. Args: exposure_class: of the Shoot. Raises GatewayError."""
     if exposure_class is None:
         return usual(config)
     name = text(exposure_class.get("handler"))
@@ -109,9 +109,10 @@ def of_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> G
 
 
 def of_leaving_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> Gateway | None:
-    """Of one that is deleted, or moves away; None: the configuration does not say any more.
+    """Gateway of a Shoot that is deleted, or moves away; None if it is no longer configured.
 
-    What leads through it stays until it goes with the rest, and the gardenlet needs none to get to the API server.
+    Its routes stay until they are deleted with the rest, and the gardenlet does not need the gateway to reach the API
+    server.
     """
     try:
         return of_shoot(config, exposure_class)
@@ -121,9 +122,9 @@ def of_leaving_shoot(config: GardenletConfiguration, exposure_class: Object | No
 
 def nearest(gateway: Gateway, config: GardenletConfiguration, *, seed: Object, zones: Sequence[str]) -> Gateway:
     """Args:
-    gateway: as by `of_shoot`.
+    gateway: result of `of_shoot`.
     seed: the Seed.
-    zones: in which the control plane runs.
+    zones: of the control plane.
     """
     has_zones = ISTIO in config.components and len(at(seed, "spec", "provider", "zones") or ()) > 1
     return gateway.in_zone(zones[0]) if has_zones and len(zones) == 1 else gateway
@@ -133,7 +134,7 @@ def nearest(gateway: Gateway, config: GardenletConfiguration, *, seed: Object, z
 
 
 def service_annotations(gateway: Gateway, seed: Object) -> dict[str, str]:
-    """What is of the zone wins over what is of the handler, and that over what the Seed says of all."""
+    """Annotations of the Service: those of the zone override those of the handler, which override general ones."""
     settings = mapping(at(seed, "spec", "settings", "loadBalancerServices"))
     of_seed, of_zone = string_map(settings.get("annotations")), _zone_settings(gateway, settings)
     if not gateway.zone:
@@ -142,14 +143,14 @@ def service_annotations(gateway: Gateway, seed: Object) -> dict[str, str]:
 
 
 def traffic_policy(gateway: Gateway, seed: Object) -> str:
-    """Empty: the usual one."""
+    """External traffic policy; empty: the default."""
     settings = mapping(at(seed, "spec", "settings", "loadBalancerServices"))
     of_zone = _zone_settings(gateway, settings)
     return text((settings if of_zone is None else of_zone).get("externalTrafficPolicy"))
 
 
 def _zone_settings(gateway: Gateway, settings: Object) -> Object | None:
-    """None: there are none of its own."""
+    """Settings of the gateway's zone; None if there are none."""
     if not gateway.zone:
         return None
     return next((each for each in mappings(settings.get("zones")) if each.get("name") == gateway.zone), None)

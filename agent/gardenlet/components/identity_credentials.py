@@ -1,7 +1,7 @@
-"""The credentials of a Shoot by a WorkloadIdentity: a Secret with two writers.
+"""Credentials of a Shoot from a WorkloadIdentity: a Secret with two writers.
 
-The flow writes what its token is for, the requestor of tokens the token, and when that is to be renewed. Others may add
-to it. So the flow names what it changes; of credentials of another kind nothing stays.
+The flow writes the purpose of the token; the requestor of tokens writes the token, and its renewal time. Other writers
+may add fields. Therefore the flow only patches its own fields; of credentials of another kind nothing stays.
 """
 
 import base64
@@ -21,7 +21,7 @@ TOKEN, _CONFIG = "token", "config"
 
 
 def secret(namespace: str, identity: Object, *, shoot: Object) -> Object:
-    """What of it is the flow's. Args: identity: the WorkloadIdentity."""
+    """Fields of the Secret that the flow owns. Args: identity: the WorkloadIdentity."""
     name, of_shoot = key(identity), key(shoot)
     context = {**SHOOTS.type_meta, "namespace": of_shoot.namespace, "name": of_shoot.name, "uid": uid(shoot)}
     config = at(identity, "spec", "targetSystem", "providerConfig")
@@ -45,10 +45,10 @@ def secret(namespace: str, identity: Object, *, shoot: Object) -> Object:
 
 
 def patch(wanted: Object, live: Object) -> Object | None:
-    """A merge patch for what is there; None: it is as it should be."""
+    """A merge patch for the live Secret; None if it is up to date."""
     notes: Object = {keys.GARDENLET_COMPONENT: None, keys.GARDENLET_DIGEST: None, **annotations(wanted)}
     if not annotations(wanted).items() <= annotations(live).items():
-        notes[keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP] = None  # its token is for something else
+        notes[keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP] = None  # its token is for another purpose
     is_same_kind = keys.SECURITY_PURPOSE in labels(live)
     gone = {_CONFIG} if is_same_kind else {*string_map(live.get("data"))}
     changes = {
@@ -67,5 +67,5 @@ def _changes(present: Mapping[str, str], wanted: Object) -> Object:
 
 
 def lacks_token(live: Object | None) -> str:
-    """What is missing until it can be used."""
+    """Reason why the credentials can't be used yet; empty if they can."""
     return "" if string_map((live or {}).get("data")).get(TOKEN) else "it has no token yet"

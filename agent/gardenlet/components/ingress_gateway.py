@@ -1,4 +1,4 @@
-"""The ingress gateways of a seed: what reaches API servers of Shoots, their tunnels, and what operators look at."""
+"""The ingress gateways of a seed: access to API servers of Shoots, their tunnels, and pages for operators."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ _REACHED = (
     f"{GARDEN}-{vpn_authorization_server.NAME}-tcp-{vpn_authorization_server.PORT}",
     f"{istiod.NAMESPACE}-{istiod.NAME}-tcp-15012",
 )
-"""Services, as labels of pods name them."""
+"""Services that the gateway reaches, in the form of pod labels."""
 _PROXY_SETTINGS = """\
 concurrency: 4
 protocolDetectionTimeout: 100ms
@@ -50,11 +50,11 @@ class Values:
     """Attributes:
     namespace: of the gateway.
     labels: of its pods.
-    annotations: of its Service, for who provides its address.
-    address: that its Service asks for; empty: any.
-    traffic_policy: of its Service: `Local` keeps the addresses of clients; empty: the usual one.
-    zones: how many it is spread over; each may have an address of its own.
-    monitored: there are ServiceMonitors.
+    annotations: of its Service, for the provider of its address.
+    address: requested by its Service; empty: any.
+    traffic_policy: of its Service: `Local` keeps the addresses of clients; empty: the default.
+    zones: number of zones it is spread over; each may have an address of its own.
+    monitored: whether there are ServiceMonitors.
     """
 
     image: str
@@ -68,14 +68,14 @@ class Values:
 
     @property
     def replicas(self) -> tuple[int, int]:
-        """At least, and at most."""
+        """Minimum and maximum."""
         if self.zones > 1:
             return self.zones * _LEAST_REPLICAS, self.zones * _MOST_REPLICAS_A_ZONE
         return _LEAST_REPLICAS, _MOST_REPLICAS
 
 
 def objects(usual: Values, *others: Values) -> list[Object]:
-    """Args: usual: the gateway of all Shoots that ask for no other."""
+    """Args: usual: the gateway of all Shoots without an ExposureClass."""
     contents = [*_contents(usual, monitor=NAME)]
     for each in others:
         contents += _contents(each, monitor=f"{NAME}-{each.namespace}")
@@ -83,7 +83,7 @@ def objects(usual: Values, *others: Values) -> list[Object]:
 
 
 def _contents(values: Values, *, monitor: str) -> Iterator[Object]:
-    """Args: monitor: name of the ServiceMonitor: all of them are in one namespace."""
+    """Args: monitor: name of the ServiceMonitor, unique since all are in one namespace."""
     where, labels = values.namespace, values.labels
     yield service_account(_ACCOUNT, where, labels=labels)
     yield role(_SECRETS, where, rule("", "secrets", ("get", "watch", "list")), labels=labels)
@@ -204,7 +204,7 @@ _MOUNTS = (
     ("ingressgateway-certs", "/etc/istio/ingressgateway-certs", True),
     ("ingressgateway-ca-certs", "/etc/istio/ingressgateway-ca-certs", True),
 )
-"""Volume, path, whether it is only read."""
+"""Volume, path, whether it is mounted read-only."""
 
 
 def _volumes() -> Iterator[Object]:
@@ -269,7 +269,7 @@ def _one_pod_in(seconds: int) -> Object:
 
 
 def _monitor(name: str, values: Values) -> Object:
-    """The port of metrics is not one of the Service's."""
+    """Monitor with a relabeled address, since the Service does not have the port of metrics."""
     moved = {
         "sourceLabels": ["__meta_kubernetes_pod_ip"],
         "targetLabel": "__address__",
@@ -285,7 +285,7 @@ def _monitor(name: str, values: Values) -> Object:
     )
 
 
-# --- what Envoy does with connections
+# --- Envoy's handling of connections
 
 
 def _patch(applies_to: str, match: Object, value: Object, **how: str) -> Object:
@@ -294,7 +294,7 @@ def _patch(applies_to: str, match: Object, value: Object, **how: str) -> Object:
 
 
 def _connections(number: int) -> Iterator[Object]:
-    """They take little memory, and end soon when a client is gone."""
+    """Limit the memory of connections, and close them soon when their client is gone."""
     listener = {"listener": {"portNumber": number}}
     buffer = {"per_connection_buffer_limit_bytes": _CONNECTION_BUFFER}
     yield _patch("LISTENER", listener, buffer)
@@ -312,7 +312,7 @@ def _server(name: str, number: int, protocol: str, host: str) -> Object:
 
 
 def _with_addresses_of_clients(namespace: str, labels: Mapping[str, str]) -> Iterator[Object]:
-    """A port at which each connection says whose it is. Shoots add where theirs go; others go nowhere."""
+    """Port for connections with the PROXY protocol; Shoots add routes; other connections are rejected."""
     name = "proxy-protocol"
     protocol = {
         "name": "proxy_protocol",
@@ -334,7 +334,7 @@ def _with_addresses_of_clients(namespace: str, labels: Mapping[str, str]) -> Ite
 
 
 def _tunnels(namespace: str, labels: Mapping[str, str]) -> Iterator[Object]:
-    """CONNECT requests go to the Shoot that a header names, if the authorization server lets them."""
+    """Route CONNECT requests to the Shoot in a header, if the authorization server permits."""
     server = _server("tls-tunnel", _TUNNEL, "HTTP", vpn_authorization_server.HOST)
     spec: Object = {"selector": dict(labels), "servers": [server]}
     yield made(GATEWAYS, vpn_authorization_server.NAME, namespace=namespace, spec=spec)
@@ -379,7 +379,7 @@ def _managed(settings: Object) -> Object:
 
 
 def _elsewhere() -> Object:
-    """What is no CONNECT is sent to the usual port of TLS."""
+    """Redirect requests other than CONNECT to the usual TLS port."""
     other = {"name": ":method", "string_match": {"exact": "CONNECT"}, "invert_match": True}
     free = {"@type": f"{_TYPES}.http.ext_authz.v3.ExtAuthzPerRoute", "disabled": True}
     return {

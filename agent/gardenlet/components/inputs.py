@@ -1,4 +1,4 @@
-"""What components of a Shoot are made from: its operation, as they see it. Pure: nothing is read from a cluster."""
+"""Inputs of a Shoot's components, from its operation. Pure: nothing is read from a cluster."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from kube.objects import Object, mapping, spec, text
 from kube.paths import at
 
 _DNS_NUMBER = 10
-"""Of the address of the DNS server, in the network of Services."""
+"""Index of the DNS server's address in the network of Services."""
 
 
 class InputError(ValueError):
-    """Something is unknown, or wrong, that a component needs."""
+    """An input of a component is unknown or invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Networks:
-    """Of a Shoot, as CIDRs; empty: it is not known."""
+    """Networks of a Shoot, as CIDRs; empty if unknown."""
 
     pods: str
     services: str
@@ -31,16 +31,16 @@ class Networks:
 
 
 class Secrets(Protocol):
-    """Those that were generated; a SecretsError is raised if one was not."""
+    """Generated Secrets; a SecretsError is raised if one was not generated."""
 
     def current(self, config: str, /) -> Stored: ...
     def bundle(self, config: str, /) -> Stored:
-        """Of an authority, or of a key for tokens: by which is verified."""
+        """Bundle of an authority, or of a key for tokens, that verifies."""
 
 
 class Images(Protocol):
     def of(self, name: str, /) -> str:
-        """Of what is no program of Kubernetes."""
+        """Image of a program that is not part of Kubernetes."""
 
     def of_kubernetes(self, program: str, version: str, /) -> str: ...
 
@@ -48,19 +48,19 @@ class Images(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """Attributes:
-    namespace: of the Shoot, in the seed; its uid is not known before it is there.
-    host: of the API server, for all who are not in the seed.
-    address, port: where the API server is reached; empty: it is not known yet.
+    namespace: of the Shoot, in the seed; its uid is unknown until it exists.
+    host: of the API server, for clients outside the seed.
+    address, port: of the API server; empty if not known yet.
     cluster_ip: of its Service.
     garden_identity: of the garden cluster.
-    patience: for how long pods stay on nodes that fail.
-    is_local: whether the control plane is processes of this computer.
+    patience: how long pods stay on failing nodes.
+    is_local: whether the control plane consists of local processes.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
-    infrastructure, worker: extension objects, once they have been answered; else empty.
-    bootstrap_secret: with a kubeconfig for the resource manager; empty: it has a token.
-    tasks: that the Shoot asks for by its annotation.
-    now: as objects have it.
-    live: what the component reads, by the name that it gives it.
+    infrastructure, worker: extension objects, once their extensions have responded; else empty.
+    bootstrap_secret: with a kubeconfig for the resource manager; empty if it has a token.
+    tasks: requested by the annotation of the Shoot.
+    now: current time, as in objects.
+    live: objects that the component reads, by the name that it gives them.
     """
 
     shoot: Object
@@ -88,17 +88,17 @@ class Inputs:
 
     @property
     def version(self) -> str:
-        """Of Kubernetes, such as `1.30.2`."""
+        """Version of Kubernetes, such as `1.30.2`."""
         return text(at(spec(self.shoot), "kubernetes", "version"))
 
     @property
     def project(self) -> str:
-        """Its name."""
+        """Name of the project."""
         return self.namespace.split("--")[1]
 
     @property
     def identity(self) -> str:
-        """Of the cluster; it never changes."""
+        """Identity of the cluster, which never changes."""
         made = f"{self.namespace}-{text(at(self.shoot, 'status', 'uid'))}-{self.garden_identity}"
         return text(at(self.shoot, "status", "clusterIdentity")) or made
 
@@ -108,7 +108,7 @@ class Inputs:
 
     @property
     def has_tunnel(self) -> bool:
-        """Whether the control plane reaches nodes through one; those of this computer have no network."""
+        """Whether the control plane reaches nodes through a tunnel; simulated nodes have no network."""
         return self.has_workers and not self.is_local
 
     def settings(self, program: str) -> Mapping[str, Any]:
@@ -121,53 +121,65 @@ class Inputs:
         return self.images.of(name)
 
     def image_of_kubernetes(self, program: str, version: str = "") -> str:
-        """Args: version: if it is not the Shoot's."""
+        """Args: version: if it differs from the Shoot's."""
         return self.images.of_kubernetes(program, version or self.version)
 
     # --- Secrets
 
     @property
     def ca_bundle(self) -> bytes:
-        """By which the API server is verified."""
+        """Bundle that verifies the API server."""
         return self.secrets.bundle(CA.name).data[BUNDLE]
 
     # --- networks
 
     @property
     def host_in_pods(self) -> str:
-        """As pods reach the API server, from whatever domain they look it up."""
+        """Host of the API server for pods: absolute, and thus independent of their search domains."""
         return f"{self.host}."
 
     @property
     def url(self) -> str:
-        """Under which the API server is reached by everybody; on this computer names are not resolved."""
+        """URL of the API server for all clients; it has the address in the local profile, which resolves no names."""
         return f"https://{self.address}:{self.port}" if self.is_local else f"https://{self.host}"
 
     @property
     def service_network(self) -> str:
-        """Raises InputError."""
+        """Network of Services.
+
+        Raises:
+            InputError: it is not set.
+        """
         return self._network("services")
 
     @property
     def pod_network(self) -> str:
-        """Raises InputError."""
+        """Network of pods.
+
+        Raises:
+            InputError: it is not set.
+        """
         return self._network("pods")
 
     @property
     def networks(self) -> Networks:
-        """Once the Infrastructure has been answered, which may choose that of nodes. Raises InputError."""
+        """Networks; the one of nodes may be chosen by the Infrastructure. Raises InputError."""
         chosen = text(at(self.infrastructure, "status", "nodesCIDR"))
         nodes = chosen or text(at(spec(self.shoot), "networking", "nodes"))
         return Networks(pods=self.pod_network, services=self.service_network, nodes=nodes)
 
     @property
     def provider_status(self) -> object:
-        """Of the Infrastructure; None: it has none."""
+        """Provider status of the Infrastructure; None if it has none."""
         return at(self.infrastructure, "status", "providerStatus")
 
     @property
     def dns_address(self) -> str:
-        """Raises InputError."""
+        """Address of the DNS server.
+
+        Raises:
+            InputError: the network of Services is not set.
+        """
         return str(ip_network(self.service_network)[_DNS_NUMBER])
 
     def _network(self, what: str) -> str:

@@ -1,4 +1,4 @@
-"""How a Service of the seed is reached through the ingress gateway, and what Istio's own components share."""
+"""Routes of the ingress gateway to Services of the seed, and common parts of Istio's components."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,7 +11,7 @@ GATEWAY = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 """Labels of the pods of the usual ingress gateway."""
 EVERYWHERE = ["*"]
 EXPORT = "networking.istio.io/exportTo"
-"""An annotation of Services: in which namespaces they are known."""
+"""Annotation of Services: namespaces to which they are exported."""
 IN_GATEWAYS = (
     {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
     {"matchExpressions": [{"key": keys.EXPOSURE_CLASS_HANDLER, "operator": "Exists"}]},
@@ -20,12 +20,12 @@ IN_GATEWAYS = (
 
 
 def host_of(service: str, namespace: str = GARDEN) -> str:
-    """The name of a Service within the cluster."""
+    """Host name of a Service within the cluster."""
     return f"{service}.{namespace}.svc.cluster.local"
 
 
 def destination_rule(service: str, *, namespace: str = GARDEN, labels: Mapping[str, str] | None = None) -> Object:
-    """Connections stay open though nothing is sent for long, and go to the nearest zone."""
+    """Rule that keeps idle connections open for long, and prefers the nearest zone."""
     alive = {"time": "7200s", "interval": "75s"}
     nearest = {"enabled": True, "failoverPriority": ["topology.kubernetes.io/zone"]}
     spec = {
@@ -50,7 +50,7 @@ def passed_through(
     namespace: str = GARDEN,
     routes_name: str = "",
 ) -> list[Object]:
-    """TLS for these hosts goes to port 443 of a Service.
+    """Pass TLS connections for these hosts to port 443 of a Service.
 
     Args:
         service: name of the Service, and of the objects.
@@ -58,7 +58,7 @@ def passed_through(
         gateway: labels of the gateway's pods.
         labels: of the objects.
         namespace: of all.
-        routes_name: of the VirtualService, if it is called otherwise.
+        routes_name: of the VirtualService, if it differs.
     """
     server = {"hosts": list(hosts), "port": {"name": "tls", "number": 443, "protocol": "TLS"}, "tls": {}}
     gateways = made(
@@ -83,25 +83,25 @@ WRITE = ("get", "watch", "list", "update", "patch", "create", "delete")
 
 
 def texts(**variables: str) -> Iterator[Object]:
-    """Environment variables."""
+    """Environment variables with fixed values."""
     for name, value in variables.items():
         yield {"name": name, "value": value}
 
 
 def fields(**variables: str) -> Iterator[Object]:
-    """Those that say what the pod is."""
+    """Environment variables with fields of the pod."""
     for name, path in variables.items():
         yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def limits(**variables: str) -> Iterator[Object]:
-    """Those that say how much the container may use."""
+    """Environment variables with resource limits of the container."""
     for name, resource in variables.items():
         yield {"name": name, "valueFrom": {"resourceFieldRef": {"resource": f"limits.{resource}"}}}
 
 
 def apart(labels: Mapping[str, str]) -> Object:
-    """An affinity: pods with these labels are on several nodes, if they can be."""
+    """Affinity that prefers different nodes for pods with these labels."""
     selected = [{"key": name, "operator": "In", "values": [value]} for name, value in labels.items()]
     term = {"labelSelector": {"matchExpressions": selected}, "topologyKey": "kubernetes.io/hostname"}
     preferred = {"podAffinityTerm": term, "weight": 100}

@@ -1,4 +1,4 @@
-"""What configures the ingress gateways of a seed, by the objects of Istio's kinds."""
+"""Istiod, which configures the ingress gateways of a seed from objects of Istio's kinds."""
 
 import hashlib
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ trustDomain: cluster.local
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """Attributes: monitored: there are ServiceMonitors."""
+    """Attributes: monitored: whether there are ServiceMonitors."""
 
     image: str
     monitored: bool = True
@@ -180,7 +180,7 @@ def _deployment(values: Values) -> Object:
         pod_labels=REACHES_API_SERVER,
         pod_annotations={
             "sidecar.istio.io/inject": "false",
-            # It reads its settings once.
+            # Settings are read only at the start.
             "checksum/istio-config": hashlib.sha256(MESH.encode()).hexdigest(),
         },
         replicas=2,
@@ -213,7 +213,7 @@ def _environment() -> Iterator[Object]:
 
 
 def _webhooks() -> Object:
-    """Istiod adds its own certificate."""
+    """Validating webhook, whose certificate istiod adds."""
     webhook = {
         "name": "rev.validation.istio.io",
         "admissionReviewVersions": ["v1beta1", "v1"],

@@ -1,4 +1,4 @@
-"""The controller manager of a Shoot, without the controllers of pods and nodes where it has none."""
+"""The controller manager of a Shoot; without workers, it lacks the controllers of pods and nodes."""
 
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ _POD_AUTOSCALER = (
     ("sync-period", "syncPeriod", "30s"),
     ("tolerance", "tolerance", "0.1"),
 )
-"""Flag, field of the settings, and what it is without it."""
+"""Flag, field of the settings, and default."""
 _SIGNERS = ("kube-apiserver-client", "legacy-unknown")
 
 
@@ -99,7 +99,7 @@ def _autoscaler(inputs: Inputs) -> Object:
     return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
 
 
-# --- its pods
+# --- pods
 
 
 def _deployment(inputs: Inputs) -> Object:
@@ -167,7 +167,7 @@ def arguments(inputs: Inputs) -> list[str]:
 
 
 def _for_workers(inputs: Inputs) -> Iterator[str]:
-    """Of pods and nodes: their networks, how many objects are worked on at once, and when what is gone is given up."""
+    """Arguments for pods and nodes: networks, concurrency, and grace periods."""
     yield f"--node-cidr-mask-size={inputs.settings(_SETTINGS).get('nodeCIDRMaskSize') or _NODE_MASK_SIZE}"
     yield "--allocate-node-cidrs=true"
     yield "--attach-detach-reconcile-sync-period=1m0s"
@@ -186,7 +186,7 @@ def _for_workers(inputs: Inputs) -> Iterator[str]:
 
 
 def _signing() -> Iterator[str]:
-    """By one authority, but for kubelets."""
+    """Arguments of signers other than those of kubelets, which all use one authority."""
     for signer in _SIGNERS:
         yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/ca-client/ca.crt"
         yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/ca-client/ca.key"
@@ -209,7 +209,7 @@ COMPONENT = Component(
     secrets=lambda plane: [plane.component_server(NAME)],
     readiness=OF_DEPLOYMENT,
     awaited=f"{NAME} reports readiness",
-    # It comes up with a token, which the resource manager requests.
+    # It starts with a token, which the resource manager requests.
     awaited_after=["resource-manager-ready"],
     task="controller-manager",
     after=["secrets", "api-server-ready"],

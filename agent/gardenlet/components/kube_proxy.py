@@ -1,6 +1,6 @@
-"""What sends traffic for Services to pods, on each node: a DaemonSet for each pool and version of Kubernetes there.
+"""Routing of Services to pods on each node: a DaemonSet for each combination of pool and Kubernetes version.
 
-Nodes keep their version until they are replaced, so for that long there is one for it, too.
+Nodes keep their version until they are replaced, so the DaemonSet of an old version stays until then.
 """
 
 import base64
@@ -47,18 +47,22 @@ _FROM_HOST = (
     ("systembussocket", "/var/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket"),
     ("kernel-modules", "/lib/modules", "/lib/modules"),
 )
-"""Volume, path of the host, and of the container."""
+"""Volume, path on the host, and in the container."""
 
 
 class Nodes(NamedTuple):
-    """Those that get the same DaemonSet. Attributes: version: of Kubernetes, such as `1.30.14`."""
+    """Nodes with the same DaemonSet. Attributes: version: of Kubernetes, such as `1.30.14`."""
 
     pool: str
     version: str
 
 
 def _nodes(inputs: Inputs) -> list[Nodes]:
-    """Those that there are, or are to be. Raises InputError."""
+    """Existing and desired nodes.
+
+    Raises:
+        InputError: a pool is invalid.
+    """
     wanted = {Nodes(each.name, each.version) for each in pools_of(inputs.shoot, inputs.profile)}
     living = (labels(each) for each in inputs.live["nodes"])
     return sorted(wanted | {Nodes(each[POOL], each[VERSION]) for each in living if each.get(VERSION)})

@@ -71,7 +71,7 @@ def _config(inputs: Inputs) -> Object:
 
 
 def _packing_profile() -> Object:
-    """Pods go where most is in use."""
+    """Profile that prefers nodes with the highest utilization."""
     fit = {
         "name": "NodeResourcesFit",
         "args": {"scoringStrategy": {"type": "MostAllocated", "resources": _RESOURCES}},

@@ -1,11 +1,11 @@
-"""The API server of a Shoot: what runs it, and the Service before it.
+"""The API server of a Shoot: its workload, and the Service in front of it.
 
-    service(namespace)   is there first, since its address is among the arguments
-    objects(values)      all else, in the order in which it is to be written
+    service(namespace) is created first, since its address is among the arguments
+    objects(values) the others, in the order in which they are written
 
-A key for encryption that is rotated comes in two steps: first all API servers get both keys and use the old one, and
-only then use the new one; see `encryption_keys`. ConfigMaps and Secrets are named after their content, so that other
-content is a roll-out, and the garbage collector removes what no pod uses any more.
+A rotated encryption key comes in two steps: first all API servers get both keys and use the old one, and only then use
+the new one; see `encryption_keys`. ConfigMaps and Secrets are named after their content, so that new content leads to a
+roll-out, and the garbage collector removes those that no pod uses any more.
 """
 
 from dataclasses import replace
@@ -90,14 +90,14 @@ def objects(values: Values) -> list[Object]:
 
 
 def _rights(values: Values) -> list[Object]:
-    """In the Shoot: what the API server may ask kubelets for."""
+    """Rights of the API server at kubelets, deployed in the Shoot."""
     role = cluster_role(_KUBELETS, rule("", _OF_KUBELETS, EVERYTHING), urls(EVERYTHING, EVERYTHING))
     binding = cluster_role_binding(_KUBELETS, users=["system:kube-apiserver:kubelet"], is_replaceable=True)
     return in_shoot(f"shoot-core-{NAME}", [role, binding], namespace=values.namespace)
 
 
 def _horizontal_autoscaler(values: Values) -> Object:
-    """More replicas only where one that is as large as it may be does not suffice."""
+    """Autoscaler with high targets: more replicas are added only when a single one would be too large."""
     spec = {
         "scaleTargetRef": {**DEPLOYMENTS.type_meta, "name": NAME},
         "minReplicas": values.least_replicas,
@@ -144,4 +144,4 @@ COMPONENT = Component(
     is_put_to_sleep_later=True,
     is_on_this_computer=True,
 )
-"""Its objects are made with what is `Given`; without, they are only a sample."""
+"""Its tasks pass `Given` inputs; without them, the objects are only a sample."""

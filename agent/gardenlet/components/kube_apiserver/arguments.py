@@ -1,6 +1,6 @@
 """The command line of the API server of a Shoot.
 
-Settings that a version of Kubernetes does not know are left out; see `kubernetes_versions`.
+Settings unknown to a version of Kubernetes are left out; see `kubernetes_versions`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ WITHOUT_WORKERS = (
     "storage.k8s.io/v1/csidrivers",
     "storage.k8s.io/v1/csinodes",
 )
-"""APIs that only serve pods: they are off in a Shoot that has none, unless it says otherwise."""
+"""APIs that only serve pods: disabled in a Shoot without workers, unless it enables them."""
 KUBELET_DIRECTORY, KUBELET_AUTHORITY_DIRECTORY = f"{CERTIFICATES}/apiserver-kubelet", f"{CERTIFICATES}/ca-kubelet"
 _KUBELETS = (
     "--allow-privileged=true",
@@ -36,7 +36,7 @@ _KUBELETS = (
     f"--kubelet-client-certificate={KUBELET_DIRECTORY}/tls.crt",
     f"--kubelet-client-key={KUBELET_DIRECTORY}/tls.key",
 )
-"""How kubelets are reached, and that they may run what is privileged."""
+"""Access to kubelets, and permission of privileged containers."""
 _EGRESS = f"{files.EGRESS_DIRECTORY}/{files.EGRESS_FILE}"
 _AUDIENCES = ("kubernetes", "gardener")
 
@@ -61,18 +61,18 @@ def arguments(values: Values) -> list[str]:
 
 
 def runtime_config(values: Values) -> dict[str, bool]:
-    """APIs that are on or off, by group and version."""
+    """Enabled and disabled APIs, by group and version."""
     return apis(values.setting("runtimeConfig"), values.kubernetes, has_workers=values.has_workers)
 
 
 def apis(given: object, kubernetes: Version, *, has_workers: bool) -> dict[str, bool]:
-    """As `runtime_config`. Args: given: `runtimeConfig` of the Shoot."""
+    """Same as `runtime_config`. Args: given: `runtimeConfig` of the Shoot."""
     off = {} if has_workers else dict.fromkeys(WITHOUT_WORKERS, False)
     return known_apis(off | mapping(given), kubernetes)
 
 
 def is_structured(values: Values) -> bool:
-    """Whether users are known by a file in Kubernetes' own format."""
+    """Whether structured authentication is configured and supported by the version."""
     return bool(values.authentication) and values.kubernetes[:2] >= STRUCTURED_AUTHENTICATION
 
 
@@ -81,7 +81,7 @@ def has_oidc_authority(values: Values) -> bool:
 
 
 def issuer(values: Values) -> str:
-    """Of tokens."""
+    """Issuer of tokens."""
     return issuer_of(values.settings, host=values.host)
 
 
@@ -90,7 +90,7 @@ def issuer_of(settings: Mapping[str, Any], *, host: str) -> str:
     return text(mapping(settings.get("serviceAccountConfig")).get("issuer")) or f"https://{host}"
 
 
-# --- who is let in
+# --- authentication
 
 
 def _users(values: Values) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _users(values: Values) -> Iterator[str]:
 
 
 def _says_who_is_anonymous(values: Values) -> bool:
-    """Whether the file does: then an API server does not start with the flag."""
+    """Whether the file configures anonymous access: then an API server does not start with the flag."""
     if not is_structured(values):
         return False
     return mapping(decoded(values.authentication)).get("anonymous") is not None
@@ -141,7 +141,7 @@ def _sorted(value: object) -> Iterable[tuple[str, str]]:
     return sorted(string_map(value).items())
 
 
-# --- what it is, and what it serves
+# --- identity and APIs
 
 
 def _identity(values: Values) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _identity(values: Values) -> Iterator[str]:
 
 
 def _service_accounts(values: Values) -> Iterator[str]:
-    """The first issuer signs, all are accepted: tokens of a former one stay valid."""
+    """Arguments of issuers: the first one signs, all are accepted, so that tokens of a former issuer stay valid."""
     config = values.setting("serviceAccountConfig")
     issuers = (issuer(values), *texts(config.get("acceptedIssuers")), f"https://{values.host}")
     yield from (f"--service-account-issuer={each}" for each in dict.fromkeys(issuers))
@@ -206,7 +206,7 @@ def _serving(_: Values) -> Iterator[str]:
     yield f"--tls-cipher-suites={CIPHER_SUITES}"
 
 
-# --- how much of it
+# --- limits, auditing and admission
 
 
 def _limits(values: Values) -> Iterator[str]:

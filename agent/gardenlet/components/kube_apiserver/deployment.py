@@ -60,7 +60,7 @@ def _reaches(values: Values) -> Iterator[str]:
 
 
 def its_files(values: Values) -> list[Object]:
-    """ConfigMaps and Secrets that are made for it."""
+    """ConfigMaps and Secrets created for it."""
     return [
         files.audit_policy(values),
         files.admission(values),
@@ -119,7 +119,7 @@ def _container(values: Values, volumes: list[Volume]) -> Object:
 
 
 def _probe(values: Values, path: str, *, delay: int) -> Object:
-    """With credentials: without them a request is refused, even one that asks whether it works."""
+    """Probe with credentials, since anonymous requests may be refused, even to health endpoints."""
     header = {"name": "Authorization", "value": f"Bearer {values.health_token}"}
     return {
         "httpGet": {"path": path, "port": PORT, "scheme": "HTTPS", "httpHeaders": [header]},
@@ -132,7 +132,7 @@ def _probe(values: Values, path: str, *, delay: int) -> Object:
 
 
 def _volumes(values: Values) -> Iterator[Volume]:
-    """Only one is read-only; the others are by their kind."""
+    """Volumes; only one mount is explicitly read-only, others depend on their kind."""
     secrets = values.secrets
     for name, directory, secret, is_private in (
         ("ca", "ca", secrets.ca_bundle, False),

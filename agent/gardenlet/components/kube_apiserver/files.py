@@ -1,6 +1,6 @@
-"""Files that the API server of a Shoot reads: ConfigMaps and Secrets named after their content.
+"""Files of the API server of a Shoot: ConfigMaps and Secrets named after their content.
 
-What is a Secret for this is one because it has keys or kubeconfigs in it.
+Files with keys or kubeconfigs are in Secrets.
 """
 
 import base64
@@ -61,7 +61,11 @@ def admission(values: Values) -> Object:
 
 
 def _admission_files(values: Values) -> Iterator[tuple[str, Object]]:
-    """Raises UnusableFile."""
+    """Names and contents of the plugins' configuration files.
+
+    Raises:
+        UnusableFile: a configuration is not allowed or not readable.
+    """
     for plugin in configured(values):
         path = f"{ADMISSION_KUBECONFIGS_DIRECTORY}/{plugin.kubeconfig_file}" if plugin.kubeconfig else ""
         if config := plugin_configuration(plugin.name, plugin.config, kubeconfig=path):
@@ -83,7 +87,7 @@ def oidc_authority(values: Values) -> Object:
 
 
 def egress(values: Values) -> Object:
-    """Which ways the API server takes: to the cluster by the tunnel, to all else straight."""
+    """Routes of the API server: to the cluster through the tunnel, to others directly."""
     tls = {
         "caBundle": f"{TUNNEL_AUTHORITY_DIRECTORY}/bundle.crt",
         "clientCert": f"{TUNNEL_DIRECTORY}/tls.crt",
@@ -106,7 +110,7 @@ def encryption(namespace: str, content: Encryption) -> Object:
 
 def _encryption_configuration(content: Encryption) -> Object:
     encrypts = {"aescbc": {"keys": [_key(each) for each in content.keys]}}
-    # What comes first is used for writing.
+    # The first provider encrypts.
     entries = [{"resources": list(content.resources), "providers": [encrypts, {"identity": {}}]}]
     if content.removed:
         entries.append({"resources": list(content.removed), "providers": [{"identity": {}}, encrypts]})
@@ -124,7 +128,7 @@ def _config_map(name: str, values: Values, data: Mapping[str, str]) -> Object:
 def _secret(name: str, namespace: str, data: Mapping[str, str], *, labels: Mapping[str, str] | None = None) -> Object:
     encoded = {file: base64.b64encode(content.encode()).decode() for file, content in data.items()}
     secret = make_unique(made(SECRETS, name, namespace=namespace, labels=labels, type="Opaque", data=encoded))
-    # Empty data are stored as none, and to write them again would be a change, which is refused.
+    # Empty data are stored as null; writing them again would be a change, which is refused.
     return secret if encoded else {field: value for field, value in secret.items() if field != "data"}
 
 

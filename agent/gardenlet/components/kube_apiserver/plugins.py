@@ -1,4 +1,4 @@
-"""Which admission plugins the API server of a Shoot has, and their configurations."""
+"""Admission plugins of a Shoot's API server, and their configurations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ DEFAULTS = (
     "MutatingAdmissionWebhook",
     "ValidatingAdmissionWebhook",
 )
-"""On unless the Shoot turns one off."""
+"""Enabled unless the Shoot disables one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def disabled(values: Values) -> list[str]:
 
 
 def configured(values: Values) -> Iterator[Plugin]:
-    """Those with a configuration or a kubeconfig, by name."""
+    """Enabled plugins with a configuration or a kubeconfig, by name."""
     on = set(enabled(values))
     for each in sorted(_given(values), key=lambda plugin: text(plugin.get("name"))):
         name, config = text(each.get("name")), each.get("config")

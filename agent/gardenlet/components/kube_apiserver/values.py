@@ -1,4 +1,4 @@
-"""What the API server of a Shoot depends on."""
+"""Parameters of the API server of a Shoot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ PORT = 443
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Names of Secrets of the secrets manager, as `secrets_manager.tables` calls their configs."""
+    """Names of Secrets of the secrets manager, by the names of configs in `secrets_manager.tables`."""
 
     ca_bundle: str
     ca_client_bundle: str
@@ -31,15 +31,15 @@ class Secrets:
     static_token: str
     ca_kubelet_bundle: str = ""
     kubelet: str = ""
-    """The last two: of a Shoot with workers."""
+    """The last two: only of a Shoot with workers."""
     ca_vpn_bundle: str = ""
     http_proxy: str = ""
-    """The last two: of one whose nodes are reached through a tunnel."""
+    """The last two: only of a Shoot with a tunnel to its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """For encryption of etcd. Attributes: secret: base64."""
+    """Encryption key of etcd. Attributes: secret: base64."""
 
     name: str
     secret: str = field(repr=False)
@@ -47,12 +47,12 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encryption:
-    """What is encrypted in etcd, and with what.
+    """Encryption of resources in etcd.
 
     Attributes:
         keys: the first encrypts, all decrypt.
-        resources: that are encrypted.
-        removed: that are to be decrypted with the next write of each object.
+        resources: encrypted resources.
+        removed: resources to be decrypted with the next write of each object.
     """
 
     keys: Sequence[Key]
@@ -61,13 +61,13 @@ class Encryption:
 
 
 def encryption_keys(current: Key, old: Key | None, *, encrypts_by_current: bool) -> list[Key]:
-    """In the order of `Encryption.keys`.
+    """Return keys in the order of `Encryption.keys`.
 
     Args:
         current: the newest one.
-        old: the one before; there while the key is rotated.
-        encrypts_by_current: whether all API servers were seen with both keys: before that, one could meet what it can't
-            decrypt.
+        old: the previous one, during a rotation.
+        encrypts_by_current: whether all API servers were seen with both keys: before, one could be unable to decrypt an
+            object.
     """
     if old is None:
         return [current]
@@ -76,18 +76,18 @@ def encryption_keys(current: Key, old: Key | None, *, encrypts_by_current: bool)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of the API server.
 
     Attributes:
         version: of Kubernetes, such as `1.30.14`.
         health_token: of the user `health-check`; in the probes.
         settings: `spec.kubernetes.kubeAPIServer` of the Shoot.
-        host: its name in the internal domain; also issuer of tokens, unless the settings name another one.
-        advertised: the address that is advertised to the Shoot; that of its Service.
-        audit_policy: YAML, as `gardener.tenant_files` has written it; empty: nothing is audited.
-        authentication: the same of structured authentication; empty: users are known by flags.
-        admission_kubeconfigs: the same of admission plugins, by plugin.
-        least_replicas: while it is awake; autoscalers may ask for more.
+        host: its name in the internal domain; also the default issuer of tokens.
+        advertised: the address advertised to the Shoot: the one of its Service.
+        audit_policy: YAML, as written by `gardener.tenant_files`; empty: no auditing.
+        authentication: structured authentication, likewise; empty: flags configure authentication.
+        admission_kubeconfigs: of admission plugins, likewise, by plugin.
+        least_replicas: minimum unless hibernated; autoscalers may request more.
         autoscaled: whether there are VerticalPodAutoscalers.
         has_workers: whether there are nodes, and pods on them.
     """
@@ -112,7 +112,7 @@ class Values:
 
     @property
     def has_tunnel(self) -> bool:
-        """Whether nodes, pods and Services are reached through one."""
+        """Whether a tunnel leads to nodes, pods and Services."""
         return bool(self.secrets.http_proxy)
 
     @property
@@ -120,13 +120,13 @@ class Values:
         return version_of(self.version)
 
     def setting(self, name: str) -> Object:
-        """A part of the settings; empty: it is not there."""
+        """A part of the settings; empty if it is missing."""
         return mapping(self.settings.get(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What is read for it, and what follows from how far a rotation is: see `Values`."""
+    """Inputs that are read from clusters, or depend on the progress of a rotation: see `Values`."""
 
     encryption: Encryption = Encryption(keys=())
     health_token: str = field(default="", repr=False)
@@ -137,7 +137,11 @@ class Given:
 
 
 def values_of(inputs: Inputs, given: Given) -> Values:
-    """Raises InputError."""
+    """Combine all inputs.
+
+    Raises:
+        InputError: an input is unknown or invalid.
+    """
     secrets = inputs.secrets
     return Values(
         namespace=inputs.namespace,

@@ -67,8 +67,8 @@ async def probe(clusters: ShootClusters, namespace: str, shoot: Key) -> Probe:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Inspection:
     """Args:
-        seed: client of the seed.
-        has_tunnels: whether API servers reach Nodes through pods, as everywhere but in the local profile.
+    seed: client of the seed.
+    has_tunnels: whether API servers reach Nodes through pods, as everywhere but in the local profile.
     """
 
     clusters: ShootClusters

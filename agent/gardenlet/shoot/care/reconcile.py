@@ -50,9 +50,9 @@ class _Inspected:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Reconciler:
     """Args:
-        is_monitored: whether the configuration enables monitoring of Shoots.
-        has_autoscaler: see `Observed`.
-        names: the Shoots that were checked, by namespace in the seed.
+    is_monitored: whether the configuration enables monitoring of Shoots.
+    has_autoscaler: see `Observed`.
+    names: the Shoots that were checked, by namespace in the seed.
     """
 
     settings: ShootCare

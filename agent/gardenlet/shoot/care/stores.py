@@ -278,8 +278,7 @@ class Stores:
         return [each for each in found if each is not None]
 
     def heartbeats_of(self, reports: Iterable[Report]) -> dict[tuple[str, str], Heartbeat]:
-        """Heartbeats of the extensions of reports, by kind and type; those without a known installation are left out.
-        """
+        """Heartbeats of the extensions of reports, by kind and type; those with unknown installations are left out."""
         wanted = {(each.kind, each.type) for each in reports}
         registered = {
             (each.kind, each.type): key(registration).name

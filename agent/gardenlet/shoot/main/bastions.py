@@ -1,5 +1,4 @@
-"""The Bastions of a Shoot, in the garden: they block its deletion and migration, and are deleted when SSH is disabled.
-"""
+"""The Bastions of a Shoot, in the garden: they block its deletion and migration; without SSH they are deleted."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -22,9 +22,9 @@ from kube.runtime.presence import present
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departures:
     """Attributes:
-        seed_name: of the own Seed.
-        version: of this gardenlet.
-        saves_states: whether the controller `shoot-state` regularly saves Shoots of this Seed.
+    seed_name: of the own Seed.
+    version: of this gardenlet.
+    saves_states: whether the controller `shoot-state` regularly saves Shoots of this Seed.
     """
 
     seed_name: str
@@ -47,7 +47,8 @@ class Departures:
         return await migration.problem_of_state(self.seed, self.garden, shoot, now=self.clock())
 
     async def left(self, shoot: Object) -> None:
-        """Mark the Shoot as handed over to the destination Seed; the garden may refuse later writes. Raises KubeError.
+        """Mark the Shoot as handed over to the destination Seed; the garden may refuse further writes. Raises
+        KubeError.
         """
         await migration.let_go(self.garden, shoot, seed=self.seed_name)
         with suppress(Forbidden, NotFound):

@@ -138,20 +138,20 @@ class _Images:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootOperation:
     """Attributes:
-        kind: of operation, see `gardener.operations`.
-        seed_object: the Seed.
-        technical_id: name of the Shoot's namespace in the seed.
-        garden_identity: of the garden cluster.
-        external: None if the gardenlet creates no records in the Shoot's own domain.
-        gateway: ingress gateway in front of the API server, in any zone, unused in the local profile; None if the Shoot
-            leaves and it is no longer known.
-        profile: its CloudProfile.
-        registrations: ControllerRegistrations by name.
-        autoscaled: whether there are VerticalPodAutoscalers in the seed.
-        namespace_lives: whether it exists, and is not being deleted.
-        cleans_up: whether the Shoot is deleted or leaves, and its cluster has to be cleaned first.
-        copies_backups: whether they are in the bucket of another Seed.
-        state: `spec` of the ShootState that the Shoot has brought from another Seed.
+    kind: of operation, see `gardener.operations`.
+    seed_object: the Seed.
+    technical_id: name of the Shoot's namespace in the seed.
+    garden_identity: of the garden cluster.
+    external: None if the gardenlet creates no records in the Shoot's own domain.
+    gateway: ingress gateway in front of the API server, in any zone, unused in the local profile; None if the Shoot
+        leaves and it is no longer known.
+    profile: its CloudProfile.
+    registrations: ControllerRegistrations by name.
+    autoscaled: whether there are VerticalPodAutoscalers in the seed.
+    namespace_lives: whether it exists, and is not being deleted.
+    cleans_up: whether the Shoot is deleted or leaves, and its cluster has to be cleaned first.
+    copies_backups: whether they are in the bucket of another Seed.
+    state: `spec` of the ShootState that the Shoot has brought from another Seed.
     """
 
     config: GardenletConfiguration

@@ -85,9 +85,9 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     """Attributes:
-        held: Shoots whose operations start when the Seed is ready.
-        period: minimum seconds between progress reports.
-        patience: time limits of a force deletion.
+    held: Shoots whose operations start when the Seed is ready.
+    period: minimum seconds between progress reports.
+    patience: time limits of a force deletion.
     """
 
     config: GardenletConfiguration

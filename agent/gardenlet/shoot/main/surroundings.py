@@ -22,9 +22,9 @@ from kube.runtime.controller import ReconcileError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """Attributes:
-        profile: the CloudProfile, or the NamespacedCloudProfile of the Shoot's project.
-        external: None if the gardenlet creates no records in the Shoot's own domain.
-        exposure_class: of the Shoot; None if it names none.
+    profile: the CloudProfile, or the NamespacedCloudProfile of the Shoot's project.
+    external: None if the gardenlet creates no records in the Shoot's own domain.
+    exposure_class: of the Shoot; None if it names none.
     """
 
     profile: Object

@@ -174,9 +174,9 @@ def expiry_problem(leases: Sequence[datetime | None], *, now: datetime) -> NodeP
 
 class Machines(NamedTuple):
     """Attributes:
-        wanted: replicas of all MachineDeployments; None if there are none.
-        phases: phase of each machine, by name.
-        leaving: machines that are being deleted.
+    wanted: replicas of all MachineDeployments; None if there are none.
+    phases: phase of each machine, by name.
+    leaving: machines that are being deleted.
     """
 
     wanted: int | None = None

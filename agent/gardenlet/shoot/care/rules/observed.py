@@ -174,14 +174,14 @@ class Inside:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Attributes:
-        shoot: as in the garden.
-        rolled_out: as in the Cluster object in the seed, which extensions read.
-        heartbeats: of the extension of an object, by kind and type; no entry if unknown.
-        authorities: end of validity by name of the authority; None if it is unreadable.
-        inside: None if nothing was listed yet.
-        machines: of its worker pools.
-        has_autoscaler: whether the vertical Pod autoscaler runs for Shoots that enable it, as outside the local
-            profile.
+    shoot: as in the garden.
+    rolled_out: as in the Cluster object in the seed, which extensions read.
+    heartbeats: of the extension of an object, by kind and type; no entry if unknown.
+    authorities: end of validity by name of the authority; None if it is unreadable.
+    inside: None if nothing was listed yet.
+    machines: of its worker pools.
+    has_autoscaler: whether the vertical Pod autoscaler runs for Shoots that enable it, as outside the local
+        profile.
     """
 
     shoot: Object

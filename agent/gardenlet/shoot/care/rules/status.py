@@ -59,8 +59,7 @@ def with_checks(
 ) -> Object:
     """Return the status with the results of a check; conditions of other writers stay.
 
-    Args:
-        thresholds: seconds, by type.
+    Args: thresholds: seconds, by type.
     """
     checked = {each.type for each in found_constraints}
 

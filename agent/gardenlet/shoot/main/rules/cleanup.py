@@ -45,9 +45,9 @@ _STILL_CLEANED = frozenset({SERVICES, VOLUME_CLAIMS, VOLUME_SNAPSHOTS, VOLUME_SN
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Attributes:
-        resource: kind to remove.
-        seconds: time after which an object that is being deleted loses its finalizers.
-        annotation: of the Shoot, which overrides `seconds`; `share` is the fraction that applies to this kind.
+    resource: kind to remove.
+    seconds: time after which an object that is being deleted loses its finalizers.
+    annotation: of the Shoot, which overrides `seconds`; `share` is the fraction that applies to this kind.
     """
 
     resource: Resource

@@ -25,11 +25,11 @@ class Stage(Enum):
 @dataclass(frozen=True, slots=True)
 class Extension:
     """Attributes:
-        type: also the name of its object.
-        config: `providerConfig`, None if there is none.
-        reconciled: stage of its deployment.
-        deleted, migrated: stages of its removal.
-        seconds: time limit of its reconciliation.
+    type: also the name of its object.
+    config: `providerConfig`, None if there is none.
+    reconciled: stage of its deployment.
+    deleted, migrated: stages of its removal.
+    seconds: time limit of its reconciliation.
     """
 
     type: str

@@ -69,7 +69,7 @@ def waiting_for_seed(shoot: Object, problem: str, *, now: datetime) -> Object:
 
 
 def waiting(shoot: Object, said: str, *, now: datetime) -> Object:
-    """Fields of the status while the next operation waits. Args: said: description of what it waits for."""
+    """Fields of the status while the next operation waits, with the reason as description."""
     operation = {**last_operation(shoot), "description": said}
     if operation == last_operation(shoot):
         return {}

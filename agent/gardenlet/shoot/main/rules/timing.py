@@ -41,8 +41,8 @@ class Due(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Attributes:
-        version: of this gardenlet; failures of another version are retried.
-        is_asked: whether there is work that does not wait for the maintenance window.
+    version: of this gardenlet; failures of another version are retried.
+    is_asked: whether there is work that does not wait for the maintenance window.
     """
 
     settings: Settings

@@ -17,9 +17,9 @@ _REFUSED = (
 
 def is_needed(access: Object | None, managed_resource: Object | None, *, now: datetime) -> bool:
     """Args:
-        access: the Secret with its token.
-        managed_resource: the ManagedResource that grants its rights in the Shoot.
-        now: of the seed.
+    access: the Secret with its token.
+    managed_resource: the ManagedResource that grants its rights in the Shoot.
+    now: of the seed.
     """
     renewal = time_or_none(annotations(access or {}).get(keys.TOKEN_RENEW_TIMESTAMP))
     if renewal is None or renewal < now or managed_resource is None:

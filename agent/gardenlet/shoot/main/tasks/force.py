@@ -69,8 +69,7 @@ _MOST_REMEMBERED = 50
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds that controllers have to release an object. Attributes: longest: replaces the usual times of extensions.
-    """
+    """Seconds for controllers to release an object. Attributes: longest: replaces the usual times of extensions."""
 
     objects: float = 120.0
     longest: float | None = None
@@ -82,9 +81,9 @@ USUAL = Patience()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
     """Attributes:
-        name: of the Shoot.
-        technical_id: name of its namespace in the seed.
-        left_behind: objects that were released by force, with the reason that held each.
+    name: of the Shoot.
+    technical_id: name of its namespace in the seed.
+    left_behind: objects that were released by force, with the reason that held each.
     """
 
     name: Key
@@ -135,8 +134,7 @@ async def delete_machines(removal: Removal) -> None:
 
 
 async def delete_managed_resources(removal: Removal) -> None:
-    """Delete ManagedResources with their objects in the seed; those in the Shoot's own cluster stay. Raises KubeError.
-    """
+    """Delete ManagedResources with their objects in the seed; those in the Shoot's cluster stay. Raises KubeError."""
     client = removal.seed.client
     of_shoot = set[Key]()
     for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):

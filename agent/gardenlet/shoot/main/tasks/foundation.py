@@ -238,8 +238,7 @@ def certificates(operation: ShootOperation) -> ControlPlane:
 
 
 async def client_authority(operation: ShootOperation) -> None:
-    """Publish the authority for client certificates, once all API servers trust it. Raises KubeError, ReconcileError.
-    """
+    """Publish the authority for client certificates once all API servers trust it. Raises KubeError, ReconcileError."""
     current = operation.keys.get(tables.CA_CLIENT.name).current
     await publish(operation, published.client_authority(operation.shoot, current))
 

@@ -47,8 +47,8 @@ class _ScaledUpError(ReconcileError):
 @dataclass(slots=True)
 class _Descent:
     """Attributes:
-        written: resourceVersion of each Deployment after scaling it down; older versions are ignored.
-        corrections: how often Deployments were scaled down again.
+    written: resourceVersion of each Deployment after scaling it down; older versions are ignored.
+    corrections: how often Deployments were scaled down again.
     """
 
     written: dict[str, int]

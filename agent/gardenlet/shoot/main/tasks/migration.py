@@ -298,16 +298,16 @@ def _entry(operation: ShootOperation) -> Key:
 
 
 async def forget(operation: ShootOperation) -> None:
-    """What shows the Shoot to extensions, and what it asked to be done here. Raises KubeError."""
+    """Delete the Cluster object and the requested tasks, which applied to this Seed. Raises KubeError."""
     await cluster_objects.delete(operation.seed.client, operation.technical_id)
     if keys.TASKS in annotations(operation.shoot):
         await operation.garden.client.annotate(SHOOTS, operation.name, {keys.TASKS: None})
 
 
 async def let_go(garden: Client, shoot: Object, *, seed: str) -> None:
-    """Remove the label by which a gardenlet finds its Shoots; this one has nothing to say of it any more.
+    """Remove the label by which this gardenlet finds its Shoots, since it is no longer responsible.
 
-    The garden may refuse it for that reason, and removes the label with the next write.
+    The garden may refuse the write for that reason, and removes the label with the next write.
     """
     name = key(shoot)
     body: Object = {"metadata": {"labels": {f"{keys.SEED_LABEL_PREFIX}{seed}": None}}}

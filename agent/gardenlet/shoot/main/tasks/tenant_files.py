@@ -24,8 +24,8 @@ class TenantFileError(ReconcileError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantFiles:
     """Attributes:
-        settings: `spec.kubernetes.kubeAPIServer`.
-        kubeconfigs: of admission plugins, by plugin.
+    settings: `spec.kubernetes.kubeAPIServer`.
+    kubeconfigs: of admission plugins, by plugin.
     """
 
     settings: Object
