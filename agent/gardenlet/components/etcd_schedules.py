@@ -1,7 +1,6 @@
 """Times of full backups and defragmentation of a Shoot's etcds: pure.
 
-The times depend on the uid of the Shoot, so that the etcds of a seed work at different times, and a Shoot keeps its
-own.
+The times depend on the uid of the Shoot, so that the etcds of a seed work at different times, and each keeps its own.
 Full backups are made before the maintenance window, so that there is one when something goes wrong in it.
 """
 

@@ -1,7 +1,7 @@
 """Gardener's own access to a Shoot: two kubeconfigs, whose tokens the resource manager renews.
 
-gardener with the public host name
-gardener-internal with the Service in the seed
+gardener            with the public host name
+gardener-internal   with the Service in the seed
 """
 
 import base64

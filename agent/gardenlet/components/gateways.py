@@ -111,8 +111,7 @@ def of_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> G
 def of_leaving_shoot(config: GardenletConfiguration, exposure_class: Object | None) -> Gateway | None:
     """Gateway of a Shoot that is deleted, or moves away; None if it is no longer configured.
 
-    Its routes stay until they are deleted with the rest, and the gardenlet does not need the gateway to reach the API
-    server.
+    Its routes stay until they are deleted with the rest; the gardenlet reaches the API server without it.
     """
     try:
         return of_shoot(config, exposure_class)

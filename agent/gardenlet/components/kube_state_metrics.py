@@ -1,4 +1,4 @@
-"""Metrics of what objects of the seed say, made from their fields."""
+"""Metrics of the state of objects in the seed, computed from their fields."""
 
 from collections.abc import Iterator
 
@@ -93,13 +93,13 @@ def _contents(inputs: SeedInputs) -> Iterator[Object]:
     yield autoscaler("kube-state-metrics-vpa-seed", GARDEN, deployment=NAME, policy=policy)
     if inputs.serves(SCRAPE_CONFIGS):
         of_shoots = monitors.OF_SHOOTS, "namespace"
-        # Series without a namespace, such as those of nodes, are kept by the cache alone.
+        # Only the cache keeps series without a namespace, such as those of nodes.
         yield _scraped(monitors.CACHE)
         yield _scraped(monitors.SEED, monitors.drop(*of_shoots), monitors.keep(".+", "namespace"))
 
 
 def _scraped(server: str, *relabelings: Object) -> Object:
-    """By the Service, so that each series is there once, whichever Pod answers."""
+    """Scrape config of the Service rather than its Pods, so that each series exists only once."""
     label = "__meta_kubernetes_service_label_component"
     return monitors.scrape_config(
         server,
@@ -154,7 +154,7 @@ def _deployment(inputs: SeedInputs) -> Object:
     )
 
 
-# --- which metrics
+# --- metrics
 
 
 def _metrics() -> Iterator[str]:
@@ -164,7 +164,7 @@ def _metrics() -> Iterator[str]:
 
 
 def _state() -> Object:
-    """What is measured of VerticalPodAutoscalers, which the program does not know."""
+    """Configuration of metrics of VerticalPodAutoscalers, which are not built into the program."""
     kind = VERTICAL_POD_AUTOSCALERS
     labels = {
         "namespace": ["metadata", "namespace"],

@@ -1,23 +1,23 @@
-"""What the versions of Kubernetes, 1.28 to 1.36, take of a Shoot's settings, and which controllers they have.
+"""Settings and controllers that the versions of Kubernetes, 1.28 to 1.36, support.
 
-A component does not start with a feature gate, an admission plugin, an API version or a controller that it does not
-know. So none of these is passed to it, whatever the Shoot says. Users hear of it before: admission of the garden
-refuses feature gates and plugins that the Shoot's version does not know, and maintenance removes them.
+A component does not start with an unknown feature gate, admission plugin, API version or controller. Therefore none of
+these is passed to it, even if the Shoot requests it. Users are informed earlier: admission of the garden refuses
+feature gates and plugins that are unknown to the Shoot's version, and maintenance removes them.
 
 Sources:
 
 - Feature gates and admission plugins: the tables of `gardener.garden.maintenance.repairs`, made from the sources of
   Kubernetes.
-- API versions: the same, of those that have ended.
-- Controllers: `_OF_APIS` below, by the API that a controller can't do without, from cmd/kube-controller-manager/app of
-  each version: what informers need, and `requiredFeatureGates`. Names are the short ones, which all versions take: they
-  are aliases since 1.28, which are never removed. Controllers that came later have only their long name.
-- APIs that can't be off: `_NEEDED` below. The admission plugin NodeRestriction reads CSIDrivers while the feature
-  ServiceAccountNodeAudienceRestriction is on, which came with 1.32 and is on by default since 1.33: an API server
+- API versions: the same, of those that were removed.
+- Controllers: `_OF_APIS` below, by the API that a controller requires, from cmd/kube-controller-manager/app of each
+  version: the APIs of its informers, and `requiredFeatureGates`. Names are the short ones, which all versions accept:
+  they are aliases since 1.28, which are never removed. Newer controllers have only their long name.
+- APIs that can't be disabled: `_NEEDED` below. The admission plugin NodeRestriction reads CSIDrivers while the feature
+  ServiceAccountNodeAudienceRestriction is on, which was added in 1.32 and is on by default since 1.33: an API server
   without them is never ready (plugin/pkg/admission/noderestriction/admission.go).
 - Structured authentication: 1.30, since when it is on by default.
 
-All flags that `kube_apiserver` and `kube_controller_manager` pass besides are known to all of these versions: the table
+All other flags that `kube_apiserver` and `kube_controller_manager` pass are known to all of these versions: the table
 in `tests/unit/gardenlet/test_kubernetes_flags.py` is made from the sources of each.
 """
 
@@ -31,11 +31,11 @@ STRUCTURED_AUTHENTICATION: Minor = (1, 30)
 
 _NEVER: Minor = (2, 0)
 _NEEDED: Mapping[str, Minor] = {"storage.k8s.io/v1/csidrivers": (1, 32)}
-"""By API: since which version no API server works without it."""
+"""APIs that API servers require, with the first version that does."""
 
 
 class _Controller(NamedTuple):
-    """Attributes: since: the first minor version that has it in connection with the API; before: the first without."""
+    """Attributes: since: first minor version in which the controller requires the API; before: first one without."""
 
     name: str
     since: Minor = (0, 0)
@@ -58,8 +58,8 @@ _OF_APIS: Mapping[str, tuple[_Controller, ...]] = {
     "networking.k8s.io/v1beta1": (_C("service-cidr-controller", since=(1, 31), before=(1, 33)),),
     "networking.k8s.io/v1": (_C("service-cidr-controller", since=(1, 33)),),
     "policy/v1": (_C("disruption"),),
-    # It would ask for ever for what is off. Before, it is left as other gardenlets leave it: a Shoot that is taken over
-    # keeps its processes.
+    # It would retry forever for the disabled API. Before 1.31 it stays on, as in the original gardenlet: a Shoot that
+    # is taken over keeps its processes.
     "policy/v1/poddisruptionbudgets": (_C("disruption", since=(1, 31)),),
     "rbac.authorization.k8s.io/v1": (_C("clusterrole-aggregation"),),
     "resource.k8s.io/v1beta1": (
@@ -76,11 +76,15 @@ _OF_APIS: Mapping[str, tuple[_Controller, ...]] = {
     ),
     "storage.k8s.io/v1beta1": (_C("volumeattributesclass-protection-controller", since=(1, 32), before=(1, 34)),),
 }
-"""By API: the controllers that have nothing to do, or do not start, if it is off."""
+"""Controllers by the API without which they have nothing to do, or do not start."""
 
 
 def version_of(text: str) -> Version:
-    """Raises ValueError: it is no version."""
+    """Parse a version.
+
+    Raises:
+        ValueError: the text is not a version.
+    """
     version = parse_version(text)
     if version is None:
         raise ValueError(f"spec.kubernetes.version: {text!r} is no version such as 1.30.5")
@@ -93,14 +97,14 @@ def known_features(features: Mapping[str, bool], version: Version) -> dict[str, 
 
 
 def known_plugins(names: Iterable[str], version: Version) -> list[str]:
-    """Of admission."""
+    """Names of admission plugins that the version supports."""
     names = list(names)
     unknown = admission_plugins().unknown(names, version)
     return [name for name in names if name not in unknown]
 
 
 def known_apis(apis: Mapping[str, bool], version: Version) -> dict[str, bool]:
-    """Without what has ended, and without what would be off and can't be.
+    """APIs that the version supports, without disabled ones that it requires.
 
     Args: apis: by group and version, or by group, version and resource.
     """
@@ -110,7 +114,7 @@ def known_apis(apis: Mapping[str, bool], version: Version) -> dict[str, bool]:
 
 
 def controllers_without(apis: Mapping[str, bool], version: Version) -> set[str]:
-    """Which controllers are to be off. Args: apis: which are on or off."""
+    """Controllers to disable. Args: apis: whether each API is enabled."""
     return {name for api, on in apis.items() if not on for name in _controllers_of(api, version)}
 
 

@@ -1,4 +1,4 @@
-"""The two programs that look for machines of a Shoot: one makes them, one decides how many there are."""
+"""Two programs for the machines of a Shoot: one creates machines, the other decides how many."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ def _deployment(name: str, inputs: Inputs, its_container: Object, *, reaches: Se
 _MOUNTS = [{"name": "kubeconfig", "mountPath": KUBECONFIG_DIRECTORY, "readOnly": True}]
 
 
-# --- makes machines
+# --- creation of machines
 
 
 def _manager(inputs: Inputs) -> list[Object]:
@@ -164,7 +164,7 @@ def _manager(inputs: Inputs) -> list[Object]:
         seed_role=f"system:{name}-runtime",
         its_deployment=_deployment(name, inputs, its_container, reaches=networks),
         policy=policy,
-        # An extension adds the container that knows its machines.
+        # An extension adds its container, which manages machines of the provider.
         autoscaler_labels=SEEN_BY_EXTENSIONS,
     )
 
@@ -186,12 +186,12 @@ def _rights_of_manager(_: Inputs) -> Iterator[Object]:
     yield role_binding(name, KUBE_SYSTEM, MACHINE_CONTROLLER_MANAGER)
 
 
-# --- decides how many
+# --- number of machines
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Machines that are alike. Attributes: name: of their MachineDeployment."""
+    """Group of identical machines. Attributes: name: of their MachineDeployment."""
 
     name: str
     minimum: int
@@ -213,11 +213,11 @@ _SETTINGS = (
     ("max-empty-bulk-delete", "maxEmptyBulkDelete", 10),
     ("new-pod-scale-up-delay", "newPodScaleUpDelay", "0s"),
 )
-"""Flag, field of the settings, and what it is without it."""
+"""Flag, field of the settings, and default."""
 
 
 def _can_change(inputs: Inputs) -> bool:
-    """Whether a pool can grow or shrink; where none can, there is no autoscaler."""
+    """Whether a pool can grow or shrink; otherwise there is no autoscaler."""
     return any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(inputs.shoot)))
 
 
@@ -275,7 +275,7 @@ def _written(value: Any) -> str:
 
 
 def _groups(inputs: Inputs) -> list[_Group]:
-    """None of them before the Worker has been answered."""
+    """Groups of variable size; empty until the Worker reports its MachineDeployments."""
     found = [
         _Group(text(each.get("name")), integer(each.get("minimum")), integer(each.get("maximum")))
         for each in mappings_at(inputs.worker, "status", "machineDeployments")

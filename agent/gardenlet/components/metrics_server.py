@@ -1,4 +1,4 @@
-"""What pods and nodes use, as an API in the cluster of a Shoot with workers."""
+"""Resource usage of pods and nodes, as an API in the cluster of a Shoot with workers."""
 
 import base64
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def _probe(path: str, *, after: int, every: int) -> Object:
 
 
 def _certificate(_: tables.ControlPlane) -> list[SignedCertificate]:
-    """The API server, its only client, gets the bundle in the same step."""
+    """Certificate by the current authority: the API server, its only client, gets the bundle in the same step."""
     names = tables.service_names(NAME, KUBE_SYSTEM)
     return [tables.server(NAME, NAME, tables.CA_METRICS_SERVER, names, signer=Signer.CURRENT)]
 

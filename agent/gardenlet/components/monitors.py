@@ -1,4 +1,4 @@
-"""What Prometheus servers of a seed scrape, and compute from it. Each server reads what has its name as label."""
+"""Objects that configure the Prometheus servers of a seed; a label names the server that reads each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,10 +8,10 @@ from gardener.api.kinds import POD_MONITORS, PROMETHEUS_RULES, SCRAPE_CONFIGS, S
 from kube.objects import Object
 
 SERVER = "prometheus"
-"""The label that names the server."""
+"""Label that names the server."""
 CACHE, SEED, AGGREGATE = "cache", "seed", "aggregate"
 OF_COMPONENTS = "garden|extension-.+|istio-.+|kube-system"
-"""Namespaces that are not of Shoots, as a regular expression."""
+"""Namespaces other than those of Shoots, as a regular expression."""
 OF_SHOOTS = "shoot-.+"
 _ANNOTATION = "__meta_kubernetes_pod_annotation_prometheus_io_"
 ANNOTATED: tuple[Object, ...] = (
@@ -25,7 +25,7 @@ ANNOTATED: tuple[Object, ...] = (
     },
     {"action": "replace", "sourceLabels": [f"{_ANNOTATION}name"], "regex": "(.+)", "targetLabel": "job"},
 )
-"""How Pods with annotations `prometheus.io/scrape`, `port` and `name` are scraped."""
+"""Relabelings for Pods with annotations `prometheus.io/scrape`, `port` and `name`."""
 
 
 def service_monitor(
@@ -37,7 +37,7 @@ def service_monitor(
     endpoint: Object | None = None,
     **fields: Any,
 ) -> Object:
-    """Args: endpoint: beside its port; fields: of the spec."""
+    """Args: endpoint: fields other than its port; fields: of the spec."""
     spec = {
         "selector": {"matchLabels": dict(selects)},
         "endpoints": [{"port": "metrics", **(endpoint or {})}],
@@ -59,7 +59,7 @@ def scrape_config(server: str, name: str, **spec: Any) -> Object:
 
 
 def federation(server: str, name: str, *, targets: Sequence[str], matches: Sequence[str]) -> Object:
-    """Takes series of other servers, as they are. Args: targets: host and port; matches: selectors of series."""
+    """Take series of other servers unchanged. Args: targets: host and port; matches: selectors of series."""
     return scrape_config(
         server,
         name,

@@ -1,6 +1,6 @@
-"""Namespaces, and their labels: by them pods and policies find the namespaces.
+"""Namespaces and their labels, by which pods and policies select them.
 
-Of those that are there before the gardenlet nothing else is the gardenlet's; see `kube.apply.shared_objects`.
+The gardenlet owns only these fields of existing namespaces; see `kube.apply.shared_objects`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ _ROLE = "role"
 
 
 def objects(*, zones: Sequence[str]) -> list[Object]:
-    """The labels and annotations, as Namespaces. Args: zones: of the Seed's provider."""
+    """Namespaces with the labels and annotations. Args: zones: of the Seed's provider."""
     garden = made(
         NAMESPACES,
         GARDEN,
@@ -43,7 +43,7 @@ def of_istio(*, system: str, gateways: Iterable[Gateway], zones: Sequence[str]) 
 
 
 def _of_gateway(gateway: Gateway, labels: Mapping[str, str], zones: Sequence[str]) -> Object:
-    """By its labels it is known whose gateway it has."""
+    """Namespace of a gateway, with the labels that identify it."""
     known_by = {ISTIO, keys.EXPOSURE_CLASS_HANDLER}
     if keys.EXPOSURE_CLASS_HANDLER in gateway.labels:
         known_by.add(keys.ROLE)

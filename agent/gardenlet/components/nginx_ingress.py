@@ -1,6 +1,6 @@
-"""The ingress controller of a seed, for what operators look at: dashboards and metrics.
+"""The ingress controller of a seed, for pages for operators: dashboards and metrics.
 
-It stands behind the ingress gateway, which passes TLS for the Seed's ingress domain through to it.
+It is behind the ingress gateway, which passes TLS for the Seed's ingress domain through to it.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ from kube.resources import CONFIG_MAPS, INGRESS_CLASSES, POD_DISRUPTION_BUDGETS
 
 NAME = "nginx-ingress"
 CLASS = "nginx-ingress-gardener"
-"""Of Ingresses that it serves."""
+"""Class of the Ingresses that it serves."""
 CONTROLLER, BACKEND = "nginx-ingress-controller", "nginx-ingress-k8s-backend"
 _APP = {"app": NAME}
 _LABELS = {**_APP, "component": "controller"}
@@ -149,7 +149,7 @@ def _controller(inputs: SeedInputs, config_map: str) -> Object:
 
 
 def _protecting(its_deployment: Object, config_map: str) -> Object:
-    """Only an argument names the ConfigMap, so that its annotation has to be said."""
+    """Annotate the Deployment with the ConfigMap, which only an argument names, so that it is not garbage-collected."""
     notes = {annotation_key(CONFIG_MAP, config_map): config_map}
     its_deployment["metadata"]["annotations"] = notes
     its_deployment["spec"]["template"]["metadata"]["annotations"] = notes

@@ -1,4 +1,4 @@
-"""What finds problems on nodes, and says so in their conditions."""
+"""Detector of problems on nodes, which reports them in their conditions."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What components are made of."""
+"""Building blocks of components."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,15 +17,15 @@ from kube.paths import at
 from kube.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, Resource
 
 GARDEN = "garden"
-"""The namespace of what serves the whole seed."""
+"""Namespace of components for the whole seed."""
 SEED_CLASS = "seed"
-"""Of ManagedResources that the resource manager of the seed applies."""
+"""Class of ManagedResources that the resource manager of the seed applies."""
 MOST_REVISIONS = 2
 
 CARE_CONDITION_TYPE = "care.gardener.cloud/condition-type"
-"""A label of ManagedResources: the condition that they count for, if that is not the usual one."""
+"""Label of ManagedResources: the condition that they count for, unless it is the default."""
 TO_DNS = "networking.gardener.cloud/to-dns"
-"""A label of pods, as the next one: what the policies of their namespace let them reach."""
+"""Label of pods, like the next one, that lets them reach a target by policies of their namespace."""
 TO_RUNTIME_API_SERVER = "networking.gardener.cloud/to-runtime-apiserver"
 
 _CHECKSUM = "checksum/pod-template"
@@ -40,7 +40,7 @@ def made(
     annotations: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> Object:
-    """An object. Args: fields: beside its metadata."""
+    """Build an object. Args: fields: top-level fields other than metadata."""
     meta: Object = {"name": name}
     if namespace:
         meta["namespace"] = namespace
@@ -58,10 +58,10 @@ def in_seed(
 
     Args:
         name: of the ManagedResource.
-        objects: what it is to have.
+        objects: that it applies.
         namespace: of both.
         condition: the condition of the Seed that it counts for; empty: the one of system components.
-        secret_name: without the hash; empty: after the ManagedResource.
+        secret_name: without the hash; empty: derived from the ManagedResource.
     """
     labels = {keys.ROLE: keys.ROLE_SEED_SYSTEM_COMPONENT}
     if condition:
@@ -70,14 +70,14 @@ def in_seed(
 
 
 def allowed_ports(*ports: int) -> str:
-    """The value of an annotation that lets pods reach these ports of a Service."""
+    """Value of an annotation that lets pods reach these ports of a Service."""
     return orjson.dumps([{"protocol": "TCP", "port": port} for port in ports]).decode()
 
 
 def disruption_budget(
     name: str, namespace: str, *, labels: Mapping[str, str], selects: Mapping[str, str] | None = None
 ) -> Object:
-    """At most one pod is evicted at a time, and one that does not work always may be."""
+    """Budget of one unavailable pod; unhealthy pods may always be evicted."""
     spec = {
         "maxUnavailable": 1,
         "selector": {"matchLabels": dict(selects or labels)},
@@ -107,7 +107,7 @@ def autoscaler_of(
     policies: Sequence[Object],
     labels: Mapping[str, str] | None = None,
 ) -> Object:
-    """Args: target: a reference to what it scales. policies: of containers."""
+    """Args: target: a reference to the scaled object. policies: of containers."""
     spec = {
         "resourcePolicy": {"containerPolicies": list(policies)},
         "targetRef": target,
@@ -119,8 +119,9 @@ def autoscaler_of(
 def spread(deployment: Object, *, zones: Sequence[str]) -> Object:
     """The Deployment with constraints that spread its pods over nodes, and over zones if there are several.
 
-    They count pods of the very template: those of the one before are about to go. So it is the last thing that is done
-    to a template.
+    They count only pods of this exact template, since former pods are about to be deleted. Therefore the template must
+    not
+    be changed afterwards.
     """
     template = deployment["spec"]["template"]
     body = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)
@@ -144,7 +145,7 @@ def _constraint(topology: str, otherwise: str, counted: Mapping[str, str]) -> Ob
 
 
 def deployment_unready(live: Object | None) -> str:
-    """What is missing until a Deployment is available and rolled out; empty: nothing."""
+    """Reason why a Deployment is not available or not rolled out; empty if it is."""
     if live is None:
         return "it does not exist"
     if is_deleting(live):
@@ -156,7 +157,7 @@ def deployment_unready(live: Object | None) -> str:
 
 
 def managed_resource_unready(managed: Object | None) -> str:
-    """What is missing until a ManagedResource is applied and all of it works; empty: nothing."""
+    """Reason why a ManagedResource is not applied and healthy; empty if it is."""
     if managed is None:
         return "it does not exist"
     observed, generation = integer(at(managed, "status", "observedGeneration")), metadata(managed)["generation"]

@@ -21,7 +21,7 @@ NAME = "plutono"
 _LETTER = "g"
 _LOGIN = BasicAuth(name="plutono-admin", user="admin")
 DASHBOARD_LABEL = "dashboard.monitoring.gardener.cloud/seed"
-"""Of ConfigMaps with dashboards."""
+"""Label of ConfigMaps with dashboards."""
 _REFRESHER = "dashboard-refresher"
 _ROLE = f"{NAME}-{_REFRESHER}"
 _LABELS = {"component": NAME}
@@ -49,7 +49,7 @@ def _objects(inputs: SeedInputs) -> list[Object]:
 
 
 def _boards() -> Object:
-    """The dashboards that it shows, beside those of others with the same label."""
+    """Dashboards of the seed; other ConfigMaps with the same label add more."""
     return made(
         CONFIG_MAPS,
         f"{NAME}-dashboards",
@@ -164,7 +164,7 @@ def _server(inputs: SeedInputs) -> Object:
 
 
 def _refresher(inputs: SeedInputs) -> Object:
-    """Writes what ConfigMaps hold where the server looks."""
+    """Container that copies the content of ConfigMaps into the server's directory."""
     settings = {
         "LOG_LEVEL": "INFO",
         "RESOURCE": "configmap",

@@ -1,4 +1,4 @@
-"""What makes Prometheus servers of Prometheus objects, and their configuration of monitors and rules."""
+"""The operator that creates Prometheus servers and their configuration from objects."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Copies of what a Shoot refers to in the garden, for its extensions: `ref-<name>`, in its namespace in the seed."""
+"""Copies of a Shoot's referenced resources in the garden, for its extensions: `ref-<name>` in its namespace."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _FIELDS = ("apiVersion", "kind", "type", "data", "binaryData", "immutable")
 
 
 def objects(namespace: str, referenced: Iterable[Object]) -> list[Object]:
-    """None: nothing is referred to. Args: namespace: of the Shoot. referenced: Secrets and ConfigMaps of the garden."""
+    """Empty if there are none. Args: namespace: of the Shoot. referenced: Secrets and ConfigMaps of the garden."""
     copies = [copy(each, namespace) for each in referenced]
     return (
         managed_resource(
@@ -29,6 +29,6 @@ def objects(namespace: str, referenced: Iterable[Object]) -> list[Object]:
 
 
 def copy(obj: Object, namespace: str) -> Object:
-    """Without labels and annotations: by these, programs of the seed would find a CA or token request in it."""
+    """Copy without labels and annotations, by which programs of the seed could take it for a CA or token request."""
     meta: Object = {"name": f"{_PREFIX}{metadata(obj)['name']}", "namespace": namespace}
     return {**{field: obj[field] for field in _FIELDS if obj.get(field) is not None}, "metadata": meta}

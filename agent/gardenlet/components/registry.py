@@ -1,6 +1,6 @@
 """The components of a Shoot: one line each.
 
-Their order is that of tasks in the flow, which says nothing of when they run.
+Their order is that of tasks in the flow, but not of their execution.
 """
 
 from functools import cache
@@ -36,7 +36,7 @@ ON_NODES = (
     kube_proxy.COMPONENT,
     apiserver_proxy.COMPONENT,
 )
-"""What runs for all pods of a Shoot with workers, and the tunnel to them."""
+"""Workloads that serve all pods of a Shoot with workers, and the tunnel to them."""
 COMPONENTS = (
     kube_apiserver.COMPONENT,
     resource_manager.COMPONENT,
@@ -51,17 +51,17 @@ COMPONENTS = (
 
 
 IMAGES_OF_MACHINES = (NODE_AGENT, "hyperkube", "pause")
-"""What is on nodes before they have Pods: see `shoot.main.tasks.workers`."""
+"""Images of programs on nodes that start before any Pod: see `shoot.main.tasks.workers`."""
 
 
 @cache
 def images_of_workers() -> tuple[str, ...]:
-    """That only a Shoot with workers needs."""
+    """Images that only a Shoot with workers needs."""
     of_components = (needs(each).images for each in COMPONENTS if each.is_of_workers)
     return tuple(sorted({*IMAGES_OF_MACHINES, *chain.from_iterable(of_components)}))
 
 
 def secrets(plane: ControlPlane) -> list[Config]:
-    """That are generated for components, and for what every Shoot has."""
+    """Secrets generated for components, and for every Shoot."""
     wanted = (each for each in COMPONENTS if plane.has_workers or not each.is_of_workers)
     return [*plane.certificates(), *(config for each in wanted for config in each.secrets(plane))]

@@ -1,6 +1,6 @@
-"""What a component has and needs, found by making its objects once, for a Shoot that asks for everything.
+"""Requirements of a component, found by making its objects once, for a Shoot that requests everything.
 
-So no list of kinds, images or Secrets is kept beside a component.
+Therefore no list of kinds, images or Secrets is kept for a component.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -33,9 +33,9 @@ _PROFILE: Object = {"metadata": {"name": "profile"}, "spec": {"machineTypes": [{
 @dataclass(frozen=True, slots=True)
 class Needs:
     """Attributes:
-    kinds: of its objects in the seed, as objects without anything else.
+    kinds: of its objects in the seed, as objects without further fields.
     has_bundles: whether it has the bundle of an authority, or names a Secret that has one.
-    images: of what only a Shoot with workers has.
+    images: names of its images that are not part of Kubernetes.
     """
 
     kinds: Collection[Object]
@@ -68,7 +68,7 @@ def needs(component: Component) -> Needs:
 
 @cache
 def kinds_in_seed(component: SeedComponent) -> Sequence[Object]:
-    """As `Needs.kinds`."""
+    """Same as `Needs.kinds`."""
     images: Object = {each.name: each.name for each in fields(Images) if each.type is str}
     inputs = SeedInputs(
         config=GardenletConfiguration(images=Images(**images)),

@@ -1,4 +1,4 @@
-"""A component of a seed is one definition, as that of a Shoot: see `component`."""
+"""Definition of a component of a seed; compare `component` for Shoots."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class SeedInputs:
     config: of the gardenlet.
     seed: the Seed.
     identity: of its cluster.
-    installs_autoscaler: whether the gardenlet brings the vertical Pod autoscaler.
-    served: kinds that the component asks about, and that are there.
+    installs_autoscaler: whether the gardenlet deploys the vertical Pod autoscaler.
+    served: kinds in the component's `asks_for` that are served.
     login_secret: with the users of the monitoring.
-    wildcard_certificate: Secret with one for all names below the ingress domain; empty: there is none.
+    wildcard_certificate: Secret with one for all names below the ingress domain; empty if there is none.
     """
 
     config: GardenletConfiguration
@@ -43,7 +43,7 @@ class SeedInputs:
 
     @property
     def ingress_domain(self) -> str:
-        """Below which names are that people look at; empty: there are none."""
+        """Domain of the host names for people; empty if there is none."""
         return text(at(self.seed, "spec", "ingress", "domain"))
 
     def serves(self, *resources: Resource) -> bool:
@@ -56,11 +56,11 @@ class SeedComponent:
     name: in the configuration, in annotations of its objects, and ID of its task.
     title: in the names of its tasks, which users read: `Deploying <title>`.
     objects: makes all of its objects; pure.
-    secrets: that are generated for it.
-    asks_for: kinds whose objects it has if they are served.
-    is_of_garden: whether a garden in the same cluster brings it.
-    is_wanted: what has to be so, besides that the configuration has it deployed.
-    needs: definitions, of those that not every seed has.
+    secrets: to be generated for it.
+    asks_for: kinds of which it has objects only if they are served.
+    is_of_garden: whether a garden in the same cluster deploys it.
+    is_wanted: extra condition, in addition to the configuration.
+    needs: stages of CRDs that not every seed has.
     after: IDs of tasks before it.
     """
 

@@ -1,4 +1,4 @@
-"""The components of a seed that may be left out: one line each."""
+"""The optional components of a seed: one line each."""
 
 from agent.gardenlet.components import (
     etcd_druid,

@@ -1,4 +1,4 @@
-"""The BackupEntry of a Shoot, in the garden: where its etcd has its backups."""
+"""The BackupEntry of a Shoot, in the garden: the location of its etcd's backups."""
 
 from agent.gardenlet.components.parts import made
 from gardener import keys
@@ -12,12 +12,12 @@ def name(shoot: Object) -> str:
 
 
 def source_name(shoot: Object) -> str:
-    """Of the one for backups that are still in the bucket of another Seed."""
+    """Name of the entry for backups in the bucket of another Seed."""
     return f"source-{name(shoot)}"
 
 
 def source(shoot: Object, *, bucket: str, seed: str) -> Object:
-    """Args: as of `entry`."""
+    """Args: see `entry`."""
     made_ = entry(shoot, bucket=bucket, seed=seed)
     made_["metadata"]["name"] = source_name(shoot)
     return made_

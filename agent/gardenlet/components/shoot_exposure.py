@@ -1,7 +1,7 @@
-"""How the API server of a Shoot is reached from outside: through the ingress gateway of the seed, by its names.
+"""External access to the API server of a Shoot: through the ingress gateway of the seed, by its names.
 
-All Shoots share the address of the gateway, which sees in the first bytes of TLS for which name a connection is. What
-connects to the address of the Service instead, as a proxy on the nodes of a Shoot does, says so beforehand.
+All Shoots share the address of the gateway, which reads the server name in the first bytes of TLS. A client that
+connects to the address of the Service instead, such as the proxy on the nodes of a Shoot, first sends that address.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,19 +45,19 @@ _LOGGED = (
     "%ROUTE_NAME%",
     "apiserver-proxy\n",
 )
-"""Of a connection, a line."""
+"""Access log format: a line for each connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of the exposure.
 
     Attributes:
         namespace: of the Shoot.
-        namespace_uid: with it the filter goes, which is in another namespace.
+        namespace_uid: owner of the filter, which is in another namespace.
         hosts: names of the API server.
         address: of its Service.
-        gateway_namespace: where the ingress gateway is.
+        gateway_namespace: of the ingress gateway.
         gateway: labels of its pods.
     """
 
@@ -70,7 +70,7 @@ class Values:
 
 
 def objects(values: Values) -> list[Object]:
-    """While the Shoot is awake; one that is asleep has none."""
+    """Objects of a Shoot that is not hibernated."""
     hosts = sorted(values.hosts)
     return [
         *istio.passed_through(

@@ -1,4 +1,4 @@
-"""What a Shoot with workers asks its provider for: networks, what controls them, and the Secret with which it may."""
+"""Provider objects of a Shoot with workers: infrastructure, control plane, network, and the Secret with credentials."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ _IP_FAMILIES = ["IPv4"]
 
 
 def _common(inputs: Inputs, config: str) -> Object:
-    """Args: config: the field of `spec.provider` with what only the provider understands."""
+    """Args: config: field of `spec.provider` whose content only the provider interprets."""
     found: Object = {
         "type": text(at(spec(inputs.shoot), "provider", "type")),
         "region": text(spec(inputs.shoot).get("region")),
@@ -32,7 +32,7 @@ def credentials(namespace: str, data: Mapping[str, str]) -> Object:
 
 
 def infrastructure(inputs: Inputs, *, ssh_key: str) -> Object:
-    """Args: ssh_key: the public one, base64; empty: there is no SSH."""
+    """Args: ssh_key: the public one, base64; empty if SSH is disabled."""
     wanted = _common(inputs, "infrastructureConfig") | ({"sshPublicKey": ssh_key} if ssh_key else {})
     return made(INFRASTRUCTURES, key(inputs.shoot).name, namespace=inputs.namespace, spec=wanted)
 
@@ -45,7 +45,11 @@ def control_plane(inputs: Inputs) -> Object:
 
 
 def network(inputs: Inputs) -> Object:
-    """Raises InputError."""
+    """Return the Network.
+
+    Raises:
+        InputError: a network is not set.
+    """
     asked = mapping(spec(inputs.shoot).get("networking"))
     wanted: Object = {
         "type": text(asked.get("type")),

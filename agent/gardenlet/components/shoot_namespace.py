@@ -1,7 +1,7 @@
-"""The namespace of a Shoot in its seed. Its labels say to extensions, policies and webhooks what the Shoot needs.
+"""The namespace of a Shoot in its seed, with labels for extensions, policies and webhooks.
 
-Its zones are those in which its pods may run. They are found anew in each flow: a zone that the Seed does not have any
-more goes, and one in which a volume lies comes back, since the pod of that volume can't run elsewhere.
+Its zones are those in which its pods may run, computed in each flow: a zone that the Seed no longer has is removed, and
+the zone of a volume is added again, since the volume's pod can't run elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ _ZONES_IF_SPREAD = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of the namespace.
 
     Attributes:
         name: the technical ID of the Shoot.
@@ -66,14 +66,14 @@ def zones_of(
     volumes: Iterable[str],
     choose: Callable[[Sequence[str]], str],
 ) -> list[str]:
-    """In which its pods may run, sorted.
+    """Zones in which its pods may run, sorted.
 
     Args:
         shoot: in the garden.
-        seed: the same.
-        live: the namespace; None: it does not exist yet.
-        volumes: the zones in which volumes of the namespace lie.
-        choose: one of several.
+        seed: in the garden.
+        live: the namespace; None if it does not exist yet.
+        volumes: zones of the volumes in the namespace.
+        choose: selects one of several.
     """
     of_seed = sorted(set(at(spec(seed), "provider", "zones") or ()))
     kept = (annotations(live).get(keys.HIGH_AVAILABILITY_ZONES) or "").split(",") if live else []

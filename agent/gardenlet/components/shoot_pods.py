@@ -1,4 +1,4 @@
-"""What pods in a Shoot with workers have: where they are, which way they may go, and how urgent they are."""
+"""Prerequisites of pods in a Shoot with workers: information about the Shoot, policies, priorities and tolerations."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,13 +14,13 @@ from kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PRIORITY_CLASSES, SERV
 INFO = "shoot-info"
 """Name of a ConfigMap."""
 NETWORK = "networking.gardener.cloud/"
-"""In front of labels of pods, which say what they reach, and what reaches them."""
+"""Prefix of pod labels that declare which targets pods reach, and from where they are reached."""
 TO_API_SERVER, TO_NAMES, TO_KUBELET = (f"{NETWORK}to-{each}" for each in ("apiserver", "dns", "kubelet"))
 FROM_SEED = f"{NETWORK}from-seed"
 SYSTEM_COMPONENT = {keys.ROLE: keys.ROLE_SYSTEM_COMPONENT, "origin": "gardener"}
 """Labels of workloads and their pods."""
 CRITICAL = {"node.gardener.cloud/critical-component": "true"}
-"""A label of pods without which a node is not ready for others."""
+"""Label of pods without which a node is not ready for others."""
 SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 PRIORITY = "gardener-shoot-system-{}"
 _PRIORITIES = (600, 700, 800, 900)
@@ -40,7 +40,7 @@ _CONTROLLERS = (
     *("tokens-controller", "ttl-after-finished-controller", "ttl-controller"),
     "validatingadmissionpolicy-status-controller",
 )
-"""ServiceAccounts of the controller manager, and the default one: no pod is to use them unless it says so."""
+"""ServiceAccounts of the controller manager, and the default one: pods get their tokens only on request."""
 
 
 def objects(inputs: Inputs) -> Iterator[Object]:
@@ -75,11 +75,11 @@ def _info(inputs: Inputs) -> Object:
     return made(CONFIG_MAPS, INFO, namespace=KUBE_SYSTEM, data=data)
 
 
-# --- which way they may go
+# --- network policies
 
 
 def _policies() -> Iterator[Object]:
-    """Of what pods say that they reach, by labels."""
+    """Policies for pods that declare their targets by labels."""
     yield _policy(TO_API_SERVER, "the API server", [{"ports": [_port(443)]}])
     dns = [{"podSelector": {"matchExpressions": [_runs("kube-dns")]}}]
     local = [*_ANYWHERE, {"podSelector": {"matchExpressions": [_runs("node-local-dns")]}}]
@@ -112,11 +112,11 @@ def _runs(app: str) -> Object:
     return {"key": "k8s-app", "operator": "In", "values": [app]}
 
 
-# --- where they may run
+# --- scheduling
 
 
 def tolerations(shoot: Object) -> list[Object]:
-    """Of system components: for the taints of pools that they may run on."""
+    """Tolerations of system components for the taints of pools that they may run on."""
     found = dict[tuple[str, str, str], Object]()
     for pool in workers(spec(shoot)):
         if at(pool, "systemComponents", "allow") is False:

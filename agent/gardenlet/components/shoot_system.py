@@ -1,4 +1,4 @@
-"""What every Shoot has in its own cluster: labels of its system namespace, a role for viewers, and who it is."""
+"""Objects in the cluster of every Shoot: labels of its system namespace, a role for viewers, and its identity."""
 
 from collections.abc import Iterator, Mapping
 
@@ -57,14 +57,14 @@ _READABLE: Mapping[str, tuple[str, ...]] = {
     "scheduling.k8s.io": ("priorityclasses",),
     "storage.k8s.io": ("csistoragecapacities", "storageclasses", "volumeattachments"),
 }
-"""All but Secrets, and what a Shoot without workers does not serve."""
+"""All kinds except for Secrets, and those that a Shoot without workers does not serve."""
 _READABLE_OF_PODS: Mapping[str, tuple[str, ...]] = {
     "apps": ("controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch": ("cronjobs", "jobs"),
     "policy": ("poddisruptionbudgets",),
     "storage.k8s.io": ("csidrivers", "csinodes"),
 }
-"""What only a Shoot with workers serves."""
+"""Kinds that only a Shoot with workers serves."""
 
 
 def _namespaces(inputs: Inputs) -> list[Object]:

@@ -1,7 +1,7 @@
-"""PriorityClasses of all that runs in the seed, and pods that keep room for further control planes.
+"""PriorityClasses of all workloads in the seed, and pods that reserve capacity for further control planes.
 
-Such a pod does nothing and has the lowest priority: a control plane takes its place at once, and it asks the cluster
-for another node.
+Such a pod does nothing and has the lowest priority: a control plane preempts it at once, and the pending pod makes the
+cluster add a node.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _REPLICAS = 2
 
 
 def _reserved(seed: Object) -> list[Object]:
-    """What a Seed keeps free."""
+    """Capacity that a Seed reserves."""
     setting = mapping_at(seed, "spec", "settings", "excessCapacityReservation")
     return mappings(setting.get("configs")) if setting.get("enabled") is not False else []
 
@@ -48,7 +48,7 @@ def _priority_class(name: str, value: int, description: str) -> Object:
 def _reservations(inputs: SeedInputs) -> Iterator[Object]:
     for number, config in enumerate(_reserved(inputs.seed) if inputs.images.pause else ()):
         name = f"{RESERVATION}-{number}"
-        # A label of its own, or the Deployments would take each other's pods for their own.
+        # Separate labels, so that the Deployments do not adopt each other's pods.
         labels = {"app": "kubernetes", "role": name}
         resources = mapping(config.get("resources"))
         container: Object = {"name": "pause-container", "image": inputs.images.pause, "imagePullPolicy": "IfNotPresent"}
@@ -60,7 +60,7 @@ def _reservations(inputs: SeedInputs) -> Iterator[Object]:
         }
         pod |= {field: config[field] for field in ("nodeSelector", "tolerations") if config.get(field)}
         waiting = deployment(name, labels=labels, pod=pod, replicas=_REPLICAS)
-        # Room may lack just now, which is no fault of the seed.
+        # Capacity may be missing for now, which does not make the seed unhealthy.
         waiting["metadata"]["annotations"] = {keys.SKIP_HEALTH_CHECK: "true"}
         yield waiting
 

@@ -1,4 +1,4 @@
-"""Who may open a tunnel to a Shoot: the ingress gateway asks this server for each of them."""
+"""Authorization of tunnels to Shoots: the ingress gateway consults this server for each of them."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ PORT = 9001
 
 
 def _objects(inputs: SeedInputs) -> list[Object]:
-    """Written by the gardenlet itself. Where Istio serves the gateways."""
+    """Objects written by the gardenlet itself, for seeds in which Istio serves the gateways."""
     return list(_contents(inputs))
 
 

@@ -1,4 +1,4 @@
-"""What the controllers of worker nodes may do in the seed: one role each, bound in the namespaces of Shoots."""
+"""Rights of the controllers of worker nodes in the seed: one role each, bound in the namespaces of Shoots."""
 
 from agent.gardenlet.components.access import EVERYTHING, READ, cluster_role, rule
 from agent.gardenlet.components.parts import in_seed

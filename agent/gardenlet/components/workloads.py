@@ -1,4 +1,4 @@
-"""Deployments of components, and the Services before them."""
+"""Deployments of components, and the Services in front of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from kube.objects import Object
 from kube.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES
 
 REACHES_API_SERVER = {TO_DNS: keys.ALLOWED, TO_RUNTIME_API_SERVER: keys.ALLOWED}
-"""Labels of pods that talk to the API server of the seed."""
+"""Labels of pods that connect to the API server of the seed."""
 SCRAPED_IN_SEED = f"{keys.NETWORKING_PREFIX}from-all-seed-scrape-targets-allowed-ports"
-"""An annotation of Services: which ports Prometheus may reach."""
+"""Annotation of Services: ports that Prometheus may reach."""
 
 
 def deployment(
@@ -33,10 +33,10 @@ def deployment(
         labels: of the Deployment.
         pod: the spec of its pods.
         namespace: of the Deployment.
-        selects: labels of its pods by which they are found; None: `labels`.
+        selects: labels that select its pods; None: `labels`.
         pod_labels: further ones.
         pod_annotations: of its pods.
-        replicas: how many pods.
+        replicas: number of pods.
         fields: of the spec.
     """
     selects = dict(selects or labels)
@@ -54,13 +54,13 @@ def deployment(
 
 
 def container(name: str, image: str, *, cpu: str, memory: str, **fields: Any) -> Object:
-    """Args: cpu, memory: that it requests. fields: others."""
+    """Args: cpu, memory: its requests. fields: others."""
     requests = {"requests": {"cpu": cpu, "memory": memory}}
     return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "resources": requests, **fields}
 
 
 def container_ports(**ports: int) -> list[Object]:
-    """By name."""
+    """Container ports from names and numbers."""
     return [{"name": name, "containerPort": number, "protocol": "TCP"} for name, number in ports.items()]
 
 
@@ -80,7 +80,7 @@ def service(
 
 
 def port(name: str, number: int, target: int | str = 0) -> Object:
-    """Of a Service. Args: target: of the pods, if it is another one."""
+    """Port of a Service. Args: target: of the pods, if it differs."""
     return {"name": name, "port": number, "targetPort": target or number, "protocol": "TCP"}
 
 
@@ -94,11 +94,11 @@ def daemon_set(
     pod_labels: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> Object:
-    """A pod on each node, as `deployment` has pods on some."""
+    """A DaemonSet."""
     template = {"metadata": {"labels": {**selects, **(pod_labels or {})}}, "spec": pod}
     spec = {"selector": {"matchLabels": dict(selects)}, "template": template, **fields}
     return made(DAEMON_SETS, name, namespace=namespace, labels=labels, spec=spec)
 
 
 ON_ALL_NODES = [{"effect": effect, "operator": "Exists"} for effect in ("NoSchedule", "NoExecute")]
-"""Tolerations of pods that are on every node, whatever its state."""
+"""Tolerations of pods that run on every node, regardless of its state."""

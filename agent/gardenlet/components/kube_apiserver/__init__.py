@@ -1,7 +1,7 @@
 """The API server of a Shoot: its workload, and the Service in front of it.
 
-    service(namespace) is created first, since its address is among the arguments
-    objects(values) the others, in the order in which they are written
+    service(namespace)   is created first, since its address is among the arguments
+    objects(values)      the others, in the order in which they are written
 
 A rotated encryption key comes in two steps: first all API servers get both keys and use the old one, and only then use
 the new one; see `encryption_keys`. ConfigMaps and Secrets are named after their content, so that new content leads to a

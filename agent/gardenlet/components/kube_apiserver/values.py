@@ -66,8 +66,7 @@ def encryption_keys(current: Key, old: Key | None, *, encrypts_by_current: bool)
     Args:
         current: the newest one.
         old: the previous one, during a rotation.
-        encrypts_by_current: whether all API servers were seen with both keys: before, one could be unable to decrypt an
-            object.
+        encrypts_by_current: whether all API servers have both keys, so that each can decrypt what another writes.
     """
     if old is None:
         return [current]

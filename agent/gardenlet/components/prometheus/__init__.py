@@ -1,11 +1,11 @@
-"""The Prometheus servers of a seed, which the operator makes.
+"""The Prometheus servers of a seed, which the operator deploys.
 
-cache      what nodes say of their Pods, for a day: others take from it what they need
+cache      metrics of Pods from nodes, for a day: the others federate from it
 seed       the components of the seed
-aggregate  what is computed from both, and from the servers of Shoots, for a month: people reach it
+aggregate  series computed from both, and from the servers of Shoots, for a month: accessible to people
 
-servers    what they have in common
-scraped    what each of them scrapes, and computes
+servers    common parts
+scraped    scrape configurations and computed series of each
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
-"""What the Prometheus servers of a seed compute: series by namespace, what Shoots have used, and alerts.
+"""Computations of the Prometheus servers of a seed: series by namespace, usage of Shoots, and alerts.
 
-Shoots are metered in three steps: what is used at the moment; sums since the server has its volume; and increases a
-day, which leave out what a new volume has lost.
+Shoots are metered in three steps: current usage; sums since the creation of the server's volume; and increases a day,
+which tolerate the loss of a volume.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ AGGREGATED: Sequence[str] = (
     f'{{__name__=~"{_UNAVAILABLE}|{_RESTARTS}",{_COMPONENTS}}}',
     f'{{__name__=~"{_VOLUME}_(available|capacity)_bytes",namespace="garden"}}',
 )
-"""Selectors of the series that one server has of all."""
+"""Selectors of the series that are aggregated in one server."""
 _METERED = {
     "cpu_cores": f"namespace:container_cpu_usage_seconds:rate5m{{{_SHOOTS}}}",
     "memory_bytes": f"namespace:container_memory_working_set_bytes:sum{{{_SHOOTS}}}",
@@ -69,7 +69,7 @@ def _network(direction: str) -> str:
 
 
 def metering() -> list[Object]:
-    """What control planes of Shoots use at the moment, with the uid of the Shoot."""
+    """Current usage by control planes of Shoots, with the uid of the Shoot."""
     uid = "annotation_shoot_gardener_cloud_uid"
     of_shoot = (
         f"* on (namespace) group_left ({uid}) max by (namespace, {uid}) (kube_namespace_annotations{{{_SHOOTS}}})"
@@ -78,7 +78,7 @@ def metering() -> list[Object]:
 
 
 def metered() -> list[Object]:
-    """The sum of it over time, which each evaluation continues: amounts times seconds."""
+    """Sum of the usage over time, which each evaluation continues: amounts times seconds."""
     found = list[Object]()
     for name in _METERED:
         total, now = f"metering:{name}_seconds:total", f"{_MINUTE} * metering:{name}:sum"

@@ -1,4 +1,4 @@
-"""What each Prometheus server of a seed scrapes and computes, with the room that this takes."""
+"""Scrape configuration and computed series of each Prometheus server of a seed, with its resources."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -39,9 +39,9 @@ _OF_CONTAINERS = (
 )
 _OF_NETWORKS = ("network_receive_bytes_total", "network_transmit_bytes_total")
 _NODE_INTERFACES = ("eth0", "ens.+", "tunl0")
-"""Of those of a node, the ones that lead elsewhere."""
+"""Network interfaces of a node that lead outside."""
 _POD_INTERFACES = (".{5,}", "tun0", "en.+")
-"""Of those in the network of a Pod on the node, the ones that are the node's, or of a tunnel."""
+"""Network interfaces in a Pod's network that belong to the node, or to a tunnel."""
 _OF_VOLUMES = ("available_bytes", "capacity_bytes", "used_bytes")
 
 
@@ -153,7 +153,7 @@ def _address(server: str) -> str:
 
 
 def _egress(values: Values) -> Iterator[Object]:
-    """Policies of namespaces let Pods reach Pods; nodes are none."""
+    """Policies for traffic to nodes, which policies of namespaces don't cover."""
     targets = {"kube-system-node-exporter": _NODE_EXPORTER, "kubelet": _KUBELET}
     for target, port in targets.items() if values.nodes else ():
         to = {"to": [{"ipBlock": {"cidr": values.nodes}}], "ports": [{"protocol": "TCP", "port": port}]}
@@ -164,7 +164,7 @@ def _egress(values: Values) -> Iterator[Object]:
 
 
 def _of_nodes(job: str, *relabelings: Object, **fields: Any) -> Object:
-    """A scrape config of all kubelets, by their addresses within the network of the nodes."""
+    """Scrape config of all kubelets, by their internal addresses."""
     address = {"source_labels": ["__meta_kubernetes_node_address_InternalIP"], "target_label": "instance"}
     labels = [
         address,
@@ -189,7 +189,7 @@ def _kubelet() -> Object:
 
 
 def _cadvisor() -> Object:
-    """Containers by name, and the network of their Pods; services of nodes count as containers, as far as they do."""
+    """Scrape config of containers, the network of their Pods, and services of nodes in the form of containers."""
     measured = f"container_({'|'.join((*_OF_CONTAINERS, *_OF_NETWORKS))})"
     of_node = f"container_network.+;;(?:(?:{'|'.join(_NODE_INTERFACES)});/|eth0;/.+)"
     of_pod = f"container_network.+;POD;(?:{'|'.join(_POD_INTERFACES)})"
@@ -198,9 +198,9 @@ def _cadvisor() -> Object:
         "cadvisor",
         keep(measured),
         *({**of_service, "targetLabel": label, "replacement": "$1"} for label in ("systemd_service_name", "container")),
-        # The container POD holds the network of a Pod, and nothing else of interest.
+        # The container POD only has metrics of a Pod's network that matter.
         drop(f"POD;container_({'|'.join(_OF_CONTAINERS)})", "container", "__name__"),
-        # What has no container is a slice of the node: only its network is of interest.
+        # Series without a container are slices of the node: only their network matters.
         keep(f"{of_node}|.+;.+;.*;.*", "__name__", "container", "interface", "id"),
         drop(of_pod, "__name__", "container", "interface"),
         {
@@ -216,5 +216,5 @@ def _cadvisor() -> Object:
 
 
 def _as_configured(relabeling: Mapping[str, Any]) -> Object:
-    """As Prometheus itself writes it: `source_labels`, not `sourceLabels`."""
+    """Relabeling in Prometheus' own format: `source_labels`, not `sourceLabels`."""
     return {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): value for name, value in relabeling.items()}

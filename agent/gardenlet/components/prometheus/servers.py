@@ -1,4 +1,4 @@
-"""What the Prometheus servers of a seed have in common: a pure function from one of them to its objects."""
+"""Common objects of the Prometheus servers of a seed: a pure function of one of them."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ from kube.objects import Object
 from kube.resources import SECRETS
 
 ROLE = "prometheus"
-"""What a Prometheus server may read in the seed; the operator brings it."""
+"""Role of Prometheus servers in the seed, deployed with the operator."""
 _PORT, _WEB = 9090, 80
 _SCRAPES = f"{keys.NETWORKING_PREFIX}to-all-seed-scrape-targets"
 _JOBS = "prometheus.yaml"
@@ -30,9 +30,9 @@ _VERSION = re.compile(r":(v\d+\.\d+\.\d+[^@]*)")
 class Values:
     """Attributes:
     seed: name of the Seed.
-    nodes: network of its nodes; empty: it is not known.
-    volume: smallest size of a volume that the infrastructure makes.
-    entrance: how people reach the server; None: they don't.
+    nodes: network of its nodes; empty if unknown.
+    volume: smallest volume size of the infrastructure, in bytes.
+    entrance: external access for people; None if there is none.
     """
 
     image: str
@@ -44,13 +44,13 @@ class Values:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """One of them.
+    """One of the servers.
 
     Attributes:
-        memory: that it has at least.
+        memory: minimum request.
         volume: its size, in GiB.
         keeps: `retention` and `retentionSize`.
-        reaches: keys of labels of its Pods, beside those that all have.
+        reaches: keys of additional labels of its Pods.
         external_labels: of all of its series.
         jobs: further scrape configs, as text.
         more: objects of this server only.
@@ -67,7 +67,7 @@ class Server:
 
 
 def name_of(server: str) -> str:
-    """Of its component, its Service, and its ServiceAccount."""
+    """Name of a server's component, Service and ServiceAccount."""
     return f"prometheus-{server}"
 
 
@@ -119,7 +119,7 @@ def _observed(name: str) -> Mapping[str, str]:
 
 
 def _shoots() -> str:
-    """The servers of Shoots take series from those of the seed."""
+    """Selectors of the namespaces of Shoots, whose servers federate from those of the seed."""
     return orjson.dumps([{"matchLabels": {keys.ROLE: keys.ROLE_SHOOT}}]).decode()
 
 
@@ -147,7 +147,7 @@ def _prometheus(server: Server, values: Values, labels: Mapping[str, str]) -> Ob
         **{f"{each}Selector": selector for each in _READS},
         **{f"{each}NamespaceSelector": {} for each in _READS},
     }
-    # Without it, the operator takes the newest version that it knows.
+    # Without a version, the operator assumes the newest one that it knows.
     if (version := _VERSION.search(values.image)) is not None:
         spec["version"] = version[1]
     if server.external_labels:

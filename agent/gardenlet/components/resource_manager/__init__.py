@@ -1,12 +1,12 @@
-"""The resource manager of a seed: what applies all components that are ManagedResources, and serves the webhooks.
+"""The resource manager of a seed: it applies all components that are ManagedResources, and serves the webhooks.
 
 configuration   its configuration file
 webhooks        the webhook configurations that send requests to it
 workload        its pods
-shoot           that of a Shoot, which applies what the Shoot is to have
+shoot           the one of a Shoot, which applies objects in the Shoot
 
-It is written by the gardenlet itself, since nothing else could apply it. Its webhooks must not stand in its own way:
-its pods carry labels by which they are left out.
+It is written by the gardenlet itself, since nothing else could apply it. Its webhooks must not block it: its pods carry
+labels that exclude them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,9 +44,9 @@ __all__ = ["DNS_NAMES", "LABELS", "NAME", "ROLE", "Values", "objects", "unready"
 
 ROLE = f"{NAME}-seed"
 DNS_NAMES = tuple(f"{NAME}{suffix}" for suffix in ("", ".garden", ".garden.svc", ".garden.svc.cluster.local"))
-"""Of its certificate."""
+"""Host names of its certificate."""
 unready = deployment_unready
-"""Of its Deployment."""
+"""Readiness of its Deployment."""
 
 _POD_LABELS = {**LABELS, keys.ROLE: "seed"}
 _REACHED = {SCRAPED_IN_SEED: allowed_ports(METRICS), keys.FROM_WORLD: allowed_ports(WEBHOOKS)}
@@ -54,18 +54,18 @@ _REACHED = {SCRAPED_IN_SEED: allowed_ports(METRICS), keys.FROM_WORLD: allowed_po
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What it depends on.
+    """Parameters of the resource manager.
 
     Attributes:
         image: of this project.
         server_secret: with its certificate.
         ca_bundle: of that certificate, PEM.
         zones: of the Seed's provider.
-        url: under which the API server reaches its webhooks, instead of its Service.
+        url: base URL of its webhooks for the API server, instead of its Service.
         autoscaled: whether there are VerticalPodAutoscalers.
         monitored: whether there are ServiceMonitors.
-        additional_namespaces: selectors of further namespaces in which it keeps policies.
-        patience: for how long pods stay on nodes that fail.
+        additional_namespaces: selectors of further namespaces in which it maintains policies.
+        patience: how long pods stay on failing nodes.
     """
 
     image: str
@@ -81,12 +81,12 @@ class Values:
 
 
 def objects(values: Values) -> list[Object]:
-    """All that it needs itself is left out by its webhooks, which nothing serves before its pods run."""
+    """Objects, which its webhooks exclude, since nothing serves these before its pods run."""
     config_map, its_deployment = stamp([_config_map(values), _deployment(values)])
     client = Client(namespace=GARDEN, name=NAME, ca_bundle=values.ca_bundle, url=values.url)
     return [
         service_account(NAME, GARDEN, labels=LABELS),
-        cluster_role(ROLE, rule("*", "*", EVERYTHING), labels=LABELS),  # whatever ManagedResources hold
+        cluster_role(ROLE, rule("*", "*", EVERYTHING), labels=LABELS),  # ManagedResources hold objects of any kind
         cluster_role_binding(ROLE, NAME, namespace=GARDEN, labels=LABELS),
         config_map,
         spread(its_deployment, zones=values.zones),

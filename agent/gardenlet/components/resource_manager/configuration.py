@@ -1,4 +1,4 @@
-"""The configuration files of resource managers: of a seed, and of a Shoot. What is not said has its default."""
+"""The configuration files of resource managers, of a seed and of a Shoot. Missing fields have their defaults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ METRICS, HEALTH, WEBHOOKS = 8080, 8081, 10250
 
 _ROLES = (keys.ROLE_SHOOT, keys.ROLE_EXTENSION, keys.ROLE_ISTIO_SYSTEM, keys.ROLE_ISTIO_INGRESS)
 _SHOOT_NAMESPACES = ("kube-system", "kubernetes-dashboard", "kube-node-lease")
-"""Of Shoots, with namespaced objects that are Gardener's."""
+"""Namespaces in Shoots with Gardener's objects."""
 _EXPOSURE_CLASS = "handler.exposureclass.gardener.cloud/name"
 _OF_PODS = ("highAvailabilityConfig", "podTopologySpreadConstraints", "projectedTokenMount", "tokenInvalidator")
 _FOR_SYSTEM_COMPONENTS = {"worker.gardener.cloud/system-components": "true"}
@@ -25,12 +25,12 @@ _FOR_SYSTEM_COMPONENTS = {"worker.gardener.cloud/system-components": "true"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pods:
-    """Of a Shoot with workers.
+    """Settings for pods of a Shoot with workers.
 
     Attributes:
-        host: of the API server, as they reach it.
-        tolerations: that those of system components get, for the taints of pools.
-        patience: for nodes that fail, see `of_seed`.
+        host: of the API server, for pods.
+        tolerations: added to system components, for the taints of pools.
+        patience: for failing nodes, see `of_seed`.
     """
 
     host: str
@@ -39,7 +39,7 @@ class Pods:
 
 
 def policed_namespaces(additional: Sequence[Object]) -> list[Object]:
-    """Selectors of the namespaces in which the resource manager keeps NetworkPolicies of Services."""
+    """Selectors of the namespaces in which the resource manager maintains NetworkPolicies of Services."""
     return [
         *({"matchLabels": {keys.ROLE: role}} for role in _ROLES),
         {"matchExpressions": [{"key": _EXPOSURE_CLASS, "operator": "Exists"}]},
@@ -51,12 +51,12 @@ def policed_namespaces(additional: Sequence[Object]) -> list[Object]:
 def of_seed(
     *, name: str, additional_namespaces: Sequence[Object] = (), patience: Mapping[str, int] | None = None
 ) -> Object:
-    """For a seed.
+    """Configuration for a seed.
 
     Args:
         name: of its Lease, in `garden`.
         additional_namespaces: selectors of further ones with policies.
-        patience: `nodeToleration` of the gardenlet: for how long pods stay on nodes that fail.
+        patience: `nodeToleration` of the gardenlet: how long pods stay on failing nodes.
     """
     ingress = {"matchLabels": {"app": "nginx-ingress", "component": "controller"}}
     controllers: dict[str, Any] = {
@@ -85,20 +85,20 @@ def of_seed(
 
 
 def of_shoot(*, name: str, namespace: str, seed_identity: str, kubeconfig: str, pods: Pods | None) -> Object:
-    """For a Shoot.
+    """Configuration for a Shoot.
 
     Args:
         name: of its Lease.
         namespace: of the Shoot, in the seed.
-        seed_identity: by which objects say in which seed their ManagedResource is.
-        kubeconfig: file with which it reaches the Shoot.
-        pods: None: there are no workers.
+        seed_identity: in annotations of objects, to name the seed of their ManagedResource.
+        kubeconfig: file with access to the Shoot.
+        pods: None if there are no workers.
     """
     controllers: dict[str, Any] = {
         "clusterID": seed_identity,
         "garbageCollector": {"enabled": True, "syncPeriod": "12h0m0s"},
         "health": {"concurrentSyncs": 10, "syncPeriod": "1m0s"},
-        # What differs is written, so nothing has to be written always.
+        # Only differences are written, so a reconciliation is cheap.
         "managedResource": {"concurrentSyncs": 20, "syncPeriod": "1m0s"},
         "networkPolicy": {"enabled": False},
         "tokenInvalidator": {"enabled": True, "concurrentSyncs": 5},

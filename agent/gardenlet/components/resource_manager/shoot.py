@@ -1,7 +1,7 @@
-"""The resource manager of a Shoot: it runs beside the API server of the Shoot, and applies what the Shoot is to have.
+"""The resource manager of a Shoot, which runs next to its API server, and applies objects in the Shoot.
 
-Its token for the Shoot it requests itself. Without one, since the Shoot is new or has slept for longer than a token
-lives, it is started with a certificate that lives for minutes (`Inputs.bootstrap_secret`); then it runs again without.
+It requests its own token for the Shoot. Without a valid one, for a new Shoot or after a long hibernation, it is started
+with a certificate that is valid for minutes (`Inputs.bootstrap_secret`), and later restarted without.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _objects(inputs: Inputs) -> Iterator[Object]:
 
 
 def _pods(inputs: Inputs) -> Pods | None:
-    """None: they are not changed, as on this computer, where they are simulated."""
+    """Settings for pods; None if pods are not mutated, as in the local profile, where they are simulated."""
     if not inputs.has_workers or inputs.is_local:
         return None
     return Pods(host=inputs.host, tolerations=tolerations(inputs.shoot), patience=inputs.patience)
@@ -127,7 +127,7 @@ def _volumes(inputs: Inputs) -> Volumes:
 
 
 def _contents(inputs: Inputs) -> list[Object]:
-    """The role stays when all else is removed, since this needs it."""
+    """Webhooks and the role, which is kept when the others are deleted, since the deletion requires it."""
     client = Client(
         namespace=inputs.namespace,
         name=NAME,

@@ -1,6 +1,6 @@
-"""The webhooks of resource managers: which requests the API server of a seed, and that of a Shoot, sends there.
+"""The webhooks of resource managers: requests that the API servers of a seed and of a Shoot send to them.
 
-`Client` says how it is reached: by its Service, or by a URL where it is a process beside the API server.
+`Client` defines the target: a Service, or a URL if the resource manager is a process next to the API server.
 """
 
 import base64
@@ -53,7 +53,7 @@ _NOT_IN_SHOOTS = {"key": keys.NAMESPACE_PURPOSE, "operator": "NotIn", "values": 
 _IN_SHOOTS = {"matchExpressions": [{**_NOT_IN_SHOOTS, "operator": "In"}]}
 _BY_GARDENER = {"matchLabels": {keys.MANAGED_BY: "gardener"}}
 _INJECT = "apiserver-proxy.networking.gardener.cloud/inject"
-"""A label of namespaces and pods."""
+"""Label of namespaces and pods."""
 _MOUNT_TOKENS = "/webhooks/mount-projected-service-account-token"
 _WITHOUT_OWN_TOKENS = {"matchExpressions": [_lacks(f"projected-token-mount.{GROUP}/skip"), _OWN_APP]}
 _AVAILABILITY = "/webhooks/high-availability-config"
@@ -68,7 +68,7 @@ _SPREAD_UNLESS_SKIPPED = {"matchExpressions": [_OWN_APP, _lacks(f"topology-sprea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """How the API server reaches the webhooks.
+    """Target of the API server's calls of webhooks.
 
     Attributes:
         namespace: of the Service.
@@ -91,7 +91,7 @@ class Client:
 
 def configurations(name: str, client: Client, *, labels: Mapping[str, str]) -> list[Object]:
     """Args: name: of both configurations."""
-    # The webhooks of others get failure policies and selectors from the gardenlet; these are as they have to be.
+    # The gardenlet changes failure policies and selectors of other webhooks, but must not change these.
     labels = {**labels, keys.REMEDIATION_EXCLUDE: "true"}
     return [
         made(MUTATING_WEBHOOKS, name, labels=labels, webhooks=list(_mutating(client))),
@@ -113,7 +113,7 @@ def of_shoot(name: str, client: Client, *, labels: Mapping[str, str], has_pods: 
 
 
 def _of_pods(client: Client) -> Iterator[Object]:
-    """In a Shoot, of system components but for one: all pods are to reach the API server by its name."""
+    """Webhooks for system components in a Shoot; only kubernetes-service-host applies to all pods."""
     creation = [_rule(("CREATE",), "", ["v1"], ["pods"])]
     yield _webhook(
         f"projected-token-mount.{GROUP}",
@@ -138,7 +138,7 @@ def _of_pods(client: Client) -> Iterator[Object]:
         selects=injected,
         considers=injected,
     )
-    # Pods of users start without it, too.
+    # Pods of users start even without it.
     yield {**host, "failurePolicy": "Ignore", "timeoutSeconds": 2, "reinvocationPolicy": "Never"}
     yield _webhook(
         f"system-components-config.{GROUP}",
@@ -230,7 +230,7 @@ def _webhook(
     considers: Object | None = None,
     matches: str = "Exact",
 ) -> Object:
-    """Args: selects: which objects. considers: in which namespaces. matches: the match policy."""
+    """Args: selects: objects. considers: namespaces. matches: the match policy."""
     return {
         "name": name,
         "clientConfig": client,

@@ -1,4 +1,4 @@
-"""What all resource managers of a gardenlet have: their pods, and how these are reached and kept."""
+"""Common parts of the gardenlet's resource managers: pods, Service and autoscaler."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ _TOKEN_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 _TOKEN_SECONDS = 43_200
 
 Volumes = dict[str, tuple[str, Object]]
-"""By name: where a volume is mounted, and what it is."""
+"""Mount path and source of volumes, by name."""
 
 
 def pod(image: str, *, server_secret: str, priority: str, config: str = NAME, more: Volumes | None = None) -> Object:

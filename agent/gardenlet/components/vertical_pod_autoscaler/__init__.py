@@ -1,6 +1,6 @@
-"""What sets requests of pods in a seed by what they use: recommender, updater, and the webhook that changes pods.
+"""The vertical pod autoscaler of a seed, which adapts requests to usage: recommender, updater, and admission webhook.
 
-roles   what they may do
+roles   their rights
 """
 
 import base64
@@ -30,7 +30,7 @@ from kube.resources import MUTATING_WEBHOOKS
 NAME = "vpa"
 WEBHOOK_SERVICE = "vpa-webhook"
 DNS_NAMES = tuple(f"{WEBHOOK_SERVICE}{suffix}" for suffix in ("", ".garden", ".garden.svc"))
-"""Of the certificate of its webhook."""
+"""Host names in the certificate of its webhook."""
 _LABELS = {keys.ROLE: NAME}
 _SERVER = 10250
 _METRICS = {RECOMMENDER: 8942, UPDATER: 8943, ADMISSION: 8944}
@@ -85,7 +85,7 @@ def _contents(inputs: SeedInputs) -> Iterator[Object]:
     for part in roles.PARTS:
         yield disruption_budget(part, GARDEN, labels=_LABELS, selects={"app": part})
     yield from _services()
-    # The recommender can't be scaled by itself: it would lose what it has learnt.
+    # The recommender can't be scaled by itself: it would lose its history.
     for part, memory in ((ADMISSION, "100Mi"), (UPDATER, "50Mi")):
         policy = {"containerName": "*", "controlledValues": "RequestsOnly", "minAllowed": {"memory": memory}}
         yield autoscaler(part, GARDEN, deployment=part, policy=policy)
@@ -154,7 +154,7 @@ def _container(
 def _deployment(
     part: str, its_container: Object, *, replicas_as: str = "controller", priority: int = 700, **pod: Any
 ) -> Object:
-    """Args: replicas_as: what the webhook of the resource manager takes it for. pod: further fields of its spec."""
+    """Args: replicas_as: its type for the webhook of the resource manager. pod: further fields of its spec."""
     own = {"app": part}
     spec = {
         "containers": [its_container],

@@ -1,6 +1,6 @@
-"""The kinds of the vertical Pod autoscaler in a Shoot that asks for it.
+"""The kinds of the vertical Pod autoscaler in a Shoot that enables it.
 
-On this computer nothing reads them but gardenlets of Shoots that are seeds.
+In the local profile, only gardenlets of Shoots that are seeds read them.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""What the parts of the vertical pod autoscaler may do.
+"""Rights of the parts of the vertical pod autoscaler.
 
-Roles are named after what they allow; each is bound to the parts that need it.
+Roles are named after their purpose; each is bound to the parts that need it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ _ROLES: Mapping[str, _Role] = {
 
 
 def objects(labels: Mapping[str, str]) -> Iterator[Object]:
-    """The accounts of all parts, and what they may do."""
+    """ServiceAccounts of all parts, and their roles."""
     for part in PARTS:
         yield service_account(part, GARDEN, labels=labels)
     for name, (rules, parts) in _ROLES.items():

@@ -22,10 +22,10 @@ from kube.resources import NETWORK_POLICIES, SECRETS
 NAME = "vpn-shoot"
 _APP = {"app": NAME}
 _GATEWAY = 8132
-"""The port of the ingress gateway for tunnels."""
+"""Port of the ingress gateway for tunnels."""
 _CERTIFICATES = "/srv/secrets/vpn-client"
 _CLIENT = "vpn-shoot-client"
-"""Its image, and its certificate."""
+"""Name of its image, and of its certificate."""
 
 
 def _contents(inputs: Inputs) -> Iterator[Object]:
@@ -128,7 +128,7 @@ def _container(inputs: Inputs) -> Object:
 
 
 def _init(inputs: Inputs) -> Object:
-    """It sets what the kernel of the node needs for a tunnel, and ends."""
+    """Container that sets kernel parameters of the node for the tunnel, and exits."""
     found = container(
         f"{NAME}-init",
         inputs.image(_CLIENT),

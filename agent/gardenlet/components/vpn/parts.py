@@ -1,4 +1,4 @@
-"""What both ends of the tunnel have."""
+"""Common parts of both ends of the tunnel."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from kube.objects import Object
 
 SERVER = "vpn-seed-server"
 TUNNEL = 1194
-"""The port of the tunnel."""
+"""Port of the tunnel."""
 TLS_AUTH = "/srv/secrets/tlsauth"
 OWNER_ONLY = 0o400
 DEVICE = {"name": "dev-net-tun", "hostPath": {"path": "/dev/net/tun", "type": "CharDevice"}}

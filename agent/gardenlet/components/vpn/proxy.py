@@ -1,4 +1,4 @@
-"""How the proxy beside the server of the tunnel is configured: what comes in by CONNECT goes to the cluster."""
+"""Configuration of the proxy at the server of the tunnel: it forwards CONNECT requests to the cluster."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ def _at(address: str, number: int, **fields: str) -> Object:
 
 
 def _listener() -> Object:
-    """For the API server alone, which has a certificate."""
+    """Listener for only the API server, which has a client certificate."""
     pair = {
         "certificate_chain": {"filename": f"{CERTIFICATES}/tls.crt"},
         "private_key": {"filename": f"{CERTIFICATES}/tls.key"},
@@ -102,7 +102,7 @@ def _manager(
 
 
 def _log() -> Object:
-    """Of what is slow or fails."""
+    """Access log of slow or failed requests."""
 
     def above(name: str, number: int) -> Object:
         value = {"default_value": number, "runtime_key": "null"}

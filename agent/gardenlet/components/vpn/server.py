@@ -153,7 +153,7 @@ def _secrets(plane: tables.ControlPlane) -> list[Config]:
     return [
         tables.TUNNEL_KEY,
         tables.server(SERVER, SERVER, tables.CA_VPN, names),
-        # Of the API server, which speaks to it as a proxy.
+        # Client certificate of the API server, which uses the proxy.
         tables.client("kube-apiserver-http-proxy", "kube-apiserver-http-proxy", tables.CA_VPN),
     ]
 

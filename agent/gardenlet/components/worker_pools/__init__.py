@@ -1,7 +1,7 @@
-"""What makes nodes of worker pools: pure.
+"""Objects that turn machines of worker pools into nodes: pure.
 
-pools             what a pool of a Shoot asks for, and by which key its configuration is found
-operating_system  OperatingSystemConfigs: what is on a machine when it starts, and from then on
+pools             settings of a Shoot's pool, and the key of its configuration
+operating_system  OperatingSystemConfigs: content of a machine at its start, and from then on
 worker            the Worker object, with all pools
-node_agent        what the agents on nodes read in the Shoot, and that they may read it
+node_agent        Secrets for the agents on nodes in the Shoot, and their rights
 """

@@ -11,7 +11,7 @@ BINARY = "/opt/bin/kubelet"
 DIRECTORY = "/var/lib/kubelet"
 CONFIG, AUTHORITY = f"{DIRECTORY}/config/kubelet", f"{DIRECTORY}/ca.crt"
 REGISTERED = f"{DIRECTORY}/kubeconfig-real"
-"""There once the node has joined."""
+"""Exists once the node has joined."""
 _DEFAULTS: Mapping[str, Any] = {
     "cgroupDriver": "systemd",
     "cgroupsPerQOS": True,
@@ -46,7 +46,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "volumeStatsAggPeriod": "1m0s",
 }
 _FIRST_TAINT = {"key": "node.gardener.cloud/critical-components-not-ready", "effect": "NoSchedule"}
-"""Of a node that comes, until what all pods need runs there."""
+"""Taint of a new node until critical components run there."""
 _SIGNALS = {
     "memoryAvailable": "memory.available",
     "imageFSAvailable": "imagefs.available",
@@ -54,7 +54,7 @@ _SIGNALS = {
     "nodeFSAvailable": "nodefs.available",
     "nodeFSInodesFree": "nodefs.inodesFree",
 }
-"""As a Shoot calls them, and a kubelet."""
+"""Names of signals in a Shoot, and in a kubelet's configuration."""
 _THRESHOLDS: Mapping[str, Mapping[str, str]] = {
     "evictionHard": dict(zip(_SIGNALS, ("100Mi", "5%", "5%", "5%", "5%"), strict=True)),
     "evictionSoft": dict(zip(_SIGNALS, ("200Mi", "10%", "10%", "10%", "10%"), strict=True)),
@@ -66,7 +66,7 @@ _RESERVED_NAMES = {"ephemeralStorage": "ephemeral-storage"}
 
 
 def command(pool: Pool) -> str:
-    """As a line of a unit."""
+    """Command of a systemd unit."""
     return " \\\n    ".join([BINARY, *_flags(pool)]) + " $KUBELET_EXTRA_ARGS"
 
 

@@ -1,7 +1,7 @@
-"""What is on every machine, whatever its pool: units of systemd, and files.
+"""Common units of systemd and files on machines of all pools.
 
-A part is units and files that belong together. What a machine starts with (`first`) is only what fetches the rest, and
-who may log in.
+A part consists of units and files that belong together. At its start (`first`), a machine only has those that fetch the
+others, and those of SSH users.
 """
 
 import base64
@@ -29,12 +29,12 @@ def file(path: str, content: str | bytes, permissions: int = ALL_READ) -> Object
 
 
 def readable(path: str, content: str) -> Object:
-    """A file whose content people can read in the OperatingSystemConfig."""
+    """A file with readable content in the OperatingSystemConfig."""
     return {"path": path, "permissions": ALL_READ, "content": {"inline": {"encoding": "", "data": content}}}
 
 
 def from_image(path: str, image: str) -> Object:
-    """A program, which is in the image under its own name."""
+    """A program from an image, which has it under the same file name."""
     reference = {"image": image, "filePathInImage": f"/{path.rpartition('/')[2]}"}
     return {"path": path, "permissions": ALL_RUN, "content": {"imageRef": reference}}
 
@@ -137,7 +137,7 @@ _INSTALL = "[Install]\nWantedBy=multi-user.target\n"
 
 
 def containers() -> Part:
-    """Its first configuration, its logs, and that it answers."""
+    """Part for containerd: initial configuration, rotation of logs, and restarts when it does not respond."""
     rotation = "[Unit]\nDescription=Rotates logs of containers\n[Service]\nExecStart=/usr/sbin/logrotate -s"
     rotation += f" /var/lib/containerd-logrotate.status {_ROTATION}\n{_INSTALL}"
     timer = "[Unit]\nDescription=Rotates logs of containers every ten minutes\n"
@@ -156,7 +156,7 @@ def containers() -> Part:
         [
             readable(_ROTATION, _ROTATION_CONFIG),
             file(_MONITOR, _MONITOR_SCRIPT, ALL_RUN),
-            # Decimal in what the original writes, and so kept: another mode would be another file on every node.
+            # Decimal as in the original, and kept: another mode would change the file on every node.
             file(_INIT, _INIT_SCRIPT, 744),
         ],
     )
@@ -200,7 +200,7 @@ _PARAMETERS: Mapping[str, str] = {
 
 
 def kernel(parameters: Mapping[str, Any]) -> Part:
-    """Args: parameters: that a pool has of its own."""
+    """Args: parameters: specific ones of a pool."""
     wanted = {**_PARAMETERS, **{name: str(value) for name, value in parameters.items()}}
     content = "".join(f"{name} = {value}\n" for name, value in sorted(wanted.items()))
     restarted = {"name": "systemd-sysctl.service", "command": "restart", "enable": True, "filePaths": [_SYSCTL]}
@@ -211,7 +211,7 @@ def logs() -> Part:
     return Part(files=[readable("/etc/systemd/journald.conf", "[Journal]\nMaxFileSec=24h\nMaxRetentionSec=14day\n")])
 
 
-# --- who may log in
+# --- SSH
 
 _KEYS, _USER, _SSH = (
     "/var/lib/gardener-user-authorized-keys",
@@ -248,7 +248,7 @@ _SSH_UNIT += f"[Service]\nType=simple\nRestart=always\nRestartSec=15\nExecStart=
 
 
 def logins(public_keys: Sequence[bytes]) -> Iterator[Part]:
-    """First whether there are any. Args: public_keys: whose owners may log in; none: there is no SSH."""
+    """Part of the SSH server, and if there are users, their part. Args: public_keys: of users; empty disables SSH."""
     yield Part(
         [unit("sshd-ensurer.service", _SSH_UNIT, command="start", paths=[_SSH])],
         [file(_SSH, _SSH_SCRIPT[bool(public_keys)], ALL_RUN)],

@@ -1,4 +1,4 @@
-"""What the agents on nodes read in the Shoot: a Secret for each pool, with all that is to be on its nodes."""
+"""Configuration of the agents on nodes, in the Shoot: a Secret for each pool with its OperatingSystemConfig."""
 
 import base64
 import hashlib
@@ -18,14 +18,14 @@ from kube.resources import RBAC_GROUP, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_AC
 from kube.yaml import Dumper
 
 NAME = f"shoot-{NODE_AGENT}"
-"""Of the ManagedResource."""
+"""Name of the ManagedResource."""
 CHECKSUM = "checksum/data-script"
-"""An annotation of the Secret of a pool."""
+"""Annotation of the Secret of a pool."""
 APPLIED = "checksum/cloud-config-data"
-"""An annotation of Nodes: the checksum of what their agents have applied."""
+"""Annotation of Nodes: the checksum of the configuration that the agent has applied."""
 _CONTENT, _ROLE = "osc.yaml", "operating-system-config"
 _RIGHTS = "rbac"
-"""A part beside those of pools."""
+"""Name of a part, in addition to those of pools."""
 _BOOTSTRAPPERS, _NODES = "system:bootstrappers", "system:nodes"
 _SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
 _TOKEN_LIFE = "720h"
@@ -37,8 +37,8 @@ def objects(
 ) -> list[Object]:
     """Args:
     namespace: of the Shoot, in the seed.
-    configs: of pools, as extensions have answered.
-    of_old_nodes: Secrets in the Shoot by former keys of pools, see `is_secret`, which stay as they are.
+    configs: of pools, with the status from their extensions.
+    of_old_nodes: Secrets in the Shoot by former keys of pools, see `is_secret`, which stay unchanged.
     """
     parts: dict[str, list[Object]] = {pool.name: [_secret(pool, config)] for pool, config in configs}
     for each in of_old_nodes:
@@ -52,20 +52,20 @@ def objects(
 
 
 def former(named: Iterable[str], present: Collection[str]) -> list[str]:
-    """Names of Secrets that nodes have, by other keys of pools than the present ones; so many that pools can have left.
+    """Names of Secrets that nodes have by former keys of pools, limited to the number that pools may have left behind.
 
-    Who uses the Shoot can label its nodes with any number of names.
+    The limit matters since users of the Shoot can label its nodes with any number of names.
     """
     return sorted({*named} - {*present})[: 2 * len(present) + _OF_GONE_POOLS]
 
 
 def is_secret(obj: Object) -> bool:
-    """Whether it is one of those that agents read: nodes name theirs themselves, and might name any."""
+    """Whether a Secret is one of the agents': users control the labels of nodes, which might name any Secret."""
     return labels(obj).get(keys.ROLE) == _ROLE and bool(labels(obj).get(POOL))
 
 
 def content_of(config: Object) -> bytes:
-    """What an agent reads of an OperatingSystemConfig, with what its extension adds."""
+    """Content of an agent's Secret: an OperatingSystemConfig with the additions of its extension."""
     status = mapping(config.get("status"))
     added = {name: status[name] for name in ("extensionUnits", "extensionFiles") if status.get(name)}
     whole = {**OPERATING_SYSTEM_CONFIGS.type_meta, "spec": spec(config), **({"status": added} if added else {})}

@@ -1,7 +1,7 @@
 """OperatingSystemConfigs: two for each pool.
 
-provision  what a machine starts with: it fetches the node agent, and nothing more
-reconcile  what the node agent then keeps on it: the kubelet, its configuration, settings of the system
+provision  initial content of a machine, which only fetches the node agent
+reconcile  content maintained by the node agent: the kubelet, its configuration, settings of the system
 """
 
 import base64
@@ -39,12 +39,12 @@ _BINARY = f"/opt/bin/{NODE_AGENT}"
 _TOKEN = "<<BOOTSTRAP_TOKEN>>"
 _HEALTH, _METRICS = 2751, 2752
 _WITH_DRIVER = (1, 31)
-"""From here on a node agent configures by which driver the container runtime limits resources."""
+"""First version in which a node agent configures the cgroup driver of the container runtime."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Attributes: pause: of what holds the network of a pod. agent, kubelet: with the programs of these names."""
+    """Attributes: pause: image of the sandbox container. agent, kubelet: images with the programs of these names."""
 
     pause: str
     agent: str
@@ -56,11 +56,11 @@ class Values:
     """Attributes:
     type: of the extension for its machine image.
     server: URL of the API server.
-    ca_bundle: by which that is verified.
+    ca_bundle: verifies the API server.
     trusted: certificates (PEM) that everything on the machine trusts.
-    kubelet_ca: by which certificates of kubelets are verified.
+    kubelet_ca: verifies client certificates of requests to kubelets.
     dns: address of the cluster's DNS.
-    public_keys: of SSH, the newest first; none: there is no SSH.
+    public_keys: of SSH, the newest first; empty disables SSH.
     """
 
     namespace: str
@@ -80,7 +80,7 @@ def name_of(pool: Pool, purpose: str) -> str:
 
 
 def objects(values: Values) -> list[Object]:
-    """First the one that a machine starts with."""
+    """Both configs, the one for the start of a machine first."""
     return [_config(values, PROVISION), _config(values, RECONCILE)]
 
 

@@ -1,4 +1,4 @@
-"""A worker pool of a Shoot, as all that is made for it sees it."""
+"""A worker pool of a Shoot, with all inputs of its objects."""
 
 import base64
 import hashlib
@@ -27,21 +27,21 @@ _SYSTEM_COMPONENTS = "worker.gardener.cloud/system-components"
 
 
 class PoolError(InputError):
-    """A pool asks for what the CloudProfile does not have."""
+    """The CloudProfile does not have a requested machine type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """Attributes:
-    asked: the entry of `spec.provider.workers`.
     version: of Kubernetes on its nodes, such as `1.30.14`.
-    type: of its machines, as the CloudProfile describes them.
+    type: of its machines, as in the CloudProfile.
     kubelet: settings.
-    rotations: when those started whose credentials its nodes have.
+    rotations: start times of the rotations whose credentials its nodes have.
     """
 
     name: str
     asked: Object
+    """Entry of `spec.provider.workers`."""
     version: str
     type: Object
     kubelet: Object
@@ -49,13 +49,13 @@ class Pool:
 
     @property
     def key(self) -> str:
-        """Of its configuration, in the Shoot; another one means other machines."""
+        """Key of its configuration in the Shoot; a new key means new machines."""
         what = "".join([".".join(str(each) for each in self.minor), self.runtime, *self.rotations])
         return f"{NODE_AGENT}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:5]}"
 
     @property
     def minor(self) -> tuple[int, int]:
-        """Of Kubernetes."""
+        """Major and minor version of Kubernetes."""
         major, minor, *_ = self.version.split(".")
         return int(major), int(minor)
 
@@ -89,7 +89,7 @@ class Pool:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Of its nodes."""
+        """Labels of its nodes."""
         found = {
             **string_map(self.asked.get("labels")),
             "kubernetes.io/arch": self.architecture,
@@ -108,7 +108,7 @@ class Pool:
 
 
 def hashes(namespace: str, pools: Iterable[Pool]) -> Object:
-    """A Secret that says how keys of pools are made: who makes them in another way later keeps those that there are."""
+    """A Secret with the version of the algorithm of each pool's key, so that later versions keep existing keys."""
     entries = [
         {"name": each.name, "currentVersion": _KEY_VERSION, "hashVersionToOSCKey": {_KEY_VERSION: each.key}}
         for each in pools

@@ -1,4 +1,4 @@
-"""The Worker object: all pools of a Shoot, for the provider that makes machines of them."""
+"""The Worker object: all pools of a Shoot, for the provider that creates their machines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ _GIVEN = (
     *("annotations", "taints", "volume", "dataVolumes", "kubeletDataVolumeName", "providerConfig"),
     *("machineControllerManager", "clusterAutoscaler"),
 )
-"""Fields of a pool that are as the Shoot has them."""
+"""Fields of a pool that are copied from the Shoot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
     """Attributes:
     name: of the Shoot.
-    pools: with the reference to the Secret of what their machines start with.
-    ssh_key: the public one, base64; empty: there is no SSH.
-    status: `providerStatus` of the Infrastructure; None: it has none.
+    pools: with references to the Secrets with their user data.
+    ssh_key: the public one, base64; empty if SSH is disabled.
+    status: `providerStatus` of the Infrastructure; None if it has none.
     """
 
     namespace: str

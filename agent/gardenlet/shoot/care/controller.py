@@ -1,8 +1,8 @@
 """The controller `shoot-care`: conditions and constraints of the Shoots of this seed.
 
-Shoots new ones, spread over time; when an operation has succeeded, or a control plane was placed
-the seed changes of checked objects: see `stores`
-a timer every `syncPeriod`
+Shoots         new ones, spread over time; when an operation has succeeded, or a control plane was placed
+the seed       changes of checked objects: see `stores`
+a timer        every `syncPeriod`
 
 A check costs one request to the Shoot's API server, and now and then a few lists. The rest comes from caches.
 """

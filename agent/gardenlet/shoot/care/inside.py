@@ -192,8 +192,7 @@ async def _nodes(client: Client) -> list[Object]:
 
 
 async def _tunnel_problem(client: Client) -> NodeProblem | None:
-    """Problem of the API server reaching kubelets through tunnel pods, which connect its network with that of the
-    Nodes.
+    """Problem of the API server reaching kubelets through tunnel pods, which connect its network to that of Nodes.
 
     The API server requests the end of such a pod's log from its kubelet.
     """

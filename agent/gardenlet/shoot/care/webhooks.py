@@ -38,8 +38,7 @@ class Webhooks:
     """Keys: namespace; then kind and name of the configuration."""
 
     async def findings(self, client: Client, namespace: str, shoot: Object) -> AsyncIterator[WebhookFinding]:
-        """Check all webhook configurations of a Shoot, and correct them if enabled. Args: namespace: of the Shoot in
-        the seed.
+        """Check all webhook configurations of a Shoot, and correct them if enabled. Args: namespace: in the seed.
 
         Raises:
             KubeError: the Shoot's API server failed.

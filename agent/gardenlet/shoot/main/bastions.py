@@ -39,9 +39,7 @@ async def delete(garden: Client, found: Iterable[Object]) -> None:
 
 
 async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bool:
-    """Confirm the force deletion of Bastions, and return whether to wait for it; overdue ones are not waited for.
-    Raises KubeError.
-    """
+    """Confirm the force deletion of Bastions, and return whether to wait: one is not overdue yet. Raises KubeError."""
     is_held = False
     for each in found:
         if not is_truthy(annotations(each).get(keys.CONFIRM_FORCE_DELETION)):

@@ -1,8 +1,8 @@
 """The controller `shoot`.
 
-Shoots of the own Seed: new ones, spread over time; a new generation or a deletion: at once; a change of the Seed, or a
+Shoots  of the own Seed: new ones, spread over time; a new generation or a deletion: at once; a change of the Seed, or a
         restore: shortly after
-Seeds the own one, once it is ready: Shoots whose operations wait for that
+Seeds   the own one, once it is ready: Shoots whose operations wait for that
 
 When a gardenlet starts, all its Shoots may be due. At most as many as there are workers are reconciled at a time; some
 workers are reserved for user requests. Hibernated and failed Shoots come when no other waits.

@@ -1,11 +1,11 @@
 """One pass over a Shoot of the own Seed.
 
-    due now, later, or only the Cluster object; see `rules.timing`
-    begun the status reports `Processing` and the operation
+    due          now, later, or only the Cluster object; see `rules.timing`
+    begun        the status reports `Processing` and the operation
     surroundings inputs from the garden
-    Seed has to be ready, then the Cluster object is written: extensions see the Shoot with this status
-    flow RECONCILE, RESTORE, MIGRATE, DELETE, or FORCE
-    ended one more write of the status, and of the Cluster
+    Seed         has to be ready, then the Cluster object is written: extensions see the Shoot with this status
+    flow         RECONCILE, RESTORE, MIGRATE, DELETE, or FORCE
+    ended        one more write of the status, and of the Cluster
 
 A conflict about the Shoot itself leads to another pass, without any report. A process that ends in between leaves
 `Processing`; the next one marks the operation as aborted, and repeats all of it.
@@ -242,8 +242,8 @@ class Reconciler:
         return written
 
     async def _unready(self, shoot: Object, around: Surroundings, *, is_new: bool) -> tuple[str, Object | None]:
-        """Return a problem of the Seed, empty if none, and the Cluster object. Args: is_new: the Shoot had no namespace
-        before.
+        """Return a problem of the Seed, empty if none, and the Cluster object. Args: is_new: there was no namespace
+        yet.
         """
         own = self._own_seed()
         if not is_deleting(own) and (found := seed.problem(own, gardener=self.gardener)):
@@ -403,8 +403,11 @@ class Reconciler:
     # --- departure and deletion
 
     async def _demand_that_it_can_leave(self, shoot: Object) -> None:
-        """Check that the Shoot can leave; a migration that has not begun leaves the last operation's type unchanged.
-        Raises ReconcileError, KubeError.
+        """Check that the Shoot can leave; otherwise report that, keeping the last operation if no migration has begun.
+
+        Raises:
+            ReconcileError: the Shoot can't leave now.
+            KubeError: a request failed.
         """
         problem = await self.departures.problem(shoot)
         if not problem:

@@ -1,7 +1,7 @@
 """Inputs from the garden for an operation on a Shoot, read before it begins.
 
-Missing inputs are an error of the Shoot, reported before anything is changed. An overloaded garden makes no Shoot fail
-for good.
+Missing inputs are an error of the Shoot, reported before anything is changed. An overloaded garden never makes an
+operation fail for good.
 """
 
 from dataclasses import dataclass

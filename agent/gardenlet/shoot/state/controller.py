@@ -1,9 +1,8 @@
 """The controller `shoot-state`: saves the state of each Shoot in the garden, every few hours.
 
-Shoots new, placed or restored ones of the own Seed; then a timer
+Shoots    new, placed or restored ones of the own Seed; then a timer
 
-Shoots on a Seed that is itself a Shoot are not saved: it is not lost alone. The state holds keys, so it is never
-logged.
+Shoots on a Seed that is itself a Shoot are not saved: it is not lost alone. States hold keys, and are never logged.
 """
 
 import random

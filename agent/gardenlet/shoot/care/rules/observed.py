@@ -180,8 +180,7 @@ class Observed:
     authorities: end of validity by name of the authority; None if it is unreadable.
     inside: None if nothing was listed yet.
     machines: of its worker pools.
-    has_autoscaler: whether the vertical Pod autoscaler runs for Shoots that enable it, as outside the local
-        profile.
+    has_autoscaler: whether the vertical Pod autoscaler runs if a Shoot enables it, as outside the local profile.
     """
 
     shoot: Object

@@ -1,8 +1,8 @@
 """Corrections of webhooks that may break a Shoot: they exclude what the Shoot needs.
 
-    timeoutSeconds at most the time that callers wait
-    namespaceSelector, objectSelector exclude objects that are recognizable by labels
-    failurePolicy Ignore, where they are not
+    timeoutSeconds                       at most the time that callers wait
+    namespaceSelector, objectSelector    exclude objects that are recognizable by labels
+    failurePolicy                        Ignore, where they are not
 
 An annotation lists the corrections in effect. If a user's tool reverts them repeatedly: see `Reversals`.
 """

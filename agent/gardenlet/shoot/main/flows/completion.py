@@ -29,14 +29,11 @@ WITH_BUNDLES = frozenset(
         *("worker-ready", "nodes-configured"),
     )
 )
-"""IDs of tasks that deploy bundles or their names, repeated with the smaller bundles before the old Secrets are
-deleted.
-"""
+"""IDs of tasks that deploy bundles or their names, repeated with smaller bundles before old Secrets are deleted."""
 
 
 def with_completion(tasks: Sequence[Task[ShootOperation]], *, after: Collection[str]) -> list[Task[ShootOperation]]:
-    """Return the tasks of a flow, followed by those that complete a rotation, and a repetition of all tasks with
-    bundles.
+    """Return the tasks of a flow, followed by those that complete a rotation, and by all tasks with bundles again.
 
     A hibernated Shoot gets the new bundles when it wakes up.
 

@@ -2,12 +2,12 @@
 
 The first matching rule applies:
 
-    failed for good, or ignored nothing; its Cluster object is kept up to date
-    another operation now
-    due work now
-    not confined now, and again after each sync period
-    confined, in its window now, once an occurrence; at the start of a process spread over its rest
-    confined at a random time of the next occurrence
+    failed for good, or ignored     nothing; its Cluster object is kept up to date
+    another operation               now
+    due work                        now
+    not confined                    now, and again after each sync period
+    confined, in its window         now, once an occurrence; at the start of a process spread over its rest
+    confined                        at a random time of the next occurrence
 
 A Shoot is confined if the configuration of the gardenlet, or its own spec, limits changes to the maintenance window.
 """
@@ -79,7 +79,7 @@ class Timing:
         return was_given_up or self._is_up_to_date(shoot)
 
     def can_wait(self, shoot: Object) -> bool:
-        """Whether it comes last when many are due at a time: it is hibernated, or its operation is likely to fail
+        """Whether it comes last when many are due at a time: it is hibernated, or its operation probably fails
         again.
         """
         if self._is_ignored(shoot):

@@ -66,9 +66,7 @@ def _own_seed(operation: ShootOperation) -> str:
 
 
 async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = False) -> None:
-    """Create or update an entry, and request its operation. Args: restores: whether to continue with the state of
-    another Seed.
-    """
+    """Create or update an entry, and request its operation. Args: restores: to continue with another Seed's state."""
     client, name = operation.garden.client, key(wanted)
     live = await client.find(BACKUP_ENTRIES, name)
     if live is None:
@@ -126,8 +124,9 @@ def _unready(entry: Object | None) -> str:
 
 
 async def source_entry(operation: ShootOperation) -> None:
-    """Create or take over the source entry, which refers to the previous bucket. Raises ReconcileError, NotInTimeError,
-    KubeError.
+    """Create or take over the source entry, which refers to the previous bucket.
+
+    Raises: ReconcileError, NotInTimeError, KubeError.
     """
     garden, shoot = operation.garden.client, operation.shoot
     source = await _source(garden, shoot)
@@ -225,8 +224,9 @@ def _copy(operation: ShootOperation) -> Key:
 
 
 async def destroy_source_entry(operation: ShootOperation) -> None:
-    """Delete the source entry with the backups in the previous bucket, once etcd runs with the copy. Raises
-    NotInTimeError, KubeError.
+    """Delete the source entry with the backups in the previous bucket, once etcd runs with the copy.
+
+    Raises: NotInTimeError, KubeError.
     """
     source = await _source(operation.garden.client, operation.shoot)
     if source is None:

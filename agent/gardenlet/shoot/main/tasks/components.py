@@ -33,7 +33,7 @@ async def deploy(operation: ShootOperation, component: Component) -> None:
 
 
 async def write(operation: ShootOperation, component: Component, objects: list[Object]) -> None:
-    """Write the objects; components that are scaled down later keep their replicas until then. Raises ReconcileError,
+    """Write the objects; components scaled down later keep their replicas until then. Raises ReconcileError,
     KubeError.
     """
     if component.is_put_to_sleep_later and operation.is_asleep:

@@ -64,8 +64,7 @@ async def mark_api_server(operation: ShootOperation, marks: Mapping[str, str | N
 
 
 async def api_server_is_rolled_out(operation: ShootOperation) -> None:
-    """Wait until all pods of a former configuration have terminated, even if the Shoot skips waiting: a terminating pod
-    may still serve.
+    """Wait until all former pods have terminated, even if the Shoot skips waiting: a terminating pod may still serve.
 
     Raises: ReconcileError, NotInTimeError, KubeError.
     """
@@ -152,7 +151,7 @@ _VOLUMES = ("spec", "template", "spec", "volumes")
 
 
 async def resource_manager(operation: ShootOperation) -> None:
-    """Deploy the resource manager, with a bootstrap certificate if it has no valid token. Raises ReconcileError,
+    """Deploy the resource manager, first with a certificate if it has no valid token. Raises ReconcileError,
     KubeError.
     """
     component = of_shoot.COMPONENT

@@ -67,8 +67,9 @@ async def label(operation: ShootOperation) -> None:
 
 
 async def remove_label(operation: ShootOperation) -> None:
-    """Remove the labels and marks, and report the encrypted resources. Raises ReconcileError, NoConnectionError,
-    KubeError.
+    """Remove the labels and marks, and report the encrypted resources.
+
+    Raises: ReconcileError, NoConnectionError, KubeError.
     """
     await _write(operation, KEY_NAME, None)
     removed = {FORMER: ",".join(found)} if (found := encrypted(operation.shoot).removed) else {}
@@ -101,9 +102,7 @@ async def _write_one(client: Client, resource: Resource, limit: TokenBucket, val
 
 
 async def _served(client: Client, names: Iterable[str]) -> AsyncIterator[Resource]:
-    """Find the kinds by discovery of their groups only, so that failures of other groups don't matter; skip unserved
-    ones.
-    """
+    """Find the kinds by discovery of only their groups, so that failures of others don't matter; skip unserved ones."""
     for name in names:
         plural, _, group = name.partition(".")
         try:

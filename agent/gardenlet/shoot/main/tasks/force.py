@@ -122,8 +122,8 @@ def _seconds(removal: Removal, resource: Resource) -> float:
 
 
 async def delete_machines(removal: Removal) -> None:
-    """Delete objects of machines, and their manager first: the extension has removed the machines, or never will.
-    Raises KubeError.
+    """Delete objects of machines, after their manager: the extension has removed them, or never will. Raises
+    KubeError.
     """
     await removal.seed.client.delete_if_exists(DEPLOYMENTS, Key(removal.technical_id, "machine-controller-manager"))
     for resource in _MACHINES:
@@ -213,9 +213,7 @@ async def _remove(removal: Removal, resource: Resource, *, seconds: float) -> No
 
 
 async def _until_gone(removal: Removal, resource: Resource, seconds: float) -> None:
-    """Wait for objects that are being deleted, for `seconds` in total, then remove finalizers. New objects are not
-    awaited.
-    """
+    """Wait up to `seconds` for all objects that are being deleted, then remove finalizers; ignore new objects."""
     until = asyncio.get_running_loop().time() + seconds
     left = [each for each in await _list(removal, resource) if is_deleting(each)]
     for each in left:

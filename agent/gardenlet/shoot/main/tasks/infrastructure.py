@@ -48,9 +48,7 @@ async def credentials(operation: ShootOperation) -> None:
 
 
 async def _credentials_by_tokens(operation: ShootOperation, identity: Object) -> None:
-    """Deploy credentials of a WorkloadIdentity, and wait for the token, which extensions need. Raises NotInTimeError,
-    KubeError.
-    """
+    """Deploy a WorkloadIdentity's credentials, and wait for the token. Raises NotInTimeError, KubeError."""
     client, name = operation.seed.client, Key(operation.technical_id, shoot_infrastructure.SECRET)
     wanted = identity_credentials.secret(name.namespace, identity, shoot=operation.shoot)
     live = await client.find(SECRETS, name)
@@ -127,7 +125,7 @@ async def wait_for_infrastructure(operation: ShootOperation) -> None:
 
 
 async def control_plane(operation: ShootOperation) -> None:
-    """Write the ControlPlane, with the existing Infrastructure if that was not reconciled. Raises ReconcileError,
+    """Write the ControlPlane, with the existing Infrastructure if none was reconciled. Raises ReconcileError,
     KubeError.
     """
     if not operation.found.infrastructure:

@@ -226,9 +226,7 @@ async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> No
 
 
 async def snapshot(operation: ShootOperation) -> None:
-    """Take a final snapshot of etcd, which is not written to any more, and wait for it. Raises NotInTimeError,
-    KubeError.
-    """
+    """Take a final snapshot of etcd, which is not written to any more. Raises NotInTimeError, KubeError."""
     client, name = operation.seed.client, Key(operation.technical_id, etcd.name(etcd.MAIN))
     live = await operation.waiting.find(ETCDS, name)
     if live is None or is_deleting(live):

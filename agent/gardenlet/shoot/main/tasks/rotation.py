@@ -1,8 +1,8 @@
 """Completion of authorities in two steps: clients stop trusting the old ones only when no server uses them any more.
 
-    servers have certificates of the current authorities, and run with them; clients trust both
-    seen the API server's Deployment is marked, so that a pass after an interruption continues from here
-    clients trust only the current authorities
+    servers    have certificates of the current authorities, and run with them; clients trust both
+    seen       the API server's Deployment is marked, so that a pass after an interruption continues from here
+    clients    trust only the current authorities
 
 All clients of servers trust both authorities in between, including backups and requests to etcd.
 """
@@ -38,8 +38,9 @@ def no_completion(operation: ShootOperation) -> bool:
 
 
 async def see_servers(operation: ShootOperation) -> None:
-    """Wait until all running servers are rolled out, even if the Shoot skips waiting; hibernated ones start with
-    current certificates.
+    """Wait until all running servers are rolled out, even if the Shoot skips waiting, and mark that.
+
+    Hibernated servers start with current certificates.
 
     Raises: NotInTimeError, ExtensionError, KubeError.
     """
@@ -70,7 +71,7 @@ async def _runs(operation: ShootOperation, resource: Resource, name: str) -> boo
 
 
 async def trust_current(operation: ShootOperation) -> None:
-    """Generate Secrets again, with bundles of only the current authorities. Raises SecretsError, ReconcileError,
+    """Generate Secrets again, with only current authorities in bundles. Raises SecretsError, ReconcileError,
     KubeError.
     """
     operation.keys.begin_anew()

@@ -1,9 +1,8 @@
 """Tokens of ServiceAccounts during a rotation of the signing key.
 
 Tokens of components in the seed are requested again as soon as the new key signs. ServiceAccounts that list Secrets get
-additional ones; the old ones are deleted on completion. Secrets created by users meanwhile are signed by the new key,
-and
-stay.
+additional ones; the old ones are deleted on completion. Secrets that users create meanwhile are signed by the new key,
+and stay.
 """
 
 from collections.abc import AsyncIterator

@@ -46,8 +46,7 @@ async def is_needed(operation: ShootOperation, live: Object | None) -> bool:
 async def forget_token(operation: ShootOperation, live: Object | None) -> int:
     """Request a new token, so that an expired or refused one is not taken for it.
 
-    Args: live: as for `is_needed`. Returns the resourceVersion after the write; 0 if nothing was written. Raises
-    KubeError.
+    Args: live: as for `is_needed`. Returns the resourceVersion of the written object; 0 if unchanged. Raises KubeError.
     """
     if live is None or rules.no_token(live):
         return 0
