@@ -120,8 +120,7 @@ def spread(deployment: Object, *, zones: Sequence[str]) -> Object:
     """The Deployment with constraints that spread its pods over nodes, and over zones if there are several.
 
     They count only pods of this exact template, since former pods are about to be deleted. Therefore the template must
-    not
-    be changed afterwards.
+    not be changed afterwards.
     """
     template = deployment["spec"]["template"]
     body = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)

@@ -47,8 +47,9 @@ class Departures:
         return await migration.problem_of_state(self.seed, self.garden, shoot, now=self.clock())
 
     async def left(self, shoot: Object) -> None:
-        """Mark the Shoot as handed over to the destination Seed; the garden may refuse later writes. Raises
-        KubeError.
+        """Mark the Shoot as handed over to the destination Seed; the garden may refuse later writes.
+
+        Raises: KubeError.
         """
         await migration.let_go(self.garden, shoot, seed=self.seed_name)
         with suppress(Forbidden, NotFound):

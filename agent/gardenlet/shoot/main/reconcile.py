@@ -242,9 +242,7 @@ class Reconciler:
         return written
 
     async def _unready(self, shoot: Object, around: Surroundings, *, is_new: bool) -> tuple[str, Object | None]:
-        """Return a problem of the Seed, empty if none, and the Cluster object. Args: is_new: there was no namespace
-        yet.
-        """
+        """Return a problem of the Seed, empty if none, and the Cluster object. Args: is_new: there was no namespace."""
         own = self._own_seed()
         if not is_deleting(own) and (found := seed.problem(own, gardener=self.gardener)):
             return f"seed is not yet ready: {found}", None

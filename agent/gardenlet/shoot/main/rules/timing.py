@@ -79,9 +79,7 @@ class Timing:
         return was_given_up or self._is_up_to_date(shoot)
 
     def can_wait(self, shoot: Object) -> bool:
-        """Whether it comes last when many are due at a time: it is hibernated, or its operation probably fails
-        again.
-        """
+        """Whether it comes last when many are due at a time: it is hibernated, or its operation may well fail again."""
         if self._is_ignored(shoot):
             return True
         is_asleep = at(spec(shoot), "hibernation", "enabled") is True and at(shoot, "status", "hibernated") is True

@@ -21,7 +21,7 @@ async def deploy(operation: ShootOperation, component: Component) -> None:
     """Deploy a component with objects made from its inputs.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         KubeError: a request failed.
     """
     inputs = operation.inputs(await _read(operation, component))
@@ -33,9 +33,7 @@ async def deploy(operation: ShootOperation, component: Component) -> None:
 
 
 async def write(operation: ShootOperation, component: Component, objects: list[Object]) -> None:
-    """Write the objects; components scaled down later keep their replicas until then. Raises ReconcileError,
-    KubeError.
-    """
+    """Write the objects; those scaled down later keep their replicas until then. Raises ReconcileError, KubeError."""
     if component.is_put_to_sleep_later and operation.is_asleep:
         live = await operation.seed.client.find(DEPLOYMENTS, Key(operation.technical_id, component.name))
         for each in objects:

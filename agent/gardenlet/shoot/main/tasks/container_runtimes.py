@@ -19,7 +19,7 @@ async def deploy(operation: ShootOperation) -> None:
     """Write the ContainerRuntimes.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """

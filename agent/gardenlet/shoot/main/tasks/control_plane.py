@@ -42,7 +42,7 @@ async def api_server(operation: ShootOperation) -> None:
     """Deploy the API server; with a new encryption key twice: all servers must know the key before one uses it.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         NotInTimeError: the wait timed out.
         KubeError: a request failed.
     """
@@ -151,9 +151,7 @@ _VOLUMES = ("spec", "template", "spec", "volumes")
 
 
 async def resource_manager(operation: ShootOperation) -> None:
-    """Deploy the resource manager, first with a certificate if it has no valid token. Raises ReconcileError,
-    KubeError.
-    """
+    """Deploy the resource manager, first with a certificate if it has no token. Raises ReconcileError, KubeError."""
     component = of_shoot.COMPONENT
     if not operation.is_asleep:
         access = await token_bootstrap.access(operation)

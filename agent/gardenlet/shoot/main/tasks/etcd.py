@@ -25,7 +25,7 @@ async def deploy(operation: ShootOperation) -> None:
     """Deploy both etcds.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """
@@ -101,7 +101,7 @@ async def scale(operation: ShootOperation, replicas: int) -> None:
     """Scale existing etcds, and wait.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """

@@ -122,9 +122,7 @@ def _seconds(removal: Removal, resource: Resource) -> float:
 
 
 async def delete_machines(removal: Removal) -> None:
-    """Delete objects of machines, after their manager: the extension has removed them, or never will. Raises
-    KubeError.
-    """
+    """Delete objects of machines after their manager: extensions have removed them or never will. Raises KubeError."""
     await removal.seed.client.delete_if_exists(DEPLOYMENTS, Key(removal.technical_id, "machine-controller-manager"))
     for resource in _MACHINES:
         await _remove(removal, resource, seconds=0.0)

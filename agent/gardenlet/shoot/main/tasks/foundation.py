@@ -39,7 +39,7 @@ async def namespace(operation: ShootOperation) -> None:
     """Create or update the namespace.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         KubeError: a request failed.
     """
     client = operation.seed.client

@@ -104,7 +104,7 @@ async def infrastructure(operation: ShootOperation) -> None:
     """Write the Infrastructure; reconcile it if changed, requested, or the Shoot has failed.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """
@@ -125,9 +125,7 @@ async def wait_for_infrastructure(operation: ShootOperation) -> None:
 
 
 async def control_plane(operation: ShootOperation) -> None:
-    """Write the ControlPlane, with the existing Infrastructure if none was reconciled. Raises ReconcileError,
-    KubeError.
-    """
+    """Write the ControlPlane, with the live Infrastructure if none was reconciled. Raises ReconcileError, KubeError."""
     if not operation.found.infrastructure:
         name = _name(operation)
         live = await operation.seed.client.find(INFRASTRUCTURES, name)
@@ -139,7 +137,7 @@ async def network(operation: ShootOperation) -> None:
     """Write the Network.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """

@@ -101,9 +101,8 @@ async def _managed(operation: ShootOperation) -> list[Object]:
 async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: datetime) -> str:
     """Reason why the state can't be saved; empty if it can, or was.
 
-    Saved states of deleted extension objects are dropped before the move begins. From then on every saved state is
-    kept,
-    since the objects are deleted one by one.
+    Saved states of deleted extension objects are dropped before the move begins. From then on all saved states are
+    kept, since the objects are deleted one by one.
 
     Raises: KubeError.
     """

@@ -71,9 +71,7 @@ async def _runs(operation: ShootOperation, resource: Resource, name: str) -> boo
 
 
 async def trust_current(operation: ShootOperation) -> None:
-    """Generate Secrets again, with only current authorities in bundles. Raises SecretsError, ReconcileError,
-    KubeError.
-    """
+    """Generate Secrets again, with current authorities in bundles. Raises SecretsError, ReconcileError, KubeError."""
     operation.keys.begin_anew()
     await foundation.secrets(operation)
     await foundation.client_authority(operation)
@@ -83,7 +81,7 @@ async def etcds(operation: ShootOperation) -> None:
     """Deploy the etcds with current bundles, and wait.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """
@@ -95,7 +93,7 @@ async def api_server(operation: ShootOperation) -> None:
     """Deploy the API server with current bundles, and wait if it runs.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         NotInTimeError: the wait timed out.
         KubeError: a request failed.
     """
@@ -108,7 +106,7 @@ async def others(operation: ShootOperation) -> None:
     """Deploy the other components with current bundles, and wait.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         NotInTimeError: the wait timed out.
         KubeError: a request failed.
     """

@@ -54,7 +54,7 @@ async def systems(operation: ShootOperation) -> None:
     """Write the OperatingSystemConfigs of all pools.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """
@@ -185,7 +185,7 @@ async def deploy(operation: ShootOperation) -> None:
     """Write the Worker.
 
     Raises:
-        ReconcileError: an input is invalid, or objects could not be written.
+        ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
         KubeError: a request failed.
     """
