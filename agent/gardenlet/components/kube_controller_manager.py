@@ -186,7 +186,7 @@ def _for_workers(inputs: Inputs) -> Iterator[str]:
 
 
 def _signing() -> Iterator[str]:
-    """Arguments of signers other than those of kubelets, which all use one authority."""
+    """Arguments of the signers other than those of kubelets: all use one authority."""
     for signer in _SIGNERS:
         yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/ca-client/ca.crt"
         yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/ca-client/ca.key"
