@@ -1,1 +1,1 @@
-"""The gardenlet: the agent of a seed. It opens all connections itself, and nothing connects to it but probes."""
+"""The gardenlet: the agent of a seed. It opens all connections itself; only probes connect to it."""

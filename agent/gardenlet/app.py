@@ -1,7 +1,7 @@
-"""What the gardenlet consists of, beside what all programs do; see `process.composition`.
+"""Parts of the gardenlet, in addition to those of all programs; see `process.composition`.
 
 The seed is connected at the start. The leader first gets a connection to the garden (`bootstrap`), then registers its
-Seed, and only then starts the control loops. While it waits for credentials, the process is alive, and not ready.
+Seed, and only then starts the control loops. While it waits for credentials, the process is live but not ready.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from process.memory import keep_large_apart
 from process.runner import StartError
 
 IDENTITY = "cluster-identity"
-"""Name of the ConfigMap in `kube-system` that says which cluster one is, and its only key."""
+"""Name and only key of the ConfigMap in `kube-system` that identifies a cluster."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -58,7 +58,11 @@ def compose(base: Composition[GardenletConfiguration]) -> Parts:
 
 
 def _overwrites() -> Overwrites:
-    """Raises StartError."""
+    """Return the image overwrites of the environment.
+
+    Raises:
+        StartError: they are invalid.
+    """
     try:
         return overwrites(os.environ)
     except ValueError as error:
@@ -66,7 +70,11 @@ def _overwrites() -> Overwrites:
 
 
 def _configured(config: GardenletConfiguration, others: Overwrites) -> GardenletConfiguration:
-    """With the images that are used. Raises StartError."""
+    """Return the configuration with the overwritten images.
+
+    Raises:
+        StartError: an overwrite is invalid.
+    """
     try:
         images, ignored = overwritten(config.images, others.images, for_workers=images_of_workers)
     except ValueError as error:
@@ -77,7 +85,7 @@ def _configured(config: GardenletConfiguration, others: Overwrites) -> Gardenlet
 
 
 class Gardenlet:
-    """What only a leader runs; a component in the sense of `process.runner`."""
+    """Work of the leader only; a component in the sense of `process.runner`."""
 
     name = "gardenlet"
 
@@ -105,7 +113,11 @@ class Gardenlet:
         self._rotation: Rotation | None = None
 
     async def start(self) -> None:
-        """Raises: StartError: somebody has to correct something."""
+        """Enter the garden, then start the control loops and the rotation.
+
+        Raises:
+            StartError: a human must correct something.
+        """
         self._rotation = await enter(self.access, self._config.seed)
         await self._controllers.start()
         self._health.confirm()
@@ -153,7 +165,11 @@ class Gardenlet:
         return None if life is None else life.until
 
     async def _garden_identity(self) -> str:
-        """Raises StartError: it can't be known."""
+        """Return the identity of the garden.
+
+        Raises:
+            StartError: it is unknown.
+        """
         garden = self._base.clusters[GARDEN].client
         found = await self.access.pace.patiently(
             "read the identity of the garden", lambda: garden.find(CONFIG_MAPS, Key("kube-system", IDENTITY))

@@ -1,10 +1,10 @@
 """The controller `bastion`: Bastions for Shoots of the own Seed, mirrored as extension objects.
 
-Bastions           of the own Seed, that come, are to be worked on, or are to be deleted
-extension objects  of the same name, in the namespace of the Shoot, when an extension has answered
+Bastions           of the own Seed: new ones, spec changes and deletions
+extension objects  of the same name in the namespace of the Shoot: responses of the extension
 
-The extension makes a host, on which a script lets in whoever has the key that the Bastion names. Its address is copied
-into the status of the Bastion.
+The extension creates a host, on which a script authorizes the SSH key of the Bastion. The address of the host is
+copied into the status of the Bastion.
 """
 
 import base64
@@ -63,12 +63,12 @@ systemctl start ssh || systemctl start sshd
 
 
 def user_data(public_key: str) -> str:
-    """A script for the first start of the host, in base64: a user with this key, who may do everything there."""
+    """Script for the first start of the host, in base64: it creates a user with this key and full sudo rights."""
     return base64.b64encode(_SCRIPT.format(key=shlex.quote(public_key.strip())).encode()).decode()
 
 
 def desired(bastion: Object) -> Object:
-    """The spec of the extension object."""
+    """Spec of the extension object."""
     cidrs = [text(at(each, "ipBlock", "cidr")) for each in mappings_at(bastion, "spec", "ingress")]
     return {
         "type": text(spec(bastion).get("providerType")),
@@ -131,7 +131,7 @@ class Reconciler:
     mirror: ExtensionMirror
     bastions: Store[Object]
     places: dict[Key, Key]
-    """Where the extension object of each Bastion is: there are others of its name, for other Shoots."""
+    """Name of the extension object of each Bastion; other Shoots may have one of the same name."""
     statuses: StatusWriter
     clock: Callable[[], datetime]
 
@@ -151,7 +151,7 @@ class Reconciler:
         place = self.places[name] = Key(_namespace_of(shoot), name.name)
         extension, wanted = await self.mirror.find(place), desired(bastion)
         if extension is not None and is_deleting(extension):
-            return RequeueAfter(_GOES_SECONDS)  # another one takes its place
+            return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if isinstance(standing, Trouble):
             await self._fail(bastion, f"Error while waiting for Bastion {place} to become ready: {standing.reason}")
@@ -216,7 +216,11 @@ def _shoot_name(bastion: Object) -> Key:
 
 
 def _namespace_of(shoot: Object) -> str:
-    """Its namespace in the seed. Raises ReconcileError: it has none yet."""
+    """Return the namespace of the Shoot in the seed.
+
+    Raises:
+        ReconcileError: it has none yet.
+    """
     if namespace := text(at(shoot, "status", "technicalID")):
         return namespace
     raise ReconcileError(f"shoot {key(shoot)} has no technical ID yet")

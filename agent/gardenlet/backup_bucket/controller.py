@@ -1,7 +1,7 @@
-"""The controller `backupbucket`.
+"""The controller `backupbucket`, and its watches.
 
-BackupBuckets      of the own Seed, that come, are to be worked on, or are to be deleted
-extension objects  of the same name, when an extension has answered
+BackupBuckets      of the own Seed: new ones, spec changes and deletions
+extension objects  of the same name: responses of the extension
 """
 
 from agent.gardenlet.backup_bucket.reconcile import Reconciler
@@ -28,7 +28,7 @@ def declare(context: Context) -> ControlLoop:
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name))
 
     def leaves(change: Change[Object]) -> bool:
-        """Whether an extension object has gone that is waited for."""
+        """Whether an extension object that a deletion waits for is gone."""
         bucket = buckets.get(change.key)
         return change.new is None and bucket is not None and is_deleting(bucket)
 

@@ -1,10 +1,10 @@
-"""One pass over a BackupBucket.
+"""One reconciliation of a BackupBucket.
 
-The Secret with the credentials is copied into the seed, and the extension object says what bucket is to be there. Then
-the pass ends: the answer of the extension brings the next one, which reports it.
+The Secret with the credentials is copied into the seed, and the extension object is written with the desired bucket.
+Then the pass ends: the response of the extension triggers the next one, which reports it.
 
-Deletion goes the other way round: first the extension object, with credentials that are up to date, and only when the
-API server says that it is gone, the Secrets that its extension needed.
+Deletion is the reverse: first the extension object, with current credentials, and the Secrets of its extension only
+when the API server no longer has the extension object.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ _DELETED = "Backup Bucket has been successfully deleted."
 
 
 def desired(bucket: Object, secret: str) -> Object:
-    """The spec of the extension object."""
+    """Spec of the extension object."""
     wanted = spec(bucket)
     config = wanted.get("providerConfig")
     return {
@@ -69,7 +69,7 @@ def desired(bucket: Object, secret: str) -> Object:
 
 
 def secret_of(bucket: Object) -> Key:
-    """The Secret with its credentials."""
+    """Secret with the credentials of a bucket."""
     return _secret(spec(bucket))
 
 
@@ -79,7 +79,7 @@ def _secret(holder: object) -> Key:
 
 
 def generated_name(name: Key) -> Key:
-    """The Secret in the garden with credentials for this bucket alone."""
+    """Secret in the garden with the credentials for this bucket alone."""
     return Key(NAMESPACE, f"generated-bucket-{name.name}")
 
 
@@ -110,7 +110,7 @@ class Reconciler:
         copy = await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")), extension)
         if extension is not None and is_deleting(extension):
             await self.status.processing(bucket, kind, _STARTED)
-            return RequeueAfter(_GOES_SECONDS)  # another one takes its place
+            return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if isinstance(standing, Trouble):
             self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)
@@ -119,13 +119,17 @@ class Reconciler:
             return await self.mirror.ask_unless_paused(name, name, wanted, extension)
         if extension is None or not has_succeeded(extension):
             await self._report(bucket, kind, standing)
-            return Done()  # the answer brings the next pass
+            return Done()  # the response triggers the next pass
         self.mirror.forget_pauses(name)
         await self._succeed(bucket, kind, extension)
         return Done()
 
     async def _credentials(self, bucket: Object, kind: str) -> Object:
-        """The Secret with its credentials, which stays as long as the bucket. Raises ReconcileError."""
+        """Return the Secret with the credentials, protected by a finalizer as long as the bucket exists.
+
+        Raises:
+            ReconcileError: the Secret can't be read.
+        """
         where = secret_of(bucket)
         try:
             secret = await self.garden.get(SECRETS, where)
@@ -143,7 +147,9 @@ class Reconciler:
             await self.status.processing(bucket, kind, _STARTED)
 
     async def _succeed(self, bucket: Object, kind: str, extension: Object) -> None:
-        """The reference to a generated Secret comes first: whoever sees the Secret finds whose it is."""
+        """Report success; the reference to a generated Secret is written before the Secret, so that its owner can be
+        found.
+        """
         fields: Object = {"providerStatus": at(extension, "status", "providerStatus")}
         generated = mapping(at(extension, "status", "generatedSecretRef"))
         if generated:
@@ -159,7 +165,11 @@ class Reconciler:
         await self.status.succeeded(bucket, kind, _SUCCEEDED, **fields)
 
     async def _refuse_foreign(self, bucket: Object, kind: str, own: Key, source: Key) -> None:
-        """Raises ReconcileError: the name is taken by a Secret that was made for something else."""
+        """Check that no other object owns the name of the generated Secret.
+
+        Raises:
+            ReconcileError: a Secret with another owner has this name.
+        """
         live = await self.garden.find(SECRETS, own)
         if live is None or _is_made_for(bucket, live):
             return
@@ -174,12 +184,16 @@ class Reconciler:
         raise ReconcileError(reason)
 
     async def _copy_generated(self, bucket: Object, source: Key) -> None:
-        """Raises KubeError."""
+        """Copy a generated Secret from the seed to the garden.
+
+        Raises:
+            KubeError: it can't be read or written.
+        """
         found = await self.seed.get(SECRETS, source)
         own = generated_name(key(bucket))
         live = await self.garden.find(SECRETS, own)
         if live is not None and uid(live) == uid(found):
-            return  # Garden and seed are one cluster: it is the extension's.
+            return  # Garden and seed are one cluster: this is the extension's Secret.
         owner = {**BACKUP_BUCKETS.reference(name=key(bucket).name, uid=uid(bucket)), "controller": True}
         meta = {
             "name": own.name,
@@ -219,7 +233,7 @@ class Reconciler:
         return Done()
 
     async def _refresh_credentials(self, bucket: Object) -> None:
-        """With what is in the seed already, if the Secret in the garden is gone."""
+        """Copy the credentials into the seed again; if the Secret in the garden is gone, keep the existing copy."""
         name, where = key(bucket), secret_of(bucket)
         secret = await self.garden.find(SECRETS, where)
         if secret is not None:
@@ -230,7 +244,11 @@ class Reconciler:
         self.recorder.event(bucket, "Warning", "DeleteError", message)
 
     async def _wait_for(self, bucket: Object, extension: Object) -> Result:
-        """Raises ReconcileError."""
+        """Wait for the deletion of the extension object.
+
+        Raises:
+            ReconcileError: the extension reports an error.
+        """
         if not last_error(extension):
             return RequeueAfter(_GOES_SECONDS)
         trouble = trouble_of(extension)
@@ -241,7 +259,7 @@ class Reconciler:
         raise ReconcileError(trouble.reason)
 
     async def _delete_secrets(self, bucket: Object) -> None:
-        """What the extension needed until now."""
+        """Delete the Secrets that the extension needed."""
         own = generated_name(key(bucket))
         live = await self.garden.find(SECRETS, own)
         if live is not None and _is_made_for(bucket, live):
@@ -251,7 +269,7 @@ class Reconciler:
         await self.mirror.delete_secret(_copy_name(key(bucket)))
 
     async def _release(self, bucket: Object) -> None:
-        """Lets the Secret with the credentials go, unless another bucket needs it, and the BackupBucket itself."""
+        """Release the BackupBucket, and the Secret with the credentials unless another bucket needs it."""
         name, where = key(bucket), secret_of(bucket)
         is_shared = where in await self._secrets_of_others(bucket)
         secret = await self.garden.find(SECRETS, where) if not is_shared else None
@@ -260,9 +278,12 @@ class Reconciler:
         await remove_finalizer(self.garden, BACKUP_BUCKETS, self.buckets.get(name) or bucket, GARDENER_FINALIZER)
 
     async def _secrets_of_others(self, bucket: Object) -> set[Key]:
-        """Of all other buckets; where a gardenlet may not see those of other Seeds, of what they are made of.
+        """Return the Secrets of all other buckets.
 
-        Raises KubeError.
+        Where a gardenlet may not read buckets of other Seeds, the Secrets in `spec.backup` of these Seeds count.
+
+        Raises:
+            KubeError: neither can be listed.
         """
         try:
             buckets: Sequence[Object] = await self.garden.list(BACKUP_BUCKETS)
@@ -277,7 +298,7 @@ class Reconciler:
 
 
 def _is_made_for(bucket: Object, secret: Object) -> bool:
-    """By this gardenlet: its finalizer goes first, and then it is known by its owner."""
+    """Whether this gardenlet made the Secret for the bucket; after its finalizer is gone, the owner proves it."""
     owners = {each.get("uid") for each in mappings(metadata(secret).get("ownerReferences"))}
     return GENERATED_SECRET_FINALIZER in finalizers(secret) or uid(bucket) in owners
 

@@ -1,1 +1,1 @@
-"""BackupEntries that this gardenlet is responsible for, mirrored as extension objects."""
+"""BackupEntries of this gardenlet, mirrored as extension objects."""

@@ -1,10 +1,10 @@
-"""The controller `backupentry`.
+"""The controller `backupentry`, and its watches.
 
-BackupEntries      that the own Seed is responsible for, from now on or no longer, or that are to be worked on
-BackupBuckets      of the own Seed, whose operation has changed, or what entries take from them: all their entries;
-                   that can be used from now on: those that have failed
-extension objects  of the same name, when an extension has answered, as long as their Shoot has a Cluster object
-Cluster objects    that were there when an extension answered, and are seen only after the answer
+BackupEntries      of the own Seed: new or departing ones, spec changes and deletions
+BackupBuckets      of the own Seed: changes of the operation or of fields that entries use enqueue all their entries;
+                   a bucket that becomes usable enqueues the failed ones
+extension objects  of the same name: responses of the extension, while the Shoot has a Cluster object
+Cluster objects    that are observed only after the extension responded
 """
 
 from functools import partial
@@ -85,7 +85,7 @@ def _has_failed(entry: Object | None) -> bool:
 
 
 def _answered(entries: Store[Object], clusters: Store[int], change: Change[Object]) -> list[Key]:
-    """The entries that an extension has answered, or whose extension object has gone that is waited for."""
+    """Entries whose extension has responded, or whose deletion waited for the extension object that is gone."""
     found = entries.keys_by_index(BY_NAME, change.key.name)
     if change.new is None:
         return [name for name in found if is_deleting(entries.get(name) or {})]
@@ -96,7 +96,7 @@ def _answered(entries: Store[Object], clusters: Store[int], change: Change[Objec
 def _seen_late(
     entries: Store[Object], extensions: Store[Object], clusters: Store[int], change: Change[int]
 ) -> list[Key]:
-    """The entries whose extension object is newer than a Cluster object: the watch of these was behind."""
+    """Entries whose extension object is newer than a Cluster object observed only now: that watch was behind."""
     if change.old is not None or change.new is None or not clusters.synced.is_set():
         return []
     found = extensions.values_by_index(_BY_CLUSTER, change.key.name)

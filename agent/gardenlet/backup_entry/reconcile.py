@@ -1,8 +1,8 @@
-"""One pass over a BackupEntry.
+"""One reconciliation of a BackupEntry.
 
-As with buckets: credentials are copied, the extension is asked, and its answer brings the next pass. Nothing is done
-before the bucket is ready. Entries of deleted Shoots are kept for a while. When a Shoot moves, the Seed it leaves has
-the extension let go, and from then on the next Seed is responsible.
+As with buckets, credentials are copied, the extension object is written, and the response triggers the next pass.
+Nothing is done before the bucket is ready. Entries of deleted Shoots are kept for a grace period. When a Shoot moves,
+the source Seed migrates the extension object, and then the destination Seed is responsible.
 """
 
 from collections.abc import Callable
@@ -95,7 +95,7 @@ class Reconciler:
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if extension is not None and is_deleting(extension):
             await self.status.processing(entry, kind, started, seedName=self.seed_name)
-            return RequeueAfter(_GOES_SECONDS)  # another one takes its place
+            return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
         if kind == operations.RESTORE and not _is_being_restored(extension):
             entry = await self.status.processing(entry, kind, started, seedName=self.seed_name)
             await self._restore(entry, wanted, extension)
@@ -120,12 +120,13 @@ class Reconciler:
         else:
             await self.status.processing(entry, kind, _TEXTS.get(kind, _OTHERS)[0], seedName=self.seed_name)
 
-    # --- what an entry needs
+    # --- requirements of an entry
 
     async def _usable_bucket(self, entry: Object, kind: str, *, event: str) -> Object | None:
-        """None: it can't be used, and its next change brings a pass.
+        """Return the bucket; None if it is unusable, and its next change triggers a pass.
 
-        Raises ReconcileError: it is another Seed's, whose changes are not seen here.
+        Raises:
+            ReconcileError: it is unusable and belongs to another Seed, whose changes are not observed here.
         """
         name = text(spec(entry).get("bucketName"))
         bucket, is_seen = self.buckets.get(Key("", name)), True
@@ -145,19 +146,24 @@ class Reconciler:
         return None
 
     async def _credentials(self, bucket: Object) -> Object:
-        """Raises ReconcileError."""
+        """Return the Secret with the credentials for the bucket.
+
+        Raises:
+            ReconcileError: it can't be read.
+        """
         where = rules.credentials_of(bucket)
         try:
             return await self.garden.get(SECRETS, where)
         except KubeError as error:
             raise ReconcileError(f"could not get backup secret {where}: {error}") from error
 
-    # --- taking over
+    # --- restoration
 
     async def _restore(self, entry: Object, wanted: Object, extension: Object | None) -> None:
-        """Have the extension go on with what the Seed before has saved. It may end at any point and begin again.
+        """Restore the extension from the state that the source Seed saved; safe to interrupt and repeat at any point.
 
-        Raises KubeError.
+        Raises:
+            KubeError: a request failed.
         """
         place = _extension_name(entry)
         left = NOTHING
@@ -168,7 +174,12 @@ class Reconciler:
         await self.mirror.hand_over(extension, left, namespace=rules.technical_id(place.name))
 
     async def _state(self, entry: Object) -> Object:
-        """The `spec` of the ShootState. Raises ReconcileError, KubeError."""
+        """Return the `spec` of the ShootState.
+
+        Raises:
+            ReconcileError: there is no ShootState.
+            KubeError: it can't be read.
+        """
         shoot = Key(key(entry).namespace, rules.shoot_of(entry))
         if not shoot.name:
             return {}
@@ -187,7 +198,7 @@ class Reconciler:
         ]
         self.entries.observe(await self.garden.patch(BACKUP_ENTRIES, name, patch, content_type=JSON_PATCH))
 
-    # --- leaving
+    # --- migration
 
     async def _migrate(self, entry: Object) -> Result:
         if GARDENER_FINALIZER not in finalizers(entry):
@@ -218,10 +229,11 @@ class Reconciler:
         return Done()
 
     async def _forget_seed(self, entry: Object) -> None:
-        """No write of a status changes labels, by which gardenlets find what is theirs, so this may be left to do.
+        """Remove the label of this Seed, by which gardenlets select their entries; status writes don't change labels.
 
-        The garden may refuse it, as the entry is another Seed's now: then the label goes with the next write of who
-        moves the Shoot.
+        The garden may refuse the write because the entry belongs to another Seed by now. Then the label goes with the
+        next
+        write of the program that moves the Shoot.
         """
         if (label := f"{SEED_LABEL_PREFIX}{self.seed_name}") in labels(entry):
             name = key(entry)
@@ -271,7 +283,7 @@ class Reconciler:
         return Done()
 
     async def _refresh_credentials(self, entry: Object, bucket: Object) -> None:
-        """With what is in the seed already, if the Secret in the garden is gone."""
+        """Copy the credentials into the seed again; if the Secret in the garden is gone, keep the existing copy."""
         where = rules.credentials_of(bucket)
         secret = await self.garden.find(SECRETS, where)
         if secret is not None:
@@ -291,7 +303,7 @@ def _extension_name(entry: Object) -> Key:
 
 
 def _is_being_restored(extension: Object | None) -> bool:
-    """Whether the extension was asked to restore, and has not been asked for anything else since."""
+    """Whether a restoration is the latest operation requested from the extension."""
     if extension is None:
         return False
     asked = annotations(extension).get(OPERATION)

@@ -1,4 +1,4 @@
-"""Rules about BackupEntries: what is to be done, what the extension is asked for, and how long one is kept."""
+"""Rules for BackupEntries: the operation, the desired extension object, and the retention."""
 
 from datetime import datetime, timedelta
 
@@ -11,12 +11,12 @@ from kube.objects import Key, Object, annotations, integer, is_truthy, key, mapp
 from kube.paths import at
 
 SOURCE_PREFIX = "source-"
-"""Of entries with the backups that are copied when a Shoot moves."""
+"""Prefix of entries that hold the source backups while a Shoot moves."""
 _NAMESPACE = "garden"
 
 
 def technical_id(entry: str) -> str:
-    """Of the Shoot that an entry is named after."""
+    """Technical ID of the Shoot after which an entry is named."""
     return entry.removeprefix(SOURCE_PREFIX).rpartition("--")[0]
 
 
@@ -25,10 +25,11 @@ def is_source(entry: Object) -> bool:
 
 
 def operation_on(entry: Object, *, seed: str) -> str:
-    """What the gardenlet of the Seed has to do; empty: nothing.
+    """Operation that the gardenlet of the Seed has to run; empty if none.
 
-    A migration that was taken back is a restoration where the backups still are. After a migration the next Seed waits
-    until it is asked to restore.
+    A cancelled migration is a restoration on the Seed that still has the backups. After a migration, the destination
+    Seed
+    waits until a restoration is requested.
     """
     if responsible_seed(entry) != seed:
         return ""
@@ -45,15 +46,15 @@ def operation_on(entry: Object, *, seed: str) -> str:
 
 
 def has_left(entry: Object, *, seed: str) -> bool:
-    """Whether the gardenlet of the Seed has nothing to do with it any more."""
+    """Whether neither spec nor status refers to the Seed any more."""
     return seed not in {text(spec(entry).get("seedName")), text(at(entry, "status", "seedName"))}
 
 
 def has_answered(entry: Object, extension: Object, kind: str) -> bool:
-    """Whether the extension has done what is asked of it.
+    """Whether the extension has completed the requested operation.
 
-    Who asks for the entry once more while the extension is about to do just that gets the answer that it gave before.
-    It will report its next one.
+    If a reconciliation of the entry is requested again while the extension is about to reconcile, the previous success
+    is reported. The next response is reported when it arrives.
     """
     if has_succeeded(extension):
         return True
@@ -64,7 +65,7 @@ def has_answered(entry: Object, extension: Object, kind: str) -> bool:
 
 
 def desired(entry: Object, bucket: Object, secret: str) -> Object:
-    """The spec of the extension object."""
+    """Spec of the extension object."""
     config, status = spec(bucket).get("providerConfig"), at(bucket, "status", "providerStatus")
     optional = {"providerConfig": config, "backupBucketProviderStatus": status}
     return {
@@ -76,14 +77,14 @@ def desired(entry: Object, bucket: Object, secret: str) -> Object:
 
 
 def credentials_of(bucket: Object) -> Key:
-    """The Secret with credentials for the bucket: those that were made for it alone, if there are any."""
+    """Secret with the credentials for the bucket; generated ones for it alone take precedence."""
     generated = mapping(at(bucket, "status", "generatedSecretRef"))
     reference = generated or mapping(spec(bucket).get("secretRef"))
     return Key(text(reference.get("namespace")), text(reference.get("name")))
 
 
 def bucket_problem(bucket: Object) -> str:
-    """Why the bucket of an entry can't be used; empty: it can."""
+    """Reason why the bucket of an entry can't be used; empty if it can."""
     last = last_operation(bucket)
     if error := mapping(at(bucket, "status", "lastError")):
         return f"error during reconciliation of associated BackupBucket: {text(error.get('description'))}"
@@ -99,7 +100,7 @@ def bucket_problem(bucket: Object) -> str:
 
 
 def deletion_time(entry: Object, settings: Settings) -> datetime:
-    """When an entry in deletion is really deleted. Entries of copies have no grace."""
+    """Time at which an entry with a deletionTimestamp is deleted. Entries of copies have no grace period."""
     deleted = parse_time(text(metadata(entry).get("deletionTimestamp")))
     purpose, purposes = annotations(entry).get(keys.SHOOT_PURPOSE), settings.deletion_grace_period_shoot_purposes
     is_forced = is_truthy(annotations(entry).get(keys.FORCE_ENTRY_DELETION))
@@ -110,11 +111,11 @@ def deletion_time(entry: Object, settings: Settings) -> datetime:
 
 
 def scheduled(moment: datetime) -> str:
-    """What the status says of a deletion that is put off; the time as Go prints it."""
+    """Status message of a deferred deletion; the time in the format of Go."""
     return f"Deletion of backup entry is scheduled for {moment:%Y-%m-%d %H:%M:%S %z} UTC"
 
 
 def shoot_of(entry: Object) -> str:
-    """The name of the Shoot that owns it; empty: none does."""
+    """Name of the Shoot that owns the entry; empty if none does."""
     owners = mappings(metadata(entry).get("ownerReferences"))
     return next((text(each.get("name")) for each in owners if each.get("kind") == "Shoot"), "")

@@ -1,7 +1,7 @@
-"""The connection to the garden at the start: a stored kubeconfig, or a certificate that is asked for.
+"""The connection to the garden at the start: a stored kubeconfig, or a newly requested certificate.
 
-Nothing is sent with a certificate that has expired. Where nothing else is left, this waits, and looks again every ten
-seconds: a restart would not help, a person has to. What it waits for is said by `/readyz` and in the log.
+An expired certificate is never used. If nothing else is available, this waits and looks again every ten seconds: a
+restart would not help, a human must act. `/readyz` and the log report what it waits for.
 """
 
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ from process.runner import StartError
 
 LOOK_SECONDS = 10.0
 _BOOTSTRAP = "garden bootstrap"
-"""Name of the connection over which a certificate is asked for."""
+"""Name of the connection that requests a certificate."""
 
 NOT_FITTING = "The garden's server can't be verified by the configured authority (gardenClusterCACert)"
 
@@ -52,12 +52,12 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(slots=True)
 class Credentials:
-    """The kubeconfig that is in use, and what is wrong with it: what probes, metrics and the Seed's status say."""
+    """The kubeconfig in use, and its problem: source of probes, metrics and the Seed's status."""
 
     life: Life | None = None
     problem: str = ""
     is_entering: bool = False
-    """Whether this process is on its way into the garden."""
+    """Whether this process is still entering the garden."""
 
     def expires(self) -> datetime | None:
         return self.life.until if self.life else None
@@ -70,7 +70,7 @@ class Credentials:
         return HealthCheck("garden-credentials", run)
 
     def report(self, problem: str) -> None:
-        """Logged once."""
+        """Record a problem, and log it once."""
         if problem and problem != self.problem:
             log.error("There are no valid credentials for the garden; waiting for some", error=problem)
         self.problem = problem
@@ -78,8 +78,10 @@ class Credentials:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class GardenAccess:
-    """Attributes:
-    credentials: kept up to date here.
+    """Source of kubeconfigs for the garden.
+
+    Attributes:
+        credentials: kept up to date here.
     """
 
     seed: Cluster
@@ -89,13 +91,14 @@ class GardenAccess:
     pace: Pace = field(default_factory=Pace)
     credentials: Credentials = field(default_factory=Credentials)
     _refused: bytes = b""
-    """The bootstrap kubeconfig with which no certificate was given; another one is tried at once."""
+    """Bootstrap kubeconfig that did not lead to a certificate; a different one is tried at once."""
     _refused_until: float = 0.0
 
     async def obtain(self) -> Kubeconfig:
-        """Returns when there is a kubeconfig that is worth being tried.
+        """Return a kubeconfig as soon as there is one that is worth trying.
 
-        Raises: StartError: nothing is configured, or no certificate was given.
+        Raises:
+            StartError: nothing is configured, or no certificate was issued.
         """
         while True:
             if (found := await self.usable()) is not None:
@@ -111,7 +114,11 @@ class GardenAccess:
         self.credentials.report("")
 
     async def usable(self) -> Kubeconfig | None:
-        """A look at what there is; None: nothing valid, which is reported. Raises: StartError: see `obtain`."""
+        """Return a valid kubeconfig; None if there is none, which is reported.
+
+        Raises:
+            StartError: as for `obtain`.
+        """
         stored, bootstrap = await self._read(self.settings.kubeconfig_secret), b""
         kubeconfig, life, content = None, None, content_of(stored)
         if content:
@@ -191,9 +198,10 @@ class GardenAccess:
     # --- a new certificate
 
     async def _bootstrapped(self, boot: Object, *, instead_of: bytes) -> Kubeconfig | None:
-        """Of the bootstrap kubeconfig in a Secret. None: another kubeconfig was stored meanwhile.
+        """Return a kubeconfig obtained with the bootstrap kubeconfig; None if another one was stored meanwhile.
 
-        Raises: StartError: there is no certificate. The next start asks anew.
+        Raises:
+            StartError: no certificate was issued. The next start requests one again.
         """
         origin = f"in the Secret {_name(self.settings.bootstrap_kubeconfig)}"
         start = of_content(content_of(boot), origin=origin)
@@ -216,14 +224,19 @@ class GardenAccess:
 
     @property
     def lifetime(self) -> int | None:
-        """Seconds to ask for."""
+        """Requested lifetime in seconds; None if the signer decides."""
         validity = self.settings.kubeconfig_validity.validity
         return None if validity is None else int(validity)
 
     async def keep(
         self, issued: Issued, cluster: Object, *, instead_of: bytes, unfinished: Unfinished | None = None
     ) -> Kubeconfig:
-        """Stores a certificate before anything is done with it. Raises Overtaken, KubeError."""
+        """Store a certificate before it is used.
+
+        Raises:
+            Overtaken: another kubeconfig was stored meanwhile.
+            KubeError: it can't be stored.
+        """
         content = document(cluster, certificate=issued.certificate, key=issued.key)
         await self.put(content, instead_of=instead_of, unfinished=unfinished)
         log.info("Stored a new certificate for the garden", secret_name=self.secret_name, request=issued.request)
@@ -240,10 +253,12 @@ class GardenAccess:
 
         await self.pace.patiently(f"store the kubeconfig in the Secret {self.secret_name}", write)
 
-    # --- the authority
+    # --- the CA
 
     async def _with_configured_authority(self, kubeconfig: Kubeconfig) -> Kubeconfig:
-        """Of use where the present one does not verify the server any more; `rotation` reports what does not fit."""
+        """Return the kubeconfig with the configured CA if that verifies the server; `rotation` reports one that does
+        not.
+        """
         try:
             authority = configured_authority(self.settings.garden_cluster_ca_cert)
             return kubeconfig if authority is None else await self.trusting(kubeconfig, authority) or kubeconfig
@@ -254,9 +269,12 @@ class GardenAccess:
         return kubeconfig
 
     async def trusting(self, kubeconfig: Kubeconfig, authority: bytes) -> Kubeconfig | None:
-        """Takes another authority over, into the Secret; None: there is nothing to change.
+        """Store another CA in the Secret; None if nothing changes.
 
-        Raises: NotVerified; Overtaken; KubeError.
+        Raises:
+            NotVerified: the CA does not verify the server.
+            Overtaken: another kubeconfig was stored meanwhile.
+            KubeError: a request failed.
         """
         if not kubeconfig.certificate_pem or same_authority(authority_of(kubeconfig.cluster), authority):
             return None

@@ -1,7 +1,7 @@
-"""What the first request for a certificate was made with is removed: from then on the certificate is enough.
+"""Removal of the credentials of the first certificate request: from then on the certificate is enough.
 
-Whose they are is read from the request, with the new certificate. Missing objects are fine: an earlier attempt, or
-somebody else, has removed them.
+The user of these credentials is read from the request, with the new certificate. Missing objects are no error: an
+earlier attempt or another client has removed them.
 """
 
 from contextlib import suppress
@@ -20,9 +20,9 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 async def finish(access: GardenAccess, garden: Client) -> None:
-    """Of a bootstrap of this process, or of one that died before it had removed them.
+    """Remove the credentials of a bootstrap of this process, or of one that died before the removal.
 
-    What can't be removed is logged, and tried again at the next start.
+    Failures are logged, and retried at the next start.
     """
     secret = await access.stored_secret()
     left = unfinished(secret)
@@ -42,9 +42,9 @@ async def finish(access: GardenAccess, garden: Client) -> None:
 async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> None:
     where = access.settings.bootstrap_kubeconfig
     if where is not None and left.bootstrap_uid:
-        with suppress(NotFound, Conflict):  # another one is not what the certificate was asked with
+        with suppress(NotFound, Conflict):  # another Secret did not make the request
             await access.seed.client.delete(SECRETS, Key(where.namespace, where.name), uid=left.bootstrap_uid)
-    # The garden removes requests after an hour. The API server has said who made it when it was made, too.
+    # The garden removes requests after an hour; their creator was stored with the annotation.
     user = await _requester(garden, left.request) or left.user
     for resource, namespace, name in credentials_of(user):
         own = Key(namespace, name)
@@ -53,14 +53,14 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
 
 
 async def _requester(garden: Client, request: str) -> str:
-    """Who made it; empty: it is gone, and with it perhaps the right to read it."""
+    """Creator of the request; empty if the request, and perhaps the right to read it, is gone."""
     with suppress(NotFound, Forbidden):
         return text(spec(await garden.get(CERTIFICATE_SIGNING_REQUESTS, request)).get("username"))
     return ""
 
 
 async def _forget(access: GardenAccess, secret: Object) -> None:
-    """The annotation goes, unless it is that of a later bootstrap."""
+    """Remove the annotation, unless it belongs to a later bootstrap."""
     where = access.settings.kubeconfig_secret
     assert where is not None
     noted = mapping(metadata(secret).get("annotations"))[ANNOTATION]

@@ -1,4 +1,4 @@
-"""The way into the garden, step by step; each step may have been done by a process that died before the next one."""
+"""Steps into the garden; a process that died may have completed any number of them."""
 
 from agent.gardenlet.bootstrap import seed_configuration, self_upgrade
 from agent.gardenlet.bootstrap.access import GardenAccess
@@ -14,13 +14,12 @@ from process.runner import StartError
 
 
 async def enter(access: GardenAccess, configured: Object) -> Rotation:
-    """Connects to the garden. Returns what keeps the credentials valid, not started yet.
+    """Connect to the garden, and return the rotation that keeps the credentials valid, not started yet.
 
-    It waits as long as there are no credentials, or the garden does not answer.
+    It waits as long as there are no credentials, or the garden does not respond. `configured` is the Seed.
 
-    Args: configured: the Seed.
-
-    Raises: StartError: somebody has to correct something.
+    Raises:
+        StartError: a human must correct something.
     """
     try:
         return await _enter(access, configured)

@@ -1,6 +1,6 @@
-"""Operations of Shoots that a predecessor has not finished: they are marked as aborted, and so taken up again.
+"""Unfinished operations of a predecessor on Shoots: they are marked as aborted, and so resumed.
 
-Each is marked only while it is as it was found: an operation of this process must not be taken for one that was left.
+Each is marked only while unchanged: an operation of this process must not be mistaken for a left-over one.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ class LeftOverOperations:
     pace: Pace = field(default_factory=Pace)
 
     async def abort(self) -> None:
-        """To be called before anything is begun.
+        """Mark the operations; call it before any operation starts.
 
-        What can't be marked in some attempts is logged and left: it is not finished, and so taken up all the same.
+        Failures after several attempts are logged and ignored: an unfinished operation is resumed anyway.
         """
         left = await self.pace.patiently("list the Shoots of the Seed", self._found)
         for pause in _PAUSES:
@@ -54,7 +54,7 @@ class LeftOverOperations:
         return [each async for page in pages for each in page if is_left_over(each, seed=self.seed_name)]
 
     async def _round(self, found: Sequence[Object]) -> list[Object]:
-        """Those of which it failed."""
+        """Return the Shoots that could not be marked."""
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def one(shoot: Object) -> bool:
@@ -69,7 +69,7 @@ class LeftOverOperations:
         try:
             present = await self.garden.get(SHOOTS, where)
             if last_operation(present) != last_operation(shoot):
-                return True  # it has been taken up
+                return True  # already resumed
             version = metadata(present)["resourceVersion"]
             body = {"metadata": {"resourceVersion": version}, "status": {"lastOperation": {"state": ABORTED}}}
             await self.garden.patch(SHOOTS, where, body, subresource="status")

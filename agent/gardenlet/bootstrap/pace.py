@@ -1,7 +1,6 @@
-"""Time for what waits at the start, and patience with an API server that does not answer.
+"""Waiting times at the start, and patience with an API server that does not respond.
 
-A cluster that is away is no reason to end: what is asked of it is asked again, until it is back. What it refuses is an
-answer.
+Requests to an unavailable cluster are repeated until it is back. A refusal is a response.
 """
 
 import asyncio
@@ -24,21 +23,22 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """The time that passes here; tests pass their own."""
+    """Clock and sleep; tests pass their own."""
 
     now: Callable[[], float] = time.monotonic
     """Seconds."""
     sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep
 
     async def patiently(self, what: str, ask: Callable[[], Awaitable[T]], *, until: float = float("inf")) -> T:
-        """The answer, as soon as there is one.
+        """Repeat a request until there is a response, and return it.
 
         Args:
-            what: is tried, for the log.
-            ask: tries it.
-            until: when the last failure is raised instead.
+            what: action for the log ("Cannot ...").
+            ask: sends the request.
+            until: deadline, after which the last failure is raised.%P
 
-        Raises: KubeError: a refusal.
+        Raises:
+            KubeError: the request was refused, or failed until the deadline.
         """
         reported = ""
         while True:
@@ -52,13 +52,13 @@ class Pace:
 
 
 def is_passing(error: KubeError) -> bool:
-    """Whether it is no answer, or one that says nothing about what was asked, as those of proxies."""
+    """Whether the error is no response, or one unrelated to the request, like that of a proxy."""
     is_of_stranger = isinstance(error, Unauthorized) and not error.reason
     return isinstance(error, _PASSING) or is_of_stranger
 
 
 def _report(what: str, error: KubeError, reported: str) -> str:
-    """Once for each text: it may go on for hours."""
+    """Log each distinct error once: the wait may last for hours. Return the logged text."""
     if str(error) != reported:
         log.warning(f"Cannot {what}; trying again", error=str(error))
     return str(error)

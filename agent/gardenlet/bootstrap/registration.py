@@ -1,4 +1,4 @@
-"""The Seed in the garden: as it is configured, at each start; and the namespace that belongs to it."""
+"""Registration of the Seed in the garden: as configured, at each start; and the namespace of the Seed."""
 
 from dataclasses import dataclass, field
 
@@ -30,8 +30,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """Attributes:
-    configured: the Seed, with `metadata` and `spec`.
+    """Registration of the Seed.
+
+    Attributes:
+        configured: the Seed, with `metadata` and `spec`.
     """
 
     garden: Client
@@ -45,9 +47,10 @@ class Registration:
         return name
 
     async def register(self) -> Object:
-        """The Seed. One that this gardenlet has finalised is waited for: somebody may want it again.
+        """Return the Seed; wait while it is finalised by this gardenlet, until it is wanted again.
 
-        Raises: StartError: the garden refuses it, or makes no namespace for it.
+        Raises:
+            StartError: the garden refuses it, or creates no namespace for it.
         """
         try:
             is_reported = False
@@ -76,7 +79,7 @@ class Registration:
                 written = await (self._created() if live is None else self._patched(live))
             except (AlreadyExists, Conflict, NotFound):
                 await self.pace.sleep(_CHANGED_SECONDS)
-                continue  # it has come, changed or gone meanwhile
+                continue  # created, changed or deleted meanwhile
             if written is not None:
                 await self._remove_marker()
             return written
@@ -102,12 +105,16 @@ class Registration:
         return await self.seed.find(CONFIG_MAPS, Key(MARKER_NAMESPACE, MARKER))
 
     async def _remove_marker(self) -> None:
-        """It is of a Seed that is not there any more."""
+        """Delete the marker of a Seed that no longer exists."""
         if await self._marker() is not None:
             await self.seed.delete_if_exists(CONFIG_MAPS, Key(MARKER_NAMESPACE, MARKER))
 
     async def _namespace(self) -> None:
-        """Waits for the namespace of the Seed, which the controller manager makes. Raises StartError."""
+        """Wait for the namespace of the Seed, which the controller manager creates.
+
+        Raises:
+            StartError: the namespace is missing.
+        """
         name, missing = namespace_of(self.name), ""
         for _ in range(_NAMESPACE_LOOKS):
             try:

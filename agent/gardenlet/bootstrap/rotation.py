@@ -1,13 +1,13 @@
-"""Keeps this process in the garden while it runs.
+"""Access to the garden while the process runs.
 
     the certificate     is renewed in time, or when the Secret with the kubeconfig is annotated with `renew`
     the kubeconfig      is followed: another one in the Secret is used at once
-    the authority       that the garden publishes for its API server, or the configured one, is taken over
-    the Seed            says in a condition how long the certificate is valid, once there is something to say
+    the CA              that the garden publishes for its API server, or the configured one, is adopted
+    the Seed            reports in a condition how long the certificate is valid, once there is something to report
 
-The connection is replaced in place: watches go on, nothing is restarted. Each attempt to renew has a quarter of an
-hour, and the next one begins when that is over, whatever came of the first. An expired certificate is a state, too:
-this process lives on, and looks for other credentials.
+The connection is replaced in place: watches continue, nothing is restarted. Each attempt to renew has a quarter of an
+hour, and the next one starts after that, whatever its result. An expired certificate is no reason to exit: this
+process keeps looking for other credentials.
 """
 
 import asyncio
@@ -48,18 +48,18 @@ REASON_FAILED = "GardenletCertificateRotationFailed"
 REASON_NOT_FITTING = "GardenAuthorityNotFitting"
 AUTHORITY_SECONDS = 600.0
 _LONGEST_PAUSE = 60.0
-"""The clock may be corrected meanwhile."""
+"""Bound, since the clock may be corrected meanwhile."""
 _PUBLISHED, _PUBLISHED_KEY = "kube-root-ca.crt", "ca.crt"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Seen(NamedTuple):
-    """What is followed of the Secret."""
+    """Observed fields of the Secret."""
 
     is_to_renew: bool
     digest: bytes
-    """Of the kubeconfig in it."""
+    """Digest of the kubeconfig in it."""
 
 
 def seen(secret: Object) -> Seen:
@@ -75,8 +75,8 @@ class Rotation:
     """A component in the sense of `process.runner`.
 
     Args:
-        kubeconfig: that is in use.
-        seed: as it is registered.
+        kubeconfig: the one in use.
+        seed: as registered.
     """
 
     access: GardenAccess
@@ -92,7 +92,7 @@ class Rotation:
     _failure: str = ""
     _next_authority: float = 0.0
     _has_said: bool = False
-    """Whether the Seed has the condition, or is to have it."""
+    """Whether the Seed has the condition, or needs it."""
     _said: Condition | None = None
 
     @property
@@ -109,7 +109,11 @@ class Rotation:
         self._running = asyncio.create_task(self._run(), name=self.name)
 
     async def wait(self) -> None:
-        """Raises: StartError: the kubeconfig names another server, for which all has to begin anew."""
+        """Wait until the rotation ends.
+
+        Raises:
+            StartError: the kubeconfig names another server, which needs a restart.
+        """
         if self._running is not None:
             await asyncio.wait((self._running,))
             if not self._running.cancelled():
@@ -136,7 +140,7 @@ class Rotation:
                 seconds = self._seconds()
             except StartError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever fails here, the process can go on for long
+            except Exception as error:  # noqa: BLE001 - the process can run for long despite any failure
                 log.warning("Cannot see to the credentials for the garden; trying again", error=error)
             await self._pause(seconds)
 
@@ -175,7 +179,7 @@ class Rotation:
         )
 
     def _seconds(self) -> float:
-        """Until the next pass, unless there are news."""
+        """Seconds until the next pass, unless an event comes first."""
         life, clock = self.kubeconfig.life, self._clock()
         if life is not None and life.is_over(self._now()):
             return LOOK_SECONDS
@@ -212,7 +216,7 @@ class Rotation:
         try:
             return await self.access.stored_secret()
         except KubeError:
-            self._is_changed = True  # it is still to be looked at
+            self._is_changed = True  # look at it again
             raise
 
     async def _follow(self, content: bytes) -> None:
@@ -245,7 +249,7 @@ class Rotation:
         log.info("Going on with another kubeconfig for the garden", expires=kubeconfig.life and kubeconfig.life.until)
 
     async def _replace_expired(self) -> None:
-        """By a new kubeconfig, or by another bootstrap."""
+        """Switch to a new kubeconfig, or bootstrap again."""
         try:
             found = await self.access.usable()
         except StartError as error:
@@ -263,7 +267,7 @@ class Rotation:
         secret = await self.access.stored_secret()
         if self._now() < self._deadline(life) and not _is_annotated(secret or {}):
             self._is_to_renew, self._next_attempt = False, 0.0
-            return  # it has been done
+            return  # already done
         log.info("Renewing the certificate for the garden", expires=life.until)
         try:
             issued = await certificate_for(
@@ -290,10 +294,10 @@ class Rotation:
     def _event(self, reason: str, message: str) -> None:
         self.access.clusters.recorder(GARDEN).event(self.seed, "Warning", reason, message)
 
-    # --- another authority
+    # --- another CA
 
     async def _look_at_authority(self) -> None:
-        """Of a kubeconfig that is stored, and that names one."""
+        """Adopt another CA, if the kubeconfig is stored and names one."""
         if not self.kubeconfig.content:
             return
         try:
@@ -311,20 +315,20 @@ class Rotation:
                 self._event(REASON_NOT_FITTING, f"{NOT_FITTING}; going on with that of the kubeconfig: {error}")
             log.warning("An authority does not verify the garden's server, and is not used", error=str(error))
         except Overtaken:
-            return  # it is followed, and looked at again
+            return  # followed, and checked again
         else:
             if changed is not None:
                 self._adopt(changed)
 
     async def _published(self) -> bytes:
-        """PEM; empty: there is none, or it may not be read."""
+        """CA published in the garden, as PEM; empty if there is none, or it may not be read."""
         namespace = namespace_of(key(self.seed).name)
         with suppress(NotFound, Forbidden):
             found = await self._garden.get(CONFIG_MAPS, Key(namespace, _PUBLISHED))
             return text(mapping(found.get("data")).get(_PUBLISHED_KEY)).encode()
         return b""
 
-    # --- what the Seed says
+    # --- the condition of the Seed
 
     async def _say(self, life: Life) -> None:
         wanted = said_of(life, now=self._now(), failure=self._failure)
@@ -334,7 +338,7 @@ class Rotation:
             present = await self._garden.get(SEEDS, key(self.seed).name)
             status = {
                 "conditions": with_conditions(conditions_of(present), [wanted], now=self._now()),
-                # The controller of the Seed writes it, too, but may not look for an hour.
+                # The controller of the Seed also writes it, but may not look for an hour.
                 "clientCertificateExpirationTimestamp": format_time(life.until),
             }
             if changes := merge_patch(mapping(present.get("status")), {**mapping(present.get("status")), **status}):

@@ -1,4 +1,4 @@
-"""Whether this cluster is one that can be a seed, and the one that is configured: reads what pure functions compare."""
+"""Check that this cluster can be a seed, and is the configured one: reads the data that pure functions compare."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,11 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 async def check(seed: Client, configured: Object, *, pace: Pace) -> None:
-    """Args: configured: the Seed. Raises: StartError: its Kubernetes is too old, or has other networks."""
+    """Check that the cluster fits the configured Seed.
+
+    Raises:
+        StartError: its Kubernetes is too old, or it has other networks.
+    """
     version = await pace.patiently("read the version of the seed", lambda: server_version(seed))
     match support(version):
         case Support.NONE:

@@ -1,6 +1,6 @@
-"""The Gardenlet that upgrades this process: made once of a ConfigMap in the seed cluster, which goes then.
+"""The Gardenlet that upgrades this process: created once from a ConfigMap in the seed cluster, which is then deleted.
 
-One that is in the garden already is left as it is.
+One that exists in the garden is left unchanged.
 """
 
 import structlog
@@ -22,7 +22,11 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 async def hand_over(*, garden: Client, seed: Client, pace: Pace) -> None:
-    """Raises: StartError: it can't be decoded, or the garden refuses it; the ConfigMap stays."""
+    """Create the Gardenlet.
+
+    Raises:
+        StartError: it can't be decoded, or the garden refuses it; the ConfigMap stays.
+    """
     found = await pace.patiently(f"read the {_WHERE}", lambda: seed.find(CONFIG_MAPS, Key(NAMESPACE, NAME)))
     if found is None:
         return
@@ -39,7 +43,11 @@ async def hand_over(*, garden: Client, seed: Client, pace: Pace) -> None:
 
 
 def decoded(content: str) -> Object:
-    """The Gardenlet, with whatever fields it has. Raises ValueError."""
+    """Decode the Gardenlet, with unknown fields.
+
+    Raises:
+        ValueError: it is invalid.
+    """
     try:
         found = mapping(load(content, budget=Budget(_MOST_VALUES)))
     except DialectError as error:

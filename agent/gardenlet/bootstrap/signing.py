@@ -1,8 +1,8 @@
-"""A certificate for the garden: asked for, and waited for until it is signed.
+"""A certificate for the garden: the request, and the wait for its signature.
 
-Somebody approves the request, the controller manager of the garden or a person, and the garden's signer signs it. This
-is looked for every two seconds for a quarter of an hour. An answer that is none of the API server's is no reason to
-give up: a new request would have to be approved anew.
+The controller manager of the garden or a human approves the request, and the garden's signer signs it. It is polled
+every two seconds for a quarter of an hour. A response that is not the API server's is no reason to give up: a new
+request would need another approval.
 """
 
 from dataclasses import dataclass
@@ -31,29 +31,30 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class NotSigned(Exception):
-    """There is no certificate; the text says why."""
+    """There is no certificate; the text names the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
     certificate: bytes
-    """PEM, as the next one."""
+    """PEM, like `key`."""
     key: bytes
     request: str
-    """The name of the CertificateSigningRequest."""
+    """Name of the CertificateSigningRequest."""
     user: str
-    """Who made it, as the API server said."""
+    """Creator of the request, as reported by the API server."""
 
     def __repr__(self) -> str:
         return f"Issued({self.request})"
 
 
 async def certificate_for(client: Client, holder: Holder, *, seconds: int | None, pace: Pace) -> Issued:
-    """Args:
-    client: of the garden.
-    seconds: lifetime to ask for; None: what the signer gives.
+    """Request a certificate from the garden, and wait for it.
 
-    Raises: NotSigned.
+    `seconds` is the requested lifetime; None if the signer decides.
+
+    Raises:
+        NotSigned: no certificate was issued in time.
     """
     key = make_key()
     name, until = request_name(public_key(key), holder), pace.now() + ATTEMPT_SECONDS
@@ -74,7 +75,7 @@ async def _create(client: Client, asked: Object) -> Object:
     try:
         return await client.create(CERTIFICATE_SIGNING_REQUESTS, asked)
     except AlreadyExists:
-        # The answer to an earlier attempt may have got lost.
+        # The response to an earlier attempt may have been lost.
         name = asked["metadata"]["name"]
         present = await client.get(CERTIFICATE_SIGNING_REQUESTS, name)
         if not is_same_request(present, asked):

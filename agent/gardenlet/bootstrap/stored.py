@@ -1,4 +1,4 @@
-"""The Secret in the seed cluster that holds the kubeconfig for the garden, and what is in a kubeconfig."""
+"""The Secret in the seed cluster that holds the kubeconfig for the garden, and the parsed kubeconfig."""
 
 import base64
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """What counts of a kubeconfig's current context."""
+    """Relevant parts of a kubeconfig's current context."""
 
     connection: Connection
     cluster: Object
-    """Its entry, the authority as data."""
+    """Cluster entry, with the CA as data."""
     certificate_pem: bytes
-    """Of the client, perhaps with those of authorities in between; empty: it has none, as for the next one."""
+    """Client certificate, perhaps with intermediate CAs; empty if there is none. The same holds for `key`."""
     key: bytes
     content: bytes
 
@@ -44,13 +44,21 @@ class Kubeconfig:
 
 
 def of_content(content: bytes, *, origin: str) -> Kubeconfig:
-    """Args: origin: names it in errors. Raises ConfigurationError."""
+    """Parse a kubeconfig; `origin` names it in errors.
+
+    Raises:
+        ConfigurationError: it is invalid.
+    """
     connection = connection_of_kubeconfig(content, origin=origin)
     return _kubeconfig(connection, parse_kubeconfig(content, origin=origin), content)
 
 
 def of_file(path: Path) -> Kubeconfig:
-    """Raises ConfigurationError."""
+    """Read a kubeconfig file.
+
+    Raises:
+        ConfigurationError: it is invalid.
+    """
     connection, found = load_kubeconfig(path), read_kubeconfig(path)
     kubeconfig = _kubeconfig(connection, found, b"")
     file = text(kubeconfig.cluster.get("certificate-authority"))
@@ -73,7 +81,7 @@ def _kubeconfig(connection: Connection, document: Mapping[str, object], content:
 
 
 def _decoded(value: object) -> bytes:
-    """Lenient: what is broken has been refused where the connection was made."""
+    """Decode leniently: invalid data was already rejected when the connection was made."""
     return base64.b64decode("".join(text(value).split()))
 
 
@@ -81,7 +89,7 @@ def _decoded(value: object) -> bytes:
 
 
 def content_of(found: Object | None) -> bytes:
-    """The kubeconfig in a Secret; empty: there is none."""
+    """Kubeconfig in a Secret; empty if there is none."""
     try:
         return base64.b64decode(text(mapping((found or {}).get("data")).get(KEY)))
     except ValueError:
@@ -89,7 +97,7 @@ def content_of(found: Object | None) -> bytes:
 
 
 class Overtaken(Exception):
-    """Another kubeconfig has been put into the Secret meanwhile."""
+    """Another kubeconfig was stored in the Secret meanwhile."""
 
 
 async def store(
@@ -100,16 +108,18 @@ async def store(
     instead_of: bytes,
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
-    """The Secret, with this kubeconfig and nothing else in it.
+    """Store the kubeconfig as the only data of the Secret, and return the Secret.
 
     Args:
         client: of the seed cluster.
         where: namespace and name.
         content: the kubeconfig.
-        instead_of: the kubeconfig that it holds; empty: none.
-        annotations: to set.
+        instead_of: the expected present kubeconfig; empty if none.
+        annotations: to set.%P
 
-    Raises: Overtaken; KubeError.
+    Raises:
+        Overtaken: another kubeconfig was stored meanwhile.
+        KubeError: a request failed.
     """
     (namespace, name), noted, attempts = where, annotations or {}, _ATTEMPTS
     while True:
@@ -124,4 +134,4 @@ async def store(
             return await client.patch(SECRETS, Key(namespace, name), patch)
         except (AlreadyExists, Conflict):
             if not attempts:
-                raise  # else it has changed, perhaps in other ways
+                raise  # else it has changed, perhaps in other fields: try again

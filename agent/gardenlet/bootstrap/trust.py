@@ -1,6 +1,6 @@
-"""The authority by which the garden's API server is known: another one is taken over only if it verifies the server.
+"""The CA of the garden's API server: another one is adopted only if it verifies the server.
 
-A wrong one in the kubeconfig would lock this process out. So it is tried first, over a connection of its own; a server
+A wrong one in the kubeconfig would lock this process out. So it is tried first, over a separate connection; a server
 that can't be verified is reported, and never trusted.
 """
 
@@ -21,14 +21,14 @@ _ANYBODY_MAY_READ = "/version"
 
 
 class NotVerified(Exception):
-    """The server is not known by this authority, or that is none."""
+    """The CA does not verify the server, or is invalid."""
 
 
 @asynccontextmanager
 async def opened(
     clusters: Clusters, name: str, connection: Connection, settings: GardenClientConnection
 ) -> AsyncIterator[Cluster]:
-    """A connection for the length of a block."""
+    """Open a connection for the duration of a block."""
     cluster = clusters.open(Endpoint((name,), connection, settings))
     try:
         yield cluster
@@ -39,11 +39,13 @@ async def opened(
 async def trusting(
     clusters: Clusters, kubeconfig: Kubeconfig, authority: bytes, settings: GardenClientConnection, *, origin: str
 ) -> Kubeconfig:
-    """The same kubeconfig with another authority, by which its server has just been verified.
+    """Return the same kubeconfig with another CA, after that CA has verified the server.
 
-    Args: authority: PEM; empty: those of the system.
+    `authority` is PEM; empty for the system's CAs.
 
-    Raises: NotVerified; KubeError: the server does not answer.
+    Raises:
+        NotVerified: the CA does not verify the server.
+        KubeError: the server does not respond.
     """
     cluster = with_authority(kubeconfig.cluster, authority)
     content = document(cluster, certificate=kubeconfig.certificate_pem, key=kubeconfig.key)
@@ -52,7 +54,7 @@ async def trusting(
         async with opened(clusters, _TRIAL, changed.connection, settings) as garden:
             await garden.client.read(_ANYBODY_MAY_READ)
     except ApiError:
-        return changed  # it is the server that refuses
+        return changed  # the server responded, so it is verified
     except KubeError as error:
         if _is_of_tls(error):
             raise NotVerified(str(error)) from error

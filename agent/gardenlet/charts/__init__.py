@@ -1,1 +1,1 @@
-"""Charts of extensions: fetched from a registry, and rendered by the program `helm`."""
+"""Charts of extensions: pulled from a registry, and rendered by the program `helm`."""

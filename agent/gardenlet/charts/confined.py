@@ -1,11 +1,10 @@
-"""A program that becomes another one, with less: less memory and time, small or no files, and no network if so asked.
+"""Run a program with restricted memory, CPU time and files, and optionally without network.
 
     python -I -S confined.py CPU_SECONDS DATA_BYTES FILE_BYTES NETWORK FILE ARGUMENT...
 
-It is run by its path, since it must start fast, and imports nothing of this project. What it sets cannot be taken back
-by what it becomes: without network, sockets are refused by a filter of system calls; files can't grow beyond their
-size, memory is bounded, and the kernel ends it together with whoever started it. If this computer can do none of that,
-it says so and runs nothing.
+It is run by its path, since it must start fast, and imports nothing of this project. The program can't lift the
+restrictions: without network, a system call filter refuses sockets; the size of files and the memory are limited, and
+the kernel kills it together with its parent. If this computer can't enforce that, it prints an error and runs nothing.
 """
 
 import ctypes
@@ -17,7 +16,7 @@ import struct
 import sys
 
 REFUSED = 125
-"""The exit code if nothing was run; what is missing is in the standard error stream."""
+"""Exit code if nothing was run; standard error has the reason."""
 NO_NETWORK = "no-network"
 _NICER = 10
 _FILES = 64
@@ -27,10 +26,10 @@ _PR_SET_SECCOMP = 22
 _PR_SET_NO_NEW_PRIVS = 38
 _MODE_FILTER = 2
 _SYSTEMS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""By machine, how the kernel calls it, and its number of the call `socket`."""
+"""Architecture constant of the kernel and number of the system call `socket`, by machine."""
 _IO_URING_SETUP = 425
 _FIRST_FOREIGN = 0x40000000
-"""From here on, numbers are of another way to call the same kernel."""
+"""First system call number of a foreign ABI."""
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _KILL, _ALLOW, _DENY = 0x80000000, 0x7FFF0000, 0x00050000 | 13
 
@@ -40,7 +39,11 @@ def _instruction(code: int, operand: int, then: int = 0, otherwise: int = 0) -> 
 
 
 def _filter(machine: str) -> bytes:
-    """Raises OSError: unknown machine."""
+    """Build the system call filter.
+
+    Raises:
+        OSError: unknown machine.
+    """
     if machine not in _SYSTEMS:
         raise OSError(f"nothing is known about system calls of {machine}")
     system, socket = _SYSTEMS[machine]
@@ -71,7 +74,12 @@ def _control(kernel: ctypes.CDLL, option: int, *arguments: object) -> None:
 
 
 def _confine(cpu_seconds: int, data_bytes: int, file_bytes: int, *, has_network: bool) -> None:
-    """Raises OSError, ValueError."""
+    """Restrict this process.
+
+    Raises:
+        OSError: the kernel refuses a restriction.
+        ValueError: a limit is invalid.
+    """
     kernel = ctypes.CDLL(None, use_errno=True)
     _control(kernel, _PR_SET_PDEATHSIG, int(signal.SIGKILL))
     os.nice(_NICER)
@@ -94,7 +102,7 @@ def _confine(cpu_seconds: int, data_bytes: int, file_bytes: int, *, has_network:
 def main(cpu_seconds: str, data_bytes: str, file_bytes: str, network: str, *command: str) -> int:
     try:
         _confine(int(cpu_seconds), int(data_bytes), int(file_bytes), has_network=network != NO_NETWORK)
-        os.execve(command[0], command, dict(os.environ))  # noqa: S606 - there is no shell in between
+        os.execve(command[0], command, dict(os.environ))  # noqa: S606 - no shell is involved
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
     return REFUSED

@@ -1,12 +1,11 @@
-"""Charts are rendered by the program `helm`, each in a process of its own that has next to nothing.
+"""Rendering of charts by the program `helm`, each in its own process with minimal rights.
 
     helm = Helm()
     manifests = await helm.render(archive, Release(name="e", namespace="extension-e", values={}, kubernetes="v1.33.1"))
 
-The archive is handed over in memory, values on standard input: nothing is written to a disk. The process has no
-network, no plugins, no environment, and bounded memory, time and output (`program`); a chart can do no more than fail.
-Two charts are rendered at a time, but never one of them twice: so one that takes all the time it may have leaves the
-other place to others.
+The archive is passed in memory, values on standard input: nothing is written to a disk. The process has no network, no
+plugins, no environment, and limited memory, time and output (`program`); the worst a chart can do is fail. Two charts
+are rendered at a time, but never one of them twice, so a slow chart leaves the other slot to others.
 """
 
 import asyncio
@@ -25,12 +24,16 @@ _AT_ONCE = 2
 
 
 class ChartError(Exception):
-    """The chart can't be rendered with these values, however often that is tried; the words are those of `helm`."""
+    """The chart can't be rendered with these values, even if retried; the text is that of `helm`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What a chart is rendered for. Attributes: kubernetes: version of the cluster; empty: that of `helm`."""
+    """Target of a rendering.
+
+    Attributes:
+        kubernetes: version of the cluster; empty for the default of `helm`.
+    """
 
     name: str
     namespace: str
@@ -39,7 +42,11 @@ class Release:
 
 
 class Helm:
-    """Args: program: its file; None: looked for at each use, so that it may be installed later."""
+    """Renderer of charts.
+
+    Args:
+        program: its file; None to look it up at each use, so that it may be installed later.
+    """
 
     def __init__(self, *, program: Path | None = None, limits: Limits = LIMITS) -> None:
         self._program = program
@@ -48,7 +55,12 @@ class Helm:
         self._charts: dict[str, asyncio.Lock] = {}
 
     async def render(self, archive: bytes, release: Release, *, chart: str = "") -> list[Manifest]:
-        """Args: chart: what it is called by whoever counts charts. Raises ChartError, HelmError."""
+        """Render a chart; `chart` identifies it for the limit of one rendering per chart.
+
+        Raises:
+            ChartError: the chart can't be rendered.
+            HelmError: `helm` can't be run.
+        """
         if problem := not_loadable(archive):
             raise ChartError(problem)
         program = self._program or found()

@@ -1,4 +1,4 @@
-"""Runs of the program `helm`: each a process of its own that has next to nothing (`confined`), and is ended in time."""
+"""Runs of the program `helm`: each in its own process with minimal rights (`confined`) and a time limit."""
 
 import asyncio
 import contextlib
@@ -20,22 +20,22 @@ NOWHERE = "/nonexistent"
 _HOMES = ("HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_PLUGINS")
 _PIECE = 1 << 16
 _CRASHED = 2
-"""The exit code of programs of Go that crash."""
+"""Exit code of a crashed Go program."""
 
 
 class HelmError(Exception):
-    """`helm` is missing, or ended before it had an answer."""
+    """`helm` is missing, or ended without a result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one run may take.
+    """Limits of one run.
 
     Attributes:
-        seconds: until it is ended.
-        cpu_seconds: of computing.
-        memory: bytes that it may write to.
-        output: bytes that it may print.
+        seconds: until it is killed.
+        cpu_seconds: CPU time.
+        memory: bytes of writable memory.
+        output: bytes of output.
         file: bytes of a file that it writes.
         has_network: whether it may open sockets.
     """
@@ -50,7 +50,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Attributes: code: 0, or 1 if `helm` says why it fails."""
+    """Result of a run.
+
+    Attributes:
+        code: 0, or 1 if `helm` reports an error.
+    """
 
     code: int
     output: bytes
@@ -58,13 +62,14 @@ class Done:
 
 
 class _TooMuch(Exception):
-    """More was printed than may be."""
+    """The output exceeds its limit."""
 
 
 def found() -> Path:
-    """The program: beside Python, as in the image, else where all programs are, else where it was built for tests.
+    """Return the program: next to Python, as in the image, else in PATH, else in the build directory of the tests.
 
-    Raises HelmError: there is none.
+    Raises:
+        HelmError: there is none.
     """
     places = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath), str(built_programs()))
     if (file := shutil.which(PROGRAM, path=os.pathsep.join(places))) is None:
@@ -84,7 +89,11 @@ async def run(
     files: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Done:
-    """Args: given: on standard input. files: open ones that it gets. Raises HelmError."""
+    """Run `helm` confined, with `given` on standard input and the open `files`.
+
+    Raises:
+        HelmError: it can't be run, or exceeds a limit.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", str(_CONFINED), str(limits.cpu_seconds), str(limits.memory), str(limits.file)),
         *("network" if limits.has_network else NO_NETWORK, str(program), *arguments),
@@ -110,7 +119,7 @@ async def run(
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            # What it has printed is read to the end: before that, its end is not noticed.
+            # Its output is read to the end, since its exit is noticed only then.
             await process.communicate()
     said = errors.decode(errors="replace")
     if code == REFUSED:
@@ -122,7 +131,7 @@ async def run(
 
 @contextlib.contextmanager
 def in_memory(content: bytes) -> Iterator[int]:
-    """An open file that is on no disk, and gone with those who have it."""
+    """Open an anonymous file in memory, which is gone when all its users have closed it."""
     file = os.memfd_create(PROGRAM)
     try:
         with open(file, "wb", closefd=False) as stream:
@@ -133,17 +142,21 @@ def in_memory(content: bytes) -> Iterator[int]:
 
 
 def path_of(file: int) -> str:
-    """By which who gets an open file opens it."""
+    """Path by which a process opens a file that it has inherited."""
     return f"/proc/self/fd/{file}"
 
 
 def _environment(limits: Limits) -> dict[str, str]:
-    """One processor, and a collector of garbage that works harder before the memory is used up."""
+    """Environment with one processor, and stricter garbage collection when memory gets scarce."""
     return {**dict.fromkeys(_HOMES, NOWHERE), "GOMAXPROCS": "1", "GOMEMLIMIT": str(limits.memory // 2)}
 
 
 async def _exchange(process: asyncio.subprocess.Process, given: bytes, *, most: int) -> tuple[bytes, bytes]:
-    """What it prints, as output and as errors. Raises _TooMuch."""
+    """Return standard output and standard error.
+
+    Raises:
+        _TooMuch: the output exceeds the limit.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -160,14 +173,18 @@ async def _exchange(process: asyncio.subprocess.Process, given: bytes, *, most: 
 
 
 async def _write(stream: asyncio.StreamWriter, content: bytes) -> None:
-    with contextlib.suppress(ConnectionError):  # who ends early says why
+    with contextlib.suppress(ConnectionError):  # a program that exits early reports why
         stream.write(content)
         await stream.drain()
     stream.close()
 
 
 async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
-    """Raises _TooMuch."""
+    """Read a stream to its end.
+
+    Raises:
+        _TooMuch: it is longer than the limit.
+    """
     body = bytearray()
     while piece := await stream.read(_PIECE):
         body += piece

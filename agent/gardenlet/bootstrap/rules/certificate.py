@@ -1,4 +1,4 @@
-"""The certificate of a gardenlet: how it is asked for, when it is renewed, and what is said about it."""
+"""The certificate of a gardenlet: its request, its renewal, and its condition."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ REASON_VALID = "CertificateValid"
 REASON_EXPIRES_SOON = "CertificateExpiresSoon"
 REASON_EXPIRED = "CertificateExpired"
 SCARCE = 0.15
-"""The part of its lifetime that is left when a certificate should have been renewed long ago."""
+"""Remaining share of the lifetime at which a renewal is long overdue."""
 
 
 def gardenlet_of(seed: str) -> Holder:
@@ -32,10 +32,7 @@ def gardenlet_of(seed: str) -> Holder:
 
 
 def request_name(key: bytes, holder: Holder) -> str:
-    """By what is asked for: the same request has the same name.
-
-    Args: key: the public key, PKIX as DER.
-    """
+    """Name derived from the content: equal requests have the same name. `key` is the public key, PKIX as DER."""
     fields = [key, *(each.encode() for each in (holder.common_name, *holder.organizations, *USAGES))]
     summed = hashlib.new("sha512_256", b"".join(_base64(field) + b"|" for field in fields)).digest()
     return f"seed-csr-{_base64(summed).decode()}"
@@ -46,10 +43,7 @@ def _base64(data: bytes) -> bytes:
 
 
 def signing_request(name: str, pem: bytes, *, seconds: int | None) -> Object:
-    """Args:
-    pem: PKCS#10.
-    seconds: lifetime to ask for; None: what the signer gives.
-    """
+    """Build a CertificateSigningRequest from a PKCS#10; `seconds` is its lifetime, None if the signer decides."""
     wanted: Object = {
         "request": base64.b64encode(pem).decode(),
         "signerName": KUBE_APISERVER_CLIENT,
@@ -61,7 +55,7 @@ def signing_request(name: str, pem: bytes, *, seconds: int | None) -> Object:
 
 
 def is_same_request(present: Object, asked: Object) -> bool:
-    """Whether a request that is there already asks for the same, with the same key."""
+    """Whether an existing request has the same content and the same key."""
     one, other = (_key_of(each) for each in (present, asked))
     same_usages = sorted(texts(spec(present).get("usages"))) == sorted(texts(spec(asked).get("usages")))
     return one is not None and one == other and same_usages and signer_of(present) == signer_of(asked)
@@ -75,7 +69,7 @@ def _key_of(request: Object) -> bytes | None:
 
 
 def refusal(request: Object, *, asked_as: str) -> str:
-    """Why a request will not be signed; empty: it may be. Args: asked_as: its uid when it was made."""
+    """Reason why a request will not be signed; empty if it may be. `asked_as` is its uid at creation."""
     if uid(request) != asked_as:
         return "another one of this name has taken its place"
     for kind in (DENIED, FAILED):
@@ -86,21 +80,25 @@ def refusal(request: Object, *, asked_as: str) -> str:
 
 
 def signed(request: Object) -> bytes:
-    """The certificate, PEM; empty: there is none yet. Raises ValueError: it is no base64."""
+    """Return the certificate as PEM; empty if there is none yet.
+
+    Raises:
+        ValueError: it is not valid base64.
+    """
     return base64.b64decode(text(mapping(request.get("status")).get("certificate")), validate=True)
 
 
-# --- its life
+# --- the validity
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """When a certificate is valid, and what distinguishes it from others."""
+    """Validity of a certificate, and its digest."""
 
     since: datetime
     until: datetime
     digest: bytes
-    """SHA-256 of it as DER."""
+    """SHA-256 of the certificate as DER."""
 
     @classmethod
     def of(cls, certificate: Certificate) -> "Life":
@@ -113,28 +111,30 @@ class Life:
         return now >= self.until
 
     def left(self, now: datetime) -> float:
-        """Of the whole, between 0 and 1."""
+        """Remaining share of the lifetime, between 0 and 1."""
         whole = self.until - self.since
         return min(max((self.until - now) / whole, 0.0), 1.0) if whole > timedelta(0) else 0.0
 
 
 def renewal(life: Life, *, least: int, most: int) -> datetime:
-    """When to renew: between two percentages of its lifetime, at the same time whenever this is asked.
+    """Time of the renewal: between two percentages of the lifetime, always the same for a certificate.
 
-    Many gardenlets, whose certificates were made at once, do not renew them at once.
+    It depends on the digest, so that many gardenlets with certificates of the same age don't renew them all at once.
     """
     share = int.from_bytes(life.digest[:8], "big") / 2**64
     return life.after((least + (most - least) * share) / 100)
 
 
 def wake_up(life: Life, *, now: datetime, moments: Iterable[datetime]) -> float:
-    """Seconds until the next of these moments, of its scarcity, or of its end; none is left: for ever."""
+    """Seconds until the next of these moments, the end of the renewal period, or the expiry; infinite if all have
+    passed.
+    """
     coming = [each for each in (*moments, life.after(1 - SCARCE), life.until) if each > now]
     return (min(coming) - now).total_seconds() if coming else float("inf")
 
 
 def said_of(life: Life, *, now: datetime, failure: str = "") -> Condition:
-    """The condition of the Seed. Args: failure: of the last attempt to renew it."""
+    """Condition of the Seed; `failure` is the error of the last attempt to renew the certificate."""
     until, tried = format_time(life.until), f" The last attempt to renew it failed: {failure}" if failure else ""
     if life.is_over(now):
         message = f"The certificate for the garden expired at {until}.{tried}"
@@ -147,7 +147,7 @@ def said_of(life: Life, *, now: datetime, failure: str = "") -> Condition:
 
 
 def failure_text(life: Life, *, now: datetime, error: str) -> str:
-    """Of the Event when an attempt to renew it failed."""
+    """Message of the Event for a failed renewal."""
     left = format_duration(max(int((life.until - now).total_seconds()), 0))
     return (
         "Failed to rotate the kubeconfig for the Garden API Server. "

@@ -1,4 +1,4 @@
-"""Kubeconfigs for the garden: which one is used, and what the one that is stored looks like."""
+"""Kubeconfigs for the garden: the choice of one, and the format of the stored one."""
 
 import base64
 from collections.abc import Mapping
@@ -18,48 +18,52 @@ from kube.x509 import load_certificates
 
 KEY = "kubeconfig"
 NAME = "gardenlet"
-"""Of cluster, user and context."""
+"""Name of cluster, user and context."""
 NO_AUTHORITY = frozenset({"none", "null"})
-"""What is configured as certificate authority where those of the system count."""
+"""Configured values of the CA that select the system's CAs."""
 _KEPT = ("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify")
-"""Of the cluster for which a certificate was asked."""
+"""Fields of the cluster that are kept from the bootstrap kubeconfig."""
 
 
-# --- which one
+# --- the choice
 
 
 class Source(Enum):
     FILE = auto()
-    """That of `gardenClientConnection.kubeconfig`."""
+    """The file of `gardenClientConnection.kubeconfig`."""
     STORED = auto()
     BOOTSTRAP = auto()
-    """A certificate is asked for with the bootstrap kubeconfig."""
+    """Request a certificate with the bootstrap kubeconfig."""
     NONE_VALID = auto()
-    """The stored one has expired, and there is nothing to ask for another one with."""
+    """The stored one has expired, and there is no bootstrap kubeconfig."""
 
 
 class NoKubeconfig(Exception):
-    """Nothing is configured that leads to the garden; the text says what to do."""
+    """No way into the garden is configured; the text names the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What there is to choose from."""
+    """Sources to choose from."""
 
     file: str
-    """Its path; empty: none."""
+    """Path of the file; empty if none."""
     has_secret: bool
-    """Whether a Secret is configured in which the kubeconfig is kept."""
+    """Whether a Secret for the kubeconfig is configured."""
     stored: bytes
     life: Life | None
-    """Of the certificate in it; None: it has none."""
+    """Validity of the certificate in the stored kubeconfig; None if it has none."""
     may_bootstrap: bool
     """Whether a Secret with a bootstrap kubeconfig is configured."""
     bootstrap: bytes
 
 
 def choice(found: Found, *, now: datetime) -> Source:
-    """Raises NoKubeconfig."""
+    """Return the source of the kubeconfig.
+
+    Raises:
+        NoKubeconfig: there is none.
+    """
     if found.has_secret and found.stored:
         if found.life is None or not found.life.is_over(now):
             return Source.STORED
@@ -77,7 +81,7 @@ def choice(found: Found, *, now: datetime) -> Source:
 
 
 def expired_text(*, secret: str, bootstrap: str, seed: str, life: Life) -> str:
-    """What to do where nothing valid is left. Args: secret, bootstrap: Secrets as `namespace/name`."""
+    """Message for expired credentials, with the remedy; `secret` and `bootstrap` are `namespace/name`."""
     ways = [f"put a bootstrap kubeconfig into the Secret {bootstrap}"] if bootstrap else []
     ways.append(f"put a new kubeconfig into the Secret {secret}")
     if not bootstrap:
@@ -88,14 +92,14 @@ def expired_text(*, secret: str, bootstrap: str, seed: str, life: Life) -> str:
     )
 
 
-# --- what is stored
+# --- the stored kubeconfig
 
 
 def document(cluster: Mapping[str, Any], *, certificate: bytes, key: bytes) -> bytes:
-    """The kubeconfig as it is stored, YAML.
+    """Kubeconfig to store, as YAML.
 
     Args:
-        cluster: as it stands in another kubeconfig, its authority as data.
+        cluster: entry of another kubeconfig, its CA as data.
         certificate: PEM.
         key: PEM.
     """
@@ -115,13 +119,13 @@ def document(cluster: Mapping[str, Any], *, certificate: bytes, key: bytes) -> b
 
 
 def with_authority(cluster: Mapping[str, Any], authority: bytes) -> Object:
-    """Args: authority: PEM; empty: those of the system."""
+    """Return the cluster entry with another CA: PEM, or empty for the system's CAs."""
     changed = {field: value for field, value in cluster.items() if field != "certificate-authority-data"}
     return changed | ({"certificate-authority-data": base64.b64encode(authority).decode()} if authority else {})
 
 
 def authority_of(cluster: Mapping[str, Any]) -> bytes:
-    """PEM; empty: those of the system count."""
+    """CA as PEM; empty for the system's CAs."""
     return base64.b64decode(cluster.get("certificate-authority-data") or "")
 
 
@@ -131,7 +135,11 @@ def same_authority(one: bytes, other: bytes) -> bool:
 
 
 def configured_authority(setting: str) -> bytes | None:
-    """PEM, empty for those of the system; None: nothing is configured. Raises ValueError: it is no base64."""
+    """Return the configured CA as PEM, empty for the system's CAs; None if nothing is configured.
+
+    Raises:
+        ValueError: it is not valid base64.
+    """
     if not setting:
         return None
     decoded = base64.b64decode(setting, validate=True)
@@ -139,15 +147,15 @@ def configured_authority(setting: str) -> bytes | None:
 
 
 def secret(namespace: str, name: str, content: bytes, *, annotations: Mapping[str, str]) -> Object:
-    """A new one."""
+    """Build a new Secret."""
     meta: Object = {"name": name, "namespace": namespace} | ({"annotations": dict(annotations)} if annotations else {})
     return {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": {KEY: base64.b64encode(content).decode()}}
 
 
 def secret_patch(present: Object, content: bytes, *, annotations: Mapping[str, str]) -> Object:
-    """Merge patch: of the data only the kubeconfig stays, and what was asked for is done.
+    """Merge patch that keeps only the kubeconfig in the data, and removes the operation annotation.
 
-    It holds for this version only: people may put kubeconfigs there, too.
+    It includes the resourceVersion: users may put kubeconfigs there, too.
     """
     data = dict.fromkeys(present.get("data") or {}) | {KEY: base64.b64encode(content).decode()}
     meta = {

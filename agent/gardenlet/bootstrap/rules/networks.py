@@ -1,6 +1,6 @@
-"""Whether the networks of the configured Seed are those of the cluster; texts as those of the original.
+"""Comparison of the configured Seed's networks with those of the cluster; messages as in the original.
 
-A cluster that is a Shoot says what its networks are; of others, some Nodes, Pods and Services are looked at.
+A cluster that is a Shoot states its networks; of others, some Nodes, Pods and Services are sampled.
 """
 
 import json
@@ -11,15 +11,20 @@ from kube.objects import Object, annotations, mappings, spec, text, texts
 from kube.paths import at
 
 _POOLS = ("cni.projectcalico.org/ipv4pools", "cni.projectcalico.org/ipv6pools")
-"""Annotations of Pods whose addresses are of other networks."""
+"""Annotations of Pods with addresses of other networks."""
 _MOST = 3
-"""Violations of one network that are reported."""
+"""Maximum number of reported violations per network."""
 _SAID = {"pods": "podNetwork", "services": "serviceNetwork", "nodes": "nodeNetwork"}
 _ONE = {"pods": "pod", "services": "service", "nodes": "node"}
 
 
 def against_shoot_info(networks: Object, info: Mapping[str, str]) -> Iterator[str]:
-    """Args: networks: of the Seed's spec. info: data of the ConfigMap `shoot-info`."""
+    """Yield the violations.
+
+    Args:
+        networks: of the Seed's spec.
+        info: data of the ConfigMap `shoot-info`.
+    """
     for network, field in _SAID.items():
         wanted, present = text(networks.get(network)), info.get(field, "")
         if network == "nodes" and not (wanted and present):
@@ -31,7 +36,7 @@ def against_shoot_info(networks: Object, info: Mapping[str, str]) -> Iterator[st
 def against_samples(
     networks: Object, *, nodes: Iterable[Object], pods: Iterable[Object], services: Iterable[Object]
 ) -> Iterator[str]:
-    """A few violations at most of each network, with the number of the others."""
+    """Yield a few violations per network, the last with the number of further ones."""
     is_dual = len(set(texts(networks.get("ipFamilies")))) > 1
     nodes_network = text(networks.get("nodes"))
     samples = {
@@ -80,7 +85,7 @@ def _contains(network: str, address: str) -> bool:
 
 
 def _is_of_family(address: str, network: str) -> bool:
-    """Also true of what is no address: it is outside then."""
+    """Whether the address has the IP family of the network; true if either is invalid, so that it counts as outside."""
     cidr, ip = parse_cidr(network), parse_address(address)
     return cidr is None or ip is None or cidr.version == ip.version
 

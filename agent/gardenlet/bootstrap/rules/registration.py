@@ -1,7 +1,7 @@
-"""The Seed as it is registered: what is written, and when it is not registered any more.
+"""The registered Seed: its content, and the marker that prevents its registration.
 
-Labels and annotations that others gave the Seed stay. Labels of a former configuration go: the API server records in
-`metadata.managedFields` which ones this program has set.
+Labels and annotations of other clients stay. Labels of a previous configuration go: `metadata.managedFields` lists
+those that this program has set.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from kube.paths import mapping_at
 from kube.resources import CONFIG_MAPS
 
 FIELD_MANAGER = "gardenlet"
-"""Under which the API server records what this program sets; the same as the original's."""
+"""Field manager of this program; same as the original's."""
 ROLE_SEED = "seed"
 MARKER = "gardenlet-seed-finalised"
 MARKER_NAMESPACE = "garden"
@@ -30,7 +30,11 @@ _SEED, _UID, _CONFIGURATION = "seed", "uid", "configuration"
 
 
 def new_seed(configured: Object) -> Object:
-    """Args: configured: `metadata` and `spec`, as the configuration has them."""
+    """Build a new Seed.
+
+    Args:
+        configured: `metadata` and `spec`, as configured.
+    """
     meta: Object = {"name": metadata(configured)["name"], "labels": _labels(configured)}
     if noted := annotations(configured):
         meta["annotations"] = noted
@@ -38,7 +42,7 @@ def new_seed(configured: Object) -> Object:
 
 
 def seed_patch(live: Object, configured: Object) -> Object:
-    """A merge patch; empty: the Seed is as it is configured. Args: live: with its managed fields."""
+    """Return a merge patch; empty if the Seed is as configured. `live` must have its managed fields."""
     wanted = _labels(configured)
     former = {name for name in _own_labels(live) if name not in wanted and keys.EXTENSION_LABELS not in name}
     kept = {name: value for name, value in labels(live).items() if name not in former}
@@ -61,7 +65,7 @@ def _labels(configured: Object) -> dict[str, str]:
 
 
 def _spec(configured: Object) -> Object:
-    """With the defaults that it gets in the garden, so that it can be compared."""
+    """Configured spec with the defaults of the garden, for comparison."""
     filled: Object = with_defaults(SEED.schema, {"spec": spec(configured)})
     return with_reserved_capacity(spec(filled))
 
@@ -73,24 +77,24 @@ def _own_labels(live: Object) -> Iterator[str]:
                 yield name.removeprefix("f:")
 
 
-# --- a Seed that is gone for good
+# --- a deleted Seed
 
 
 def finalised_marker(seed: Object, configured: Object) -> Object:
-    """A ConfigMap in the seed cluster: the Seed was removed here, so a restart does not bring it back."""
+    """Build the ConfigMap in the seed cluster that marks the Seed as removed, so that a restart does not restore it."""
     data = {_SEED: text(metadata(seed).get("name")), _UID: uid(seed), _CONFIGURATION: _digest(configured)}
     meta = {"name": MARKER, "namespace": MARKER_NAMESPACE}
     return {**CONFIG_MAPS.type_meta, "metadata": meta, "data": data}
 
 
 def stays_away(marker: Object | None, configured: Object) -> bool:
-    """Whether a Seed that is missing was removed on purpose, and its configuration is the same as then."""
+    """Whether a missing Seed was removed on purpose, and its configuration is unchanged since then."""
     said = _marked(marker)
     return said.get(_SEED) == metadata(configured)["name"] and said.get(_CONFIGURATION) == _digest(configured)
 
 
 def why_again(marker: Object | None) -> str:
-    """Why a missing Seed is registered, for the log."""
+    """Reason why a missing Seed is registered, for the log."""
     return "its configuration has changed since it was removed" if _marked(marker) else "there is none"
 
 

@@ -1,7 +1,7 @@
-"""A bootstrap that is not finished: what it was made with is still there.
+"""An unfinished bootstrap: its credentials still exist.
 
-An annotation of the Secret with the kubeconfig remembers it from the moment when that is stored until the bootstrap
-credentials are removed, so a process that dies in between leaves nothing behind.
+An annotation of the Secret with the kubeconfig records it from the time the kubeconfig is stored until the bootstrap
+credentials are removed, so that a process that dies in between leaves nothing behind.
 """
 
 import json
@@ -22,16 +22,16 @@ class Unfinished:
     request: str
     """Name of the CertificateSigningRequest."""
     user: str
-    """Who made it, as the API server said."""
+    """Creator of the request, as reported by the API server."""
     bootstrap_uid: str
-    """Of the Secret with the bootstrap kubeconfig."""
+    """Uid of the Secret with the bootstrap kubeconfig."""
 
     def as_annotations(self) -> dict[str, str]:
         return {ANNOTATION: json.dumps(asdict(self))}
 
 
 def unfinished(secret: Object | None) -> Unfinished | None:
-    """What a Secret remembers; what can't be read is nothing."""
+    """Return the bootstrap recorded in a Secret; None if absent or unreadable."""
     try:
         said = json.loads(annotations(secret or {}).get(ANNOTATION, ""))
         return Unfinished(
@@ -42,7 +42,7 @@ def unfinished(secret: Object | None) -> Unfinished | None:
 
 
 def credentials_of(user: str) -> list[tuple[Resource, str, str]]:
-    """Kind, namespace and name of what a user bootstraps with; nothing of one who is known otherwise."""
+    """Kind, namespace and name of the bootstrap credentials of a user; empty for other kinds of users."""
     if user.startswith(_TOKEN) and (identity := user.removeprefix(_TOKEN)):
         return [(SECRETS, _NAMESPACE, f"bootstrap-token-{identity}")]
     if user.startswith(_SERVICE_ACCOUNT):
